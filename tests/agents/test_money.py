@@ -1,6 +1,5 @@
 """Receipts of float funding, cash-in, cash-out, float transfer and commission payout."""
 
-import uuid
 from typing import Any
 
 import httpx2
@@ -8,6 +7,7 @@ import pytest
 
 from agents.builders import (
     AGENT_PIN,
+    AGENTS_URL,
     cash_in,
     cash_out,
     create_agent,
@@ -18,11 +18,8 @@ from agents.builders import (
     pay_out_commission,
     transfer_float,
 )
-from harness import PIN, WRONG_PIN, Harness
+from harness import WRONG_PIN, Harness
 from tapgate.api.services import Services
-from tapgate.pins.storage import set_pin
-
-CHILD_PIN = "6138"
 
 
 def drop_transaction_id(response: httpx2.Response) -> dict[str, Any]:
@@ -30,15 +27,6 @@ def drop_transaction_id(response: httpx2.Response) -> dict[str, Any]:
     receipt: dict[str, Any] = response.json()
     assert receipt.pop("transaction_id").startswith("txn_")
     return receipt
-
-
-async def create_child_card(harness: Harness, subscriber: dict[str, Any], **fields: Any) -> str:
-    card_id = harness.services.new_id()
-    async with harness.services.transaction() as tx:
-        await set_pin(tx, card_id, harness.services.pin_verifier.hash(CHILD_PIN))
-    return await harness.create_card(
-        subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields
-    )
 
 
 async def test_funding_an_agent_increases_the_float(harness: Harness) -> None:
@@ -55,7 +43,7 @@ async def test_funding_an_agent_increases_the_float(harness: Harness) -> None:
     assert await get_balances(harness, agent) == ("1234.50", "0.00")
 
 
-@pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
+@pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (3, "2.00")])
 async def test_cash_in_commission_depends_on_the_tier(
     harness: Harness, tier: int, earned: str
 ) -> None:
@@ -159,19 +147,6 @@ async def test_customer_can_be_identified_by_card(harness: Harness) -> None:
     assert response.json()["subscriber_balance"] == "50.00 SLE"
 
 
-async def test_child_card_has_its_own_pin_and_limit(harness: Harness) -> None:
-    agent, parent = await create_agent(harness), await harness.create_subscriber(balance="100")
-    serial = await create_child_card(harness, parent, daily_limit=50_00)
-    by_card = {"subscriber_id": None, "card_serial": serial}
-    response = await cash_out(harness, agent, parent, "30", **by_card)
-    assert parse_error(response) == (400, "INVALID_PIN")
-    response = await cash_out(harness, agent, parent, "30", pin=CHILD_PIN, **by_card)
-    assert response.json()["subscriber_balance"] == "70.00 SLE"
-    response = await cash_out(harness, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
-    assert parse_error(response) == (403, "CARD_LIMIT_EXCEEDED")
-    assert response.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
-
-
 async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_pin_works(
     harness: Harness,
 ) -> None:
@@ -184,41 +159,15 @@ async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_
     assert (await cash_out(harness, agent, customer, "80")).status_code == 200
 
 
-async def test_replayed_agent_request_returns_the_original_response(harness: Harness) -> None:
-    agent, customer = await create_agent(harness), await harness.create_subscriber()
-    admin, request_id = await harness.create_admin(), str(uuid.uuid4())
-
-    async def post(path: str, **body: Any) -> httpx2.Response:
-        return await harness.client.post(
-            f"/api/v1/agents{path}", json={"request_id": request_id, **body}, auth=admin
+async def test_replay_ignores_the_pin(harness: Harness) -> None:
+    agent, customer = await create_agent(harness, balance="100"), await harness.create_subscriber()
+    admin = await harness.create_admin()
+    body = {"request_id": "one", "agent_id": agent["id"], "subscriber_id": customer["id"]}
+    first, replayed = [
+        await harness.client.post(
+            f"{AGENTS_URL}/cashin", json=body | {"amount": "40", "agent_pin": pin}, auth=admin
         )
-
-    first = await post(f"/{agent['id']}/fund", amount="100")
-    replayed = await post(f"/{agent['id']}/fund", amount="100.00")
-    assert replayed.json() == first.json()
+        for pin in (AGENT_PIN, WRONG_PIN)
+    ]
+    assert (replayed.status_code, replayed.json()) == (200, first.json())
     assert replayed.headers["Idempotent-Replayed"] == "true"
-    other = await create_agent(harness)
-    for response in (
-        await post(f"/{agent['id']}/fund", amount="101"),
-        await post(f"/{other['id']}/fund", amount="100"),
-        await post(f"/{agent['id']}/payout-commission"),
-    ):
-        assert parse_error(response) == (409, "DUPLICATE_REQUEST")
-    request_id = str(uuid.uuid4())
-    payload = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
-    wrong = await post("/cashin", **payload, agent_pin=WRONG_PIN)
-    assert parse_error(wrong) == (400, "INVALID_PIN")
-    first = await post("/cashin", **payload, agent_pin=AGENT_PIN)
-    replayed = await post("/cashin", **payload, agent_pin=WRONG_PIN)
-    assert replayed.json() == first.json()
-    request_id = str(uuid.uuid4())
-    declined = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    await fund_agent(harness, agent, "500")
-    await cash_in(harness, agent, customer, "500")
-    replayed = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    assert parse_error(replayed) == parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
-    request_id = str(uuid.uuid4())
-    first = await post(f"/{agent['id']}/payout-commission")
-    replayed = await post(f"/{agent['id']}/payout-commission")
-    assert replayed.json() == first.json()
-    assert await get_balances(harness, agent) == ("65.40", "0.00")

@@ -3,7 +3,7 @@
 The ledger is tested against it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -37,7 +37,10 @@ LIMITED_TYPES = (*MONITORED_TYPES, "agent_cashout")
 
 @dataclass
 class Step:
-    """One command or wait. A refund with an `amount` of None refunds the remaining amount."""
+    """One command or wait.
+
+    An `amount` of None refunds the remaining amount, or pays out the available commission.
+    """
 
     kind: str
     payer: str = ""
@@ -88,6 +91,8 @@ class ReferenceModel:
         if step.request in self.outcomes_by_request:
             first, response = self.outcomes_by_request[step.request]
             return response if first == content else Code.DUPLICATE_REQUEST
+        if step.kind == chart.COMMISSION_PAYOUT:
+            step = replace(step, amount=self._available(step.payer))
         result, is_stored = self._refund(step) if step.kind == "refund" else self._execute(step)
         if step.request is not None and is_stored:
             self.outcomes_by_request[step.request] = (content, result)
@@ -103,9 +108,13 @@ class ReferenceModel:
         payer, payee = CARDS.get(step.payer, step.payer), CARDS.get(step.payee, step.payee)
         if payer == payee:
             return Code.SELF_TRANSFER, False
+        if step.kind == chart.AGENT_TRANSFER and payer != "agent":
+            return Code.FORBIDDEN, False
         error_code = self._check_pin(step, payer, card)
         if error_code:
             return error_code, False
+        if step.amount == 0:  # no commission to pay out
+            return Code.INSUFFICIENT_FUNDS, False
         fee = self._calculate_fee(step)
         error_code = self._check_limits(step, payer, card)
         error_code = error_code or self._check_compliance(step, payer)

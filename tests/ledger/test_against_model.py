@@ -37,7 +37,15 @@ pytestmark = [
 START = datetime(
     2026, 3, 30, 9, tzinfo=UTC
 )  # sequences with enough waits cross the end of the month
-OWNERS = {"w0": 100, "w1": 101, "w2": 102, "agent": 103, "merchant": 104, "partner": 105}
+OWNERS = {
+    "w0": 100,
+    "w1": 101,
+    "w2": 102,
+    "agent": 103,
+    "merchant": 104,
+    "partner": 105,
+    "sub": 106,
+}
 ACCOUNTS = {name: owner * 10 for name, owner in OWNERS.items()}
 ACCOUNTS |= {"commission": 2000, "fees": 2001, "expense": 2002, "cash": 2003}
 OPENING_BALANCES = {
@@ -55,6 +63,7 @@ pins = st.sampled_from(
     [reference_model.PIN, reference_model.PIN, reference_model.PIN, None, "0000"]
 )
 wallets, cards = st.sampled_from(sorted(WALLETS)), st.sampled_from(sorted(CARDS))
+floats = st.sampled_from(["agent", "agent", "sub"])
 payments = st.sampled_from([chart.POS_PAYMENT, chart.ONLINE_PAYMENT])
 
 
@@ -72,6 +81,11 @@ steps = st.one_of(
     build_steps(payments, cards, st.just("merchant")),
     build_steps(st.just(chart.AGENT_CASHIN), st.just("agent"), wallets),
     build_steps(st.just(chart.AGENT_CASHOUT), wallets, st.just("agent")),
+    build_steps(st.just(chart.AGENT_TRANSFER), floats, floats),
+    st.builds(
+        Step, kind=st.just(chart.AGENT_FUND), payer=st.just("cash"), payee=floats, amount=amounts
+    ),
+    st.just(Step(chart.COMMISSION_PAYOUT, "commission", "agent", None)),
     st.builds(
         Step,
         kind=st.just(chart.PARTNER_FUND),
@@ -204,11 +218,14 @@ def build_party(name: str) -> commands.Party:
         return commands.card_party(name)
     builders = {
         "agent": commands.agent_party,
+        "sub": commands.agent_party,
         "merchant": commands.processor_party,
         "partner": commands.partner_party,
     }
     if name == "cash":
         return commands.CASH_PARTY
+    if name == "commission":
+        return commands.commission_party(OWNERS["agent"])
     return builders.get(name, commands.subscriber_party)(OWNERS[name])
 
 
@@ -226,9 +243,14 @@ class InMemoryLedger:
         self.state = State(
             now=START, today=START.date(), rules=build_rules(), accounts={}, accounts_by_owner={}
         )
-        kinds = {"agent": chart.FLOAT, "merchant": chart.SETTLEMENT, "partner": chart.CLEARING}
+        kinds = {
+            "agent": chart.FLOAT,
+            "sub": chart.FLOAT,
+            "merchant": chart.SETTLEMENT,
+            "partner": chart.CLEARING,
+        }
         for name, account_id in ACCOUNTS.items():
-            owner = OWNERS.get(name)
+            owner = OWNERS["agent"] if name == "commission" else OWNERS.get(name)
             kind = kinds.get(name, chart.WALLET if name in WALLETS else name)
             account = Account(
                 id=account_id,
@@ -266,7 +288,8 @@ class InMemoryLedger:
                 self.add_pin(number, reference_model.CHILD_PIN)
         for name in (*WALLETS, "agent"):
             self.add_pin(OWNERS[name], reference_model.PIN)
-        self.state.agents[OWNERS["agent"]] = Agent(OWNERS["agent"], ACCOUNTS["commission"], 1, None)
+        for agent, parent in ((OWNERS["agent"], None), (OWNERS["sub"], OWNERS["agent"])):
+            self.state.agents[agent] = Agent(agent, ACCOUNTS["commission"], 1, parent)
 
     def add_pin(self, holder: int, pin: str) -> None:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
@@ -420,6 +443,9 @@ class DatabaseLedger:
                 OPENING_BALANCES[name], kyc_level=level
             )
         database_ledger.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
+        database_ledger.owners["sub"] = await ledger.create_agent(
+            parent=database_ledger.owners["agent"]
+        )
         database_ledger.owners["merchant"] = await ledger.create_processor(
             OPENING_BALANCES["merchant"]
         )

@@ -153,41 +153,6 @@ async def test_masked_row_shows_only_the_type_and_id_of_each_party(
     assert rows[masked_transactions.declined]["failure_code"] == "INSUFFICIENT_FUNDS"
 
 
-async def test_verified_one_time_code_unmasks_the_rows(
-    masked_transactions: MaskedTransactions,
-) -> None:
-    admin = await masked_transactions.create_verified_admin("F")
-    rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
-    assert not [row for row in rows.values() if "masked" in row]
-    assert rows[masked_transactions.sent]["from"]["name"] == "Zebulonia Kamara"
-    assert rows[masked_transactions.declined]["memo"] == "Zebulonia's rent"
-    assert "available" in rows[masked_transactions.declined]["failure_details"]
-    assert masked_transactions.restricted_ids <= {
-        row["id"] for row in await masked_transactions.list_all(admin)
-    }
-    page = await masked_transactions.get_page(
-        admin, user_id=masked_transactions.restricted_subscriber["id"]
-    )
-    assert (
-        masked_transactions.restricted_ids <= {row["id"] for row in page["data"]}
-        and "masked" not in page
-    )
-
-
-async def test_api_keys_cannot_read_restricted_transactions(
-    masked_transactions: MaskedTransactions,
-) -> None:
-    key = await masked_transactions.harness.create_api_key("payments:read")
-    assert not masked_transactions.restricted_ids & {
-        row["id"] for row in await masked_transactions.list_all(key)
-    }
-    history = f"/api/v1/processors/{masked_transactions.processor}/transactions"
-    assert (await masked_transactions.get_page(key, history))["data"] == []
-    for transaction_id in masked_transactions.restricted_ids:
-        response = await masked_transactions.harness.client.get(f"{URL}/{transaction_id}", auth=key)
-        assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
-
-
 async def test_counterparty_lists_contain_the_masked_transactions(
     masked_transactions: MaskedTransactions,
 ) -> None:
@@ -218,27 +183,6 @@ async def test_counterparty_lists_contain_the_masked_transactions(
             masked_transactions.refunded,
         }
         assert page["masked"] is True and "Zebulonia" not in str(page)
-
-
-@pytest.mark.parametrize("kind", ["admin", "key"])
-async def test_filtering_by_a_restricted_subscriber_requires_a_one_time_code(
-    masked_transactions: MaskedTransactions, kind: str
-) -> None:
-    harness = masked_transactions.harness
-    caller = await (
-        harness.create_admin("A") if kind == "admin" else harness.create_api_key("payments:read")
-    )
-    for url in (
-        URL,
-        f"{URL}/export",
-        f"/api/v1/processors/{masked_transactions.processor}/transactions",
-    ):
-        for filters in (
-            {"user_id": masked_transactions.restricted_subscriber["id"]},
-            {"card_serial": masked_transactions.card},
-        ):
-            response = await harness.client.get(url, params=filters, auth=caller)
-            assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED"), url
 
 
 async def test_single_transaction_is_masked_like_its_list_row(

@@ -5,7 +5,6 @@ from typing import Any
 import httpx2
 
 from harness import Harness
-from tapgate import ids
 from tapgate.ledger import chart
 from transactions.builders import (
     create_agent,
@@ -89,14 +88,3 @@ async def test_balance_of_an_unknown_id_is_not_found(
     }.items():
         response = await client.get(f"{URL}/{user_id}", auth=harness.get_service_auth())
         assert (response.status_code, response.json()["code"]) == (404, code), user_id
-
-
-async def test_balance_of_a_restricted_subscriber_requires_a_one_time_code(
-    harness: Harness,
-) -> None:
-    subscriber = await harness.create_restricted_subscriber(balance="5")
-    for caller in (await harness.create_api_key("balance:read"), await harness.create_admin("C")):
-        response = await harness.client.get(f"{URL}/{subscriber['id']}", auth=caller)
-        assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
-    assert (await get_balance(harness, subscriber["id"]))["balance"] == "5.00"
-    assert ids.decode(ids.SUBSCRIBER, subscriber["id"])

@@ -57,22 +57,6 @@ async def test_api_key_needs_a_pin_but_an_admin_does_not(
     assert response.status_code == 200, response.text
 
 
-async def test_api_key_can_debit_only_subscriber_wallets(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    body = await _build_request(harness)
-    merchant_account_id = await harness.get_account_id(await harness.create_processor())
-    body = body | {"from_account_id": merchant_account_id}
-    assert await _get_error(client, body, await harness.create_api_key("payments:write")) == (
-        403,
-        "FORBIDDEN",
-    )
-    assert await _get_error(client, body | {"pin": None}, await harness.create_admin("F")) == (
-        402,
-        "INSUFFICIENT_FUNDS",
-    )
-
-
 async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harness: Harness) -> None:
     key, body = await harness.create_api_key("payments:write"), await _build_request(harness)
     to_unknown = body | {"to_account_id": "acc_0000000000001"}
