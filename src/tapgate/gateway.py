@@ -57,7 +57,7 @@ from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
 from tapgate.partners import routes as partners
-from tapgate.partners.top_ups import routes as top_ups
+from tapgate.partners import top_up_routes as top_ups
 from tapgate.pins.verifier import PinVerifier
 from tapgate.pos import routes as pos
 from tapgate.processors import key_routes as signing_keys

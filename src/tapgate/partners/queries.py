@@ -4,6 +4,9 @@ Status, name, balance and overdraft are stored on the account row. The lock on t
 guards the partner row.
 """
 
+from datetime import datetime
+from typing import NamedTuple
+
 import asyncpg
 
 from tapgate import ids
@@ -76,3 +79,40 @@ async def save_state(tx: Transaction, partner: Partner, reason: str | None) -> N
         reason if partner.status == PartnerStatus.SUSPENDED else None,
         tx.now(),
     )
+
+
+class WebhookSource(NamedTuple):
+    """Partner that sends a webhook, with its sealed secrets."""
+
+    webhook_secret: bytes
+    previous_secret: bytes | None
+    previous_until: datetime | None
+    is_suspended: bool
+
+    def get_valid_secrets(self, now: datetime) -> list[bytes]:
+        previous, until = self.previous_secret, self.previous_until
+        if previous is None or until is None or until <= now:
+            return [self.webhook_secret]
+        return [self.webhook_secret, previous]
+
+
+async def get_webhook_source(database: Database, partner_id: int) -> WebhookSource | None:
+    """Return the partner that sends a webhook, or None if there is no such partner.
+
+    The row is read for each webhook, so that a suspension or rotation takes effect immediately in
+    every process.
+    """
+    row = await database.fetchrow(
+        """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,
+                  a.status <> 'active'
+           FROM partners p JOIN accounts a ON a.id = p.account_id WHERE p.id = $1""",
+        partner_id,
+    )
+    return None if row is None else WebhookSource(*row)
+
+
+async def find_subscriber_by_phone(database: Database, phone_number: str) -> int | None:
+    subscriber_id: int | None = await database.fetchval(
+        "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
+    )
+    return subscriber_id

@@ -10,7 +10,7 @@ from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.events import publish
-from tapgate.schemas.compliance import AlertStatus, NewAlert, Resolution, TransactionDecision
+from tapgate.schemas.compliance import NewAlert, Resolution, TransactionDecision
 from tapgate.schemas.transactions import TransactionStatus
 from tapgate.store.transaction import OpenTransaction, Transaction
 
@@ -23,28 +23,10 @@ async def create(tx: Transaction, actor: Actor, new: NewAlert) -> tuple[Alert, b
 
     Returns the alert and whether it is new.
     """
-    now = tx.now()
-    subscriber_id, transaction_id, rule_id = await queries.resolve_subject(tx, new)
-    candidate = Alert(
-        id=tx.new_id(),
-        subscriber_id=subscriber_id,
-        transaction_id=transaction_id,
-        rule_id=rule_id,
-        alert_type=new.alert_type,
-        severity=new.severity,
-        status=AlertStatus.OPEN,
-        review=False,
-        details=new.details,
-        occurrences=1,
-        resolution_notes=None,
-        resolved_by=None,
-        resolved_at=None,
-        created_at=now,
-        updated_at=now,
-    )
-    alert = await queries.add(tx, candidate, model.get_open_key(new))
+    alert_id = tx.new_id()
+    alert = await queries.add(tx, alert_id, new, model.get_open_key(new))
     changes: Changes
-    if alert.id != candidate.id:
+    if alert.id != alert_id:
         changes = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
         await _trail.record(tx, actor, alert.public_id, "repeated", changes=changes)
         return alert, False

@@ -51,17 +51,6 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     return [Alert(**row) for row in rows]
 
 
-async def resolve_subject(
-    tx: Transaction, alert: NewAlert
-) -> tuple[int | None, int | None, int | None]:
-    """Return the subscriber, transaction and rule IDs of a new alert, or raise a 404 error."""
-    return (
-        await _require_existing(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
-        await _require_existing(tx, "transactions", ids.TRANSACTION, alert.transaction_id),
-        await _require_existing(tx, "compliance_rules", ids.RULE, alert.rule_id),
-    )
-
-
 _NOT_FOUND: Final = {
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
@@ -87,7 +76,7 @@ _SAME_KEY: Final = (
 )
 
 
-async def add(tx: Transaction, alert: Alert, open_key: str | None = None) -> Alert:
+async def add(tx: Transaction, alert_id: int, new: NewAlert, open_key: str | None = None) -> Alert:
     """Insert an alert, or count another occurrence of a matching unresolved one, and return it.
 
     An alert matches if it has the same type and open key or, if `open_key` is None, the same rule
@@ -106,14 +95,14 @@ async def add(tx: Transaction, alert: Alert, open_key: str | None = None) -> Ale
                                 THEN EXCLUDED.severity ELSE alerts.severity END,
                 updated_at = EXCLUDED.updated_at
             RETURNING {_COLUMNS}""",
-        alert.id,
-        alert.subscriber_id,
-        alert.transaction_id,
-        alert.rule_id,
-        alert.alert_type,
-        alert.severity,
-        alert.details,
-        alert.created_at,
+        alert_id,
+        await _require_existing(tx, "subscribers", ids.SUBSCRIBER, new.subscriber_id),
+        await _require_existing(tx, "transactions", ids.TRANSACTION, new.transaction_id),
+        await _require_existing(tx, "compliance_rules", ids.RULE, new.rule_id),
+        new.alert_type,
+        new.severity,
+        new.details,
+        tx.now(),
         list(Severity),
         open_key,
     )

@@ -1,15 +1,15 @@
-"""Top-ups of subscribers by partners, through a signed webhook or an API request."""
+"""Top-up endpoints: a partner funds a subscriber, by signed webhook or by API request."""
 
 from functools import cache
 
 from tapgate import ids
-from tapgate.api.endpoint import Reply
+from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.http.decoding import BodyDecoder
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
-from tapgate.partners.top_ups import queries
+from tapgate.partners import queries
 from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 from tapgate.schemas.transactions import Channel
 from tapgate.transactions.customers import build_customer_party, require_customer_access
@@ -20,27 +20,50 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel
 
+endpoints = Endpoints("Partners")
+
 _SIGNATURE_HEADER = "X-Webhook-Signature"
 
-
-async def fund_by_webhook(
-    request: RequestContext, partner: str, raw_body: bytes
-) -> Reply[TopUpReceipt]:
-    """Fund a subscriber by webhook. The signature is verified before the body is parsed."""
-    partner_id = decode_id(ids.PARTNER, partner)
-    await _require_valid_signature(request, partner_id, raw_body)
-    body: WebhookTopUp = _get_body_decoder(request.services.settings.currency).decode(raw_body)
-    return await _submit_top_up(
-        request,
-        partner_id,
-        body.reference,
-        body.amount,
-        await _resolve_payee(request, body),
-        channel=Channel.PARTNER,
-    )
+_DECLINE_CODES = (
+    Code.DUPLICATE_REFERENCE,
+    Code.SUBSCRIBER_NOT_FOUND,
+    Code.CARD_NOT_FOUND,
+    Code.PARTNER_SUSPENDED,
+    Code.COMPLIANCE_REJECTED,
+    Code.INSUFFICIENT_FUNDS,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.CARD_NOT_ACTIVE,
+    Code.MAX_BALANCE_EXCEEDED,
+)
 
 
-async def fund_by_request(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
+    """Require `partner_id`, unless a partner signed the request and is therefore the payer."""
+    if request.principal.partner_id is None and body.partner_id is None:
+        raise ApiError(
+            Code.INVALID_REQUEST,
+            "partner_id is required",
+            details={"fields": {"partner_id": "is required"}},
+        )
+
+
+@endpoints.post(
+    "/api/v1/wallet/fund-from-partner",
+    access=Access(scope="payments:write", roles="AF", hmac="partner"),
+    moves_money=True,
+    requires=(_require_partner,),
+    errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
+)
+async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+    """Fund a subscriber from a partner's account.
+
+    Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
+    itself signs the request.
+
+    A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
+    Repeating it with the same subscriber and amount returns the original response. With a different
+    subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
+    """
     idempotency_key = build_idempotency_key(request, body)
     partner_id = _get_paying_partner_id(request, body)
     await require_customer_access(
@@ -58,6 +81,39 @@ async def fund_by_request(request: RequestContext, body: FundFromPartner) -> Rep
         build_customer_party(body),
         channel=get_channel(request.principal),
         idempotency_key=idempotency_key,
+    )
+
+
+@endpoints.post(
+    "/api/v1/webhooks/partners/{partner_id}",
+    access=Access(public=True),
+    body_schema=WebhookTopUp,
+    errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
+)
+async def receive_partner_webhook(
+    request: RequestContext, partner_id: str, body: bytes
+) -> Reply[TopUpReceipt]:
+    """Fund a subscriber through a partner's webhook.
+
+    The `X-Webhook-Signature` header contains the hex-encoded HMAC-SHA-256 of the raw body with the
+    partner's webhook secret, optionally prefixed with `sha256=`. Provide either `card_serial` or
+    `phone_number`.
+
+    A `reference` identifies one top-up of the partner. Repeating it with the same subscriber and
+    amount returns the original response and moves no money. With a different subscriber or amount,
+    the request fails with `DUPLICATE_REFERENCE`.
+    """
+    # The signature is verified before the body is parsed.
+    payer_id = decode_id(ids.PARTNER, partner_id)
+    await _require_valid_signature(request, payer_id, body)
+    top_up: WebhookTopUp = _get_body_decoder(request.services.settings.currency).decode(body)
+    return await _submit_top_up(
+        request,
+        payer_id,
+        top_up.reference,
+        top_up.amount,
+        await _resolve_payee(request, top_up),
+        channel=Channel.PARTNER,
     )
 
 
@@ -120,16 +176,6 @@ async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
         request.services.database, body.phone_number
     )
     return commands.subscriber_party(subscriber_id or 0)
-
-
-def require_partner(request: RequestContext, body: FundFromPartner) -> None:
-    """Require `partner_id`, unless a partner signed the request and is therefore the payer."""
-    if request.principal.partner_id is None and body.partner_id is None:
-        raise ApiError(
-            Code.INVALID_REQUEST,
-            "partner_id is required",
-            details={"fields": {"partner_id": "is required"}},
-        )
 
 
 def _get_paying_partner_id(request: RequestContext, body: FundFromPartner) -> int:

@@ -1,1 +1,0 @@
-"""Top-ups: a partner funds a subscriber's wallet, by signed webhook or by API request."""
