@@ -12,12 +12,10 @@ from auth.builders import (
     FakeClock,
     GatewayProcess,
     OwnerBuilder,
-    catch_api_error,
     catch_unauthorized,
 )
 from tapgate import ids
 from tapgate.auth.api_keys import ApiKey, ApiKeys
-from tapgate.errors import Code
 from tapgate.runtime.background import run_background_tasks
 from tapgate.vault import Vault
 
@@ -83,18 +81,6 @@ async def test_unknown_key_is_rejected(process: GatewayProcess, create_key: Crea
         assert await get_rejection_message(process, unknown) == INVALID_KEY_MESSAGE
 
 
-async def test_deleted_key_is_rejected_by_every_process_immediately(
-    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
-) -> None:
-    record, key = await create_key()
-    for gateway in (process, other_process):
-        await gateway.authenticator.api_keys.authenticate(key)
-    async with process.transaction() as tx:
-        await process.authenticator.api_keys.delete(tx, record.id)
-    for gateway in (other_process, process):
-        assert await get_rejection_message(gateway, key) == INVALID_KEY_MESSAGE
-
-
 async def test_process_without_signals_does_not_use_its_cache(
     process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
@@ -104,15 +90,6 @@ async def test_process_without_signals_does_not_use_its_cache(
     async with process.transaction() as tx:
         await process.authenticator.api_keys.delete(tx, record.id)
     assert await get_rejection_message(other_process, key) == INVALID_KEY_MESSAGE
-
-
-async def test_key_can_be_deleted_only_once(process: GatewayProcess, create_key: CreateKey) -> None:
-    record, _ = await create_key()
-    async with process.transaction() as tx:
-        await process.authenticator.api_keys.delete(tx, record.id)
-        for key_id in (record.id, 1):
-            error = await catch_api_error(process.authenticator.api_keys.delete(tx, key_id))
-            assert error.code is Code.NOT_FOUND
 
 
 async def test_rolled_back_deletion_leaves_the_key_valid(

@@ -258,41 +258,6 @@ SET_ACCOUNT_STATUS_SQL = "UPDATE accounts SET status = $2 WHERE owner_id = $1"
 SET_TERMINAL_STATUS_SQL = "UPDATE terminals SET status = $2 WHERE id = $1"
 
 
-async def test_suspended_processor_is_rejected_by_every_process_immediately(
-    process: GatewayProcess,
-    other_process: GatewayProcess,
-    processor_id: int,
-    key: NewHmacKey,
-    clock: FakeClock,
-) -> None:
-    headers = sign_headers(key, clock)
-    for gateway in (process, other_process):
-        await authenticate(gateway, headers)
-    await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
-    for gateway in (other_process, process):
-        assert (
-            await catch_api_error(authenticate(gateway, headers))
-        ).code is Code.PROCESSOR_SUSPENDED
-    await update_and_publish(other_process, SET_ACCOUNT_STATUS_SQL, processor_id, "active")
-    for gateway in (process, other_process):
-        assert await authenticate(gateway, headers) is not None
-
-
-async def test_suspended_partner_is_rejected_by_another_process_immediately(
-    process: GatewayProcess,
-    other_process: GatewayProcess,
-    partner_id: int,
-    partner_key: NewHmacKey,
-    clock: FakeClock,
-) -> None:
-    headers = sign_headers(partner_key, clock, partner=partner_id)
-    await authenticate(other_process, headers)
-    await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, partner_id, "blocked")
-    assert (
-        await catch_api_error(authenticate(other_process, headers))
-    ).code is Code.PARTNER_SUSPENDED
-
-
 async def test_blocked_terminal_is_rejected_by_another_process_immediately(
     process: GatewayProcess,
     other_process: GatewayProcess,
@@ -323,29 +288,6 @@ async def test_suspension_is_disclosed_only_with_a_valid_signature(
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
     headers = sign_headers(key, clock) | {b"x-signature": b"0" * 64}
     assert await catch_unauthorized(authenticate(process, headers)) == INVALID_SIGNATURE_MESSAGE
-
-
-async def test_deleted_key_is_rejected_by_every_process_and_another_key_stays_valid(
-    process: GatewayProcess,
-    other_process: GatewayProcess,
-    processor_id: int,
-    key: NewHmacKey,
-    clock: FakeClock,
-) -> None:
-    keys = process.authenticator.hmac_keys
-    async with process.transaction() as tx:
-        next_key = await keys.create(tx, processor_id=processor_id)
-    for gateway in (process, other_process):
-        await authenticate(gateway, sign_headers(key, clock))
-        await authenticate(gateway, sign_headers(next_key, clock))
-    async with process.transaction() as tx:
-        await keys.delete(tx, key.id, owner_id=processor_id)
-    for gateway in (other_process, process):
-        assert (
-            await catch_unauthorized(authenticate(gateway, sign_headers(key, clock)))
-            == INVALID_SIGNATURE_MESSAGE
-        )
-        assert await authenticate(gateway, sign_headers(next_key, clock)) is not None
 
 
 async def test_key_can_be_deleted_only_once_and_only_for_its_owner(

@@ -89,23 +89,6 @@ async def test_release_to_a_blocked_receiver_fails_the_transaction(harness: Harn
     )
 
 
-async def test_release_above_the_receivers_maximum_balance_fails_the_transaction(
-    harness: Harness,
-) -> None:
-    alert, sender, _ = await create_held_transfer(harness)
-    response = await harness.client.put(
-        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await harness.create_admin()
-    )
-    assert response.status_code == 200
-    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
-    assert "(MAX_BALANCE_EXCEEDED)" in response.json()["message"]
-    assert await get_funds(harness, sender) == (1000_00, 0)
-    assert await get_transaction_status(harness, alert["transaction_id"]) == (
-        "failed",
-        "MAX_BALANCE_EXCEEDED",
-    )
-
-
 async def test_each_held_transaction_has_its_own_alert(harness: Harness) -> None:
     first, sender, receiver = await create_held_transfer(harness)
     await submit_transfer(harness, sender, receiver, "200")

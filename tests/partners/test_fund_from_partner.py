@@ -1,6 +1,5 @@
 """Wallet funding from a partner, by the partner itself or on its behalf."""
 
-import asyncio
 from typing import Any
 
 import httpx2
@@ -121,23 +120,6 @@ async def test_partner_can_fund_only_from_its_own_account(
         "100.00",
         "60.00",
     )
-
-
-async def test_partner_balance_can_go_negative_down_to_its_overdraft(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    new = await create_partner(harness, balance="10", overdraft_limit="50")
-    body = await _build_request(harness, new, amount="22")
-    assert (await client.post(FUND_URL, json=body, auth=get_auth(new))).status_code == 200
-    assert await get_balance(harness, new) == "-12.00"
-    more = body | {"amount": "38.01", "partner_reference": "INV-2"}
-    response = await client.post(FUND_URL, json=more, auth=get_auth(new))
-    assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
-    assert response.json()["details"] == {"available": 38.0, "required": 38.01}
-    # The decline did not consume the reference.
-    response = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
-    assert response.status_code == 200
-    assert await get_balance(harness, new) == "-50.00"
 
 
 async def test_partner_reference_funds_once_across_all_endpoints(
@@ -269,21 +251,3 @@ async def test_balance_of_a_restricted_subscriber_is_not_revealed(
             FUND_URL, json=body | {"card_serial": serial}, auth=get_auth(new)
         )
         assert (response.status_code, response.json()["new_balance"]) == (200, None)
-
-
-async def test_concurrent_requests_fund_once_per_reference_within_the_overdraft(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    new = await create_partner(harness, balance="100", overdraft_limit="30")
-    body = await _build_request(harness, new)
-    responses = await asyncio.gather(
-        *(
-            process.post(
-                FUND_URL, json=body | {"partner_reference": f"INV-{number}"}, auth=get_auth(new)
-            )
-            for number in range(5)
-            for process in (client, other_process_client)
-        )
-    )
-    assert sorted(response.status_code for response in responses) == [200] * 6 + [402] * 4
-    assert await get_balance(harness, new) == "-20.00"

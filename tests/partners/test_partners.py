@@ -16,6 +16,7 @@ from partners.builders import (
     post_webhook,
     suspend_partner,
 )
+from tapgate import ids
 from tapgate.api.services import Services
 
 
@@ -135,6 +136,10 @@ async def test_unknown_partner_is_not_found(
         ("POST", "/fund"),
         ("POST", "/suspend"),
         ("POST", "/activate"),
+        ("POST", "/rotate-webhook-secret"),
+        ("POST", "/keys"),
+        ("GET", "/keys"),
+        ("DELETE", f"/keys/{ids.encode(ids.KEY, 1)}"),
     ):
         body = {"amount": "1"} if path == "/fund" else None
         response = await client.request(method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin)

@@ -1,8 +1,5 @@
 """Transfers from a processor's settlement account to a subscriber."""
 
-import asyncio
-from typing import Any
-
 import httpx2
 import pytest
 
@@ -64,54 +61,16 @@ async def test_replayed_transfer_moves_no_money(
     assert (conflict.status_code, conflict.json()["code"]) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_transfer_above_the_balance_is_declined(
+async def test_suspended_processor_cannot_transfer(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    url, customer = await _create_funded_processor(harness), await harness.create_subscriber()
-    body = {"subscriber_id": customer["id"], "amount": "100.01"}
-    response = await client.post(url, json=body, auth=await harness.create_admin())
-    assert (response.status_code, response.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
-    assert response.json()["details"] == {"available": 100.0, "required": 100.01}
-
-
-async def test_concurrent_transfers_cannot_overdraw_the_processor(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    url, customer, admin = (
-        await _create_funded_processor(harness),
-        await harness.create_subscriber(),
-        await harness.create_admin(),
-    )
-    body = {"subscriber_id": customer["id"], "amount": "30"}
-    responses = await asyncio.gather(
-        *(
-            process.post(url, json=body, auth=admin)
-            for process in [client, other_process_client] * 5
-        )
-    )
-    assert sorted(response.status_code for response in responses) == [200] * 3 + [402] * 7
-    record = await client.get(url.removesuffix("/transfer"), auth=admin)
-    assert record.json()["balance"] == "10.00"
-
-
-async def test_status_and_limit_violations_decline_the_transfer(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    url, admin = await _create_funded_processor(harness, "600000"), await harness.create_admin()
+    url, admin = await _create_funded_processor(harness), await harness.create_admin()
     customer = await harness.create_subscriber()
-
-    async def get_error(amount: str = "1") -> Any:
-        body = {"subscriber_id": customer["id"], "amount": amount}
-        response = await client.post(url, json=body, auth=admin)
-        return response.status_code, response.json()["code"], response.json().get("details")
-
-    status, code, details = await get_error("500000.01")
-    assert (status, code) == (403, "MAX_BALANCE_EXCEEDED")
-    assert details["party"] == "receiver"
-    await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=SUSPEND_BODY, auth=admin)
-    assert await get_error() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
     await client.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
-    assert await get_error() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
+    body = {"subscriber_id": customer["id"], "amount": "1"}
+    response = await client.post(url, json=body, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (403, "PROCESSOR_SUSPENDED")
+    assert response.json()["details"] == {"party": "sender"}
 
 
 @pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
