@@ -105,3 +105,14 @@ def _list_group_methods(prefix: str, group: OperationGroup[Any]) -> Iterator[Cli
     for name, value in vars(group).items():
         if isinstance(value, OperationGroup):
             yield from _list_group_methods(f"{prefix}{name}.", value)
+
+
+def list_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield all structs of a type, including nested structs."""
+    origin = get_origin(kind) or kind
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
+        yield origin
+        for field in msgspec.structs.fields(kind):
+            yield from list_structs(field.type)
+    for argument in get_args(kind):
+        yield from list_structs(argument)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from cases import each
-from client.operation_catalog import ClientMethod, list_methods
+from client.operation_catalog import ClientMethod, list_methods, list_structs
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.response_examples import build_response_example
 from tapgate.api.system import build_system_endpoints
@@ -110,6 +110,13 @@ def test_response_is_decoded_as_the_declared_type(method: ClientMethod) -> None:
         assert response_type is File
     else:
         assert response_type == (type(None) if kind is None else kind)
+
+
+@each("endpoint", DECLARED_ENDPOINTS.values())
+def test_every_struct_of_the_api_is_defined_in_schemas(endpoint: Endpoint) -> None:
+    for kind in (get_body_type(endpoint), endpoint.query_type, endpoint.response_type):
+        for struct in list_structs(kind):
+            assert struct.__module__.startswith("tapgate.schemas."), struct
 
 
 JSON_RESPONSE_TYPES = {

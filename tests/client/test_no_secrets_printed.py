@@ -3,15 +3,14 @@
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator
-from typing import Any, get_args, get_origin
+from collections.abc import Callable
+from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from cases import each
-from client.operation_catalog import list_methods
+from client.operation_catalog import list_methods, list_structs
 from drivers.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
 from tapgate.client import (
     NO_RETRIES,
@@ -55,17 +54,6 @@ def test_repr_of_a_value_contains_no_secret(value: Any) -> None:
 
 #: Names of response fields that hold a secret or a URL that requires no credential.
 SECRET_FIELDS = re.compile(r"key|token|.*_token|secret|.*_secret|statement_url")
-
-
-def list_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield all structs of a type, including nested structs."""
-    origin = get_origin(kind) or kind
-    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
-        yield origin
-        for field in msgspec.structs.fields(kind):
-            yield from list_structs(field.type)
-    for argument in get_args(kind):
-        yield from list_structs(argument)
 
 
 def test_every_record_with_a_secret_hides_its_fields() -> None:

@@ -11,9 +11,10 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
-from tapgate.messenger.gateway_adapter import GatewayAdapter
+from tapgate.messenger.gateway_adapter import GatewayAdapter, _to_card
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
+from tapgate.schemas.cards import DisclosedCard
 
 
 def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayAdapter:
@@ -156,6 +157,15 @@ async def test_support_request_creates_an_alert(harness: Harness, gateway: Gatew
     assert alert["alert_type"] == "SUPPORT_REQUEST"
     assert alert["subscriber_id"] == record["id"]
     assert alert["details"] == {"asked_by": record["phone_number"]}
+
+
+def test_card_of_a_restricted_subscriber_has_no_type_and_holder() -> None:
+    hidden = DisclosedCard(
+        serial="C-1", status="BLOCKED", status_reason="lost", subscriber_id="sub_1", restricted=True
+    )
+    assert _to_card(hidden) == gateway_requests.Card(
+        serial="C-1", type=None, status="BLOCKED", holder_name=None
+    )
 
 
 class FailingTransport(httpx2.AsyncBaseTransport):

@@ -1,5 +1,6 @@
 """Delivery statuses of messages sent to phones, as reported by the messenger."""
 
+from enum import StrEnum
 from typing import Annotated, Final
 
 import msgspec
@@ -7,10 +8,28 @@ import msgspec
 from tapgate import ids
 from tapgate.schemas.fields import Choice, IdRule, ListLength, TextRule
 
+
+class MessageStatus(StrEnum):
+    """Delivery status of a message. The messenger reports all but `QUEUED`."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    FAILED = "failed"
+    DELIVERED = "delivered"
+    READ = "read"
+
+
 #: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
 #: duplicated or out of order.
-STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
+STATUS_ORDER: Final = (
+    MessageStatus.SENT,
+    MessageStatus.FAILED,
+    MessageStatus.DELIVERED,
+    MessageStatus.READ,
+)
 MAX_REPORTS: Final = 100
+
+MessageStatusField = Annotated[str, Choice(*MessageStatus, name="MessageStatus")]
 
 
 class StatusReport(msgspec.Struct, kw_only=True):

@@ -22,6 +22,7 @@ from tapgate.schemas.fields import (
     Text,
     TextRule,
 )
+from tapgate.schemas.messages import MessageStatusField
 from tapgate.schemas.pagination import PageQuery
 
 
@@ -57,16 +58,6 @@ class KycDocumentType(StrEnum):
     PROOF_OF_ADDRESS = "proof_of_address"
 
 
-class MessageStatus(StrEnum):
-    """Delivery status of a message. `QUEUED` is not reported; the others are in ascending rank."""
-
-    QUEUED = "queued"
-    SENT = "sent"
-    FAILED = "failed"
-    DELIVERED = "delivered"
-    READ = "read"
-
-
 MIN_KYC_LEVEL: Final = 1
 MAX_KYC_LEVEL: Final = 3
 
@@ -76,7 +67,6 @@ KycLevelField = Annotated[int, IntegerRange(MIN_KYC_LEVEL, MAX_KYC_LEVEL)]
 KycStatusField = Annotated[str, Choice(*KycStatus, name="KycStatus")]
 SubscriberStatusField = Annotated[str, Choice(*SubscriberStatus, name="SubscriberStatus")]
 DocumentTypeField = Annotated[str, Choice(*KycDocumentType, name="KycDocumentType")]
-MessageStatusField = Annotated[str, Choice(*MessageStatus, name="MessageStatus")]
 
 _IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
 

@@ -67,19 +67,23 @@ class EndpointStatus(StrEnum):
     DISABLED = "disabled"  # by the gateway; new events are not queued
 
 
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
 EndpointUrl = Annotated[str, TargetUrlRule()]
 EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
 DeliveredEventType = Annotated[
     str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
 ]
 EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
-PublicStatus = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
-SettableStatus = Annotated[
+EndpointStatusField = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
+SettableStatusField = Annotated[
     str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
 ]
-DeliveryStatus = Annotated[
-    str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
-]
+DeliveryStatusField = Annotated[str, Choice(*DeliveryStatus, name="WebhookDeliveryStatus")]
 
 
 class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
@@ -92,7 +96,7 @@ class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
 
     url: EndpointUrl | None = None
     events: EventFilters | None = None
-    status: SettableStatus | None = None
+    status: SettableStatusField | None = None
 
 
 class SecretRotation(msgspec.Struct, kw_only=True):
@@ -103,7 +107,7 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     url: str
     events: list[EventFilter]
-    status: PublicStatus
+    status: EndpointStatusField
     status_reason: str | None
     status_changed_at: str
 
@@ -121,7 +125,7 @@ class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    status: PublicStatus
+    status: EndpointStatusField
     status_reason: str | None
     status_changed_at: str
 
@@ -135,7 +139,7 @@ class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     event: DeliveredEventType
-    status: DeliveryStatus
+    status: DeliveryStatusField
     attempts: int
     last_status: int | None
     duration_ms: int | None
