@@ -42,19 +42,6 @@ async def test_block_message_expires_after_a_day(harness: Harness) -> None:
     assert before + day <= expires_at <= harness.services.clock() + day
 
 
-async def test_block_message_is_sent_for_every_kind_of_caller(harness: Harness) -> None:
-    holder = await harness.create_restricted_subscriber()
-    for caller in (
-        await harness.create_admin("S"),
-        await harness.create_api_key("cards:write"),
-        harness.get_service_auth(),
-    ):
-        serial = await harness.create_card(holder["id"])
-        response = await block_card(harness, serial, caller=caller)
-        assert response.status_code == 200, response.text
-    assert len(await harness.list_pending_messages(holder["phone_number"], "card_blocked")) == 3
-
-
 async def test_block_message_for_a_child_card_is_sent_to_the_parent(harness: Harness) -> None:
     parent = await harness.create_subscriber()
     serial = await create_card(harness)
@@ -107,3 +94,16 @@ async def test_block_that_fails_to_save_sends_no_message(
         assert (await block_card(harness, serial)).status_code == 500
     assert (await builders.get_card(harness, serial))["status"] == "ACTIVE"
     assert await harness.list_pending_messages(holder["phone_number"], "card_blocked") == []
+
+
+async def test_block_message_is_sent_for_every_kind_of_caller(harness: Harness) -> None:
+    holder = await harness.create_restricted_subscriber()
+    for caller in (
+        await harness.create_admin("S"),
+        await harness.create_api_key("cards:write"),
+        harness.get_service_auth(),
+    ):
+        serial = await harness.create_card(holder["id"])
+        response = await block_card(harness, serial, caller=caller)
+        assert response.status_code == 200, response.text
+    assert len(await harness.list_pending_messages(holder["phone_number"], "card_blocked")) == 3

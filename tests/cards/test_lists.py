@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from cards.builders import CARDS_URL, create_card, get_card, link_child_card, parse_error
+from cards.builders import CARDS_URL, create_card, get_card, link_child_card
 from harness import Harness
 from tapgate.cards import queries
 
@@ -138,38 +138,3 @@ async def test_card_is_found_by_serial_or_uid(harness: Harness) -> None:
         found = await queries.find(database, identifier)
         assert found is not None
         assert found.serial == expected
-
-
-async def test_cards_of_restricted_subscribers_are_forbidden_and_not_listed(
-    harness: Harness,
-) -> None:
-    restricted, holder = (
-        await harness.create_restricted_subscriber(),
-        await harness.create_subscriber(),
-    )
-    restricted_card, open_card = (
-        await harness.create_card(restricted["id"]),
-        await harness.create_card(holder["id"]),
-    )
-    unlinked_card = await create_card(harness)
-    for caller in (
-        await harness.create_api_key("cards:read"),
-        *[await harness.create_admin(role) for role in "ACSF"],
-    ):
-        assert await list_serials(harness, caller=caller) == [unlinked_card, open_card]
-        assert await list_serials(harness, caller=caller, subscriber_id=restricted["id"]) == []
-        response = await harness.client.get(f"{CARDS_URL}/{restricted_card}", auth=caller)
-        assert parse_error(response) == (403, "OTP_REQUIRED")
-        assert (
-            await harness.client.get(f"{CARDS_URL}/{unlinked_card}", auth=caller)
-        ).status_code == 200
-    assert await list_serials(harness) == [unlinked_card, open_card, restricted_card]
-    admin = await harness.create_admin("F")
-    url = f"/api/v1/subscribers/{restricted['id']}/restricted-access"
-    await harness.client.post(url, auth=admin)
-    code = await harness.get_pending_code(restricted["phone_number"])
-    await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert await list_serials(harness, caller=admin) == [unlinked_card, open_card, restricted_card]
-    assert (
-        await harness.client.get(f"{CARDS_URL}/{restricted_card}", auth=admin)
-    ).status_code == 200

