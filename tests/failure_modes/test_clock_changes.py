@@ -13,17 +13,14 @@ from hypothesis import strategies as st
 from audit.builders import assert_seals
 from drivers.api_caller import require_success
 from drivers.two_processes import TwoGateways, TwoLedgers
-from harness import Harness
-from ledger.builders import FakeClock, require_balanced_books
+from ledger.builders import require_balanced_books
 from ledger.command_builders import build_refund
 from tapgate import ids
 from tapgate.audit.chain import Sealer
-from tapgate.clock import get_platform_day, system_clock
+from tapgate.clock import get_platform_day
 from tapgate.errors import Code
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
 from tapgate.ledger import chart, commands
-from tapgate.ledger.rules import insert_defaults
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 
 DAILY_LIMIT = 100
@@ -95,39 +92,6 @@ async def test_daily_limit_resets_once_when_midnight_occurs_twice(
                 accepted.append(number)
     assert accepted == [-5, 0]
     await require_balanced_books(database)
-
-
-@pytest.mark.parametrize(
-    ("last", "first"),
-    [
-        (datetime(2028, 2, 29, tzinfo=UTC), datetime(2028, 3, 1, tzinfo=UTC)),
-        (datetime(2026, 2, 28, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)),
-        (datetime(2026, 12, 31, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
-        (datetime(2026, 4, 30, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)),
-    ],
-)
-async def test_monthly_limit_resets_on_the_first_day_of_the_month(
-    two_ledgers: TwoLedgers, last: datetime, first: datetime
-) -> None:
-    """Covers month lengths, the leap day, and the end of the year."""
-    await two_ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=2 * DAILY_LIMIT)
-    sender, receiver = await two_ledgers.create_pair(100_00)
-    ledgers = two_ledgers.ledgers
-
-    async def spend(at: datetime, process: int) -> Code | None:
-        ledgers[process].clock.now = at
-        return (
-            await two_ledgers.submit_transfer(ledgers[process], sender, receiver, DAILY_LIMIT)
-        ).code
-
-    assert await spend(last - timedelta(days=1), 0) is None
-    assert await spend(last, 1) is None
-    end = first - timedelta(microseconds=1)
-    assert await spend(end, 0) == Code.DAILY_LIMIT_EXCEEDED
-    assert await spend(first, 1) is None
-    assert await spend(end, 0) == Code.DAILY_LIMIT_EXCEEDED
-    assert await spend(first + timedelta(days=1), 0) is None
-    assert await spend(first + timedelta(days=2), 1) == Code.MONTHLY_LIMIT_EXCEEDED
 
 
 async def test_clock_skew_around_midnight_does_not_grant_one_day_two_limits(
@@ -256,33 +220,6 @@ async def test_ids_stay_unique_and_follow_the_clock_when_it_goes_back(
         0,
         0,
     ]
-
-
-async def test_transfer_after_the_clock_went_back_is_listed_on_its_own_day(
-    settings: Settings, database_url: str, database: Database
-) -> None:
-    """Lists select a day by ID range, so IDs must follow the clock when it goes back."""
-    clock = FakeClock(system_clock())
-    async with open_services(settings, database_url, clock=clock) as services:
-        async with services.transaction() as tx:
-            await insert_defaults(tx, "SLE", services.new_id)
-        transport = httpx2.ASGITransport(create_app(services))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            two_gateways = await TwoGateways.open(Harness(services, client), client, client)
-            aminata, mohamed = (
-                await two_gateways.create_customer("100"),
-                await two_gateways.create_customer(),
-            )
-            require_success(await aminata.send_money("1", mohamed))
-            for days in (3, 2, 1):
-                clock.now -= timedelta(days=days)
-                paid = require_success(await aminata.send_money("2", mohamed))["transaction_id"]
-                day = clock().date().isoformat()
-                listed = await two_gateways.app.list_transactions(
-                    aminata.id, **{"from": day, "to": day}
-                )
-                assert [item["id"] for item in listed] == [paid]
-    await require_balanced_books(database)
 
 
 async def test_audit_chain_stays_valid_when_the_clock_goes_back(two_gateways: TwoGateways) -> None:

@@ -60,27 +60,6 @@ async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succe
     assert _has_no_retried_batch(two_gateways)
 
 
-async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
-    two_gateways: TwoGateways,
-) -> None:
-    """Cash-ins and cash-outs move money between the same accounts in opposite directions."""
-    agent = await two_gateways.create_agent("1000")
-    customers = [await two_gateways.create_customer("100") for _ in range(6)]
-
-    def cash_in(number: int) -> SendRequest:
-        return lambda client: agent.with_client(client).cash_in("2", customers[number % 6])
-
-    def cash_out(number: int) -> SendRequest:
-        return lambda client: agent.with_client(client).cash_out("1", customers[number % 6])
-
-    requests = itertools.chain(*((cash_in(number), cash_out(number)) for number in range(90)))
-    responses = await two_gateways.run_concurrently(*requests)
-    assert count_outcomes(responses) == {200: 180}
-    assert await agent.get_balances() == ("910.00", "0.00")  # below the minimum for commission
-    assert {await customer.get_balance() for customer in customers} == {"115.00"}
-    assert _has_no_retried_batch(two_gateways)
-
-
 async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(
     two_gateways: TwoGateways,
 ) -> None:

@@ -132,13 +132,6 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
             )
 
 
-async def test_absolute_form_request_target_is_routed_by_its_path(port: int) -> None:
-    """The host in the target is ignored."""
-    for target in (b"http://evil.example/api/v1/open", b"https://a@evil.example:1/api/v1/open?b"):
-        (response,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
-        assert response.status_code == 200
-
-
 async def test_requests_pipelined_after_a_malformed_request_are_not_processed(port: int) -> None:
     """After a malformed request, the start of the next one is unknown."""
     bad = POST_HEAD + b"Content-Length: x\r\n\r\n"

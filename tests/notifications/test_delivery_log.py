@@ -1,7 +1,6 @@
 """Delivery log (status, duration and start of the response) and the effect of Retry-After."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 
@@ -10,7 +9,6 @@ from drivers.webhook_receiver import WebhookReceiver
 from harness import Harness
 from notifications.builders import (
     ENDPOINTS_URL,
-    FakeClock,
     attempt_due_deliveries,
     create_endpoint,
     get_only_delivery,
@@ -136,46 +134,3 @@ async def test_compressed_response_is_not_decompressed(receiver: WebhookReceiver
     response = await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")
     assert response.text == "\x1f�"
     assert receiver.received[0].headers["accept-encoding"] == "identity"
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [("90", 90), ("Sat, 31 Jan 2026 12:01:30 GMT", 90), ("999999999", 86_400)],
-)
-async def test_retry_after_of_429_and_503_is_honored_up_to_a_day(
-    services_with_fake_clock: Services,
-    receiver: WebhookReceiver,
-    fake_clock: FakeClock,
-    status: int,
-    header: str,
-    seconds: int,
-) -> None:
-    await create_endpoint(services_with_fake_clock, receiver.url)
-    receiver.enqueue_response(status, b"", f"Retry-After: {header}")
-    await publish_event(services_with_fake_clock)
-    await attempt_due_deliveries(services_with_fake_clock)
-    row = await get_only_delivery(services_with_fake_clock)
-    assert row["next_attempt_at"] == fake_clock() + timedelta(seconds=seconds)
-    # The schedule continues with the next delay.
-    fake_clock.advance(seconds=seconds)
-    receiver.enqueue_response(500)
-    await attempt_due_deliveries(services_with_fake_clock)
-    delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
-    assert 270 <= delay.total_seconds() <= 330
-
-
-@pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
-async def test_retry_after_that_is_invalid_shorter_or_sent_with_another_status_is_ignored(
-    services_with_fake_clock: Services,
-    receiver: WebhookReceiver,
-    fake_clock: FakeClock,
-    status: int,
-    header: str,
-) -> None:
-    await create_endpoint(services_with_fake_clock, receiver.url)
-    receiver.enqueue_response(status, b"", f"Retry-After: {header}")
-    await publish_event(services_with_fake_clock)
-    await attempt_due_deliveries(services_with_fake_clock)
-    delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
-    assert 4.5 <= delay.total_seconds() <= 5.5

@@ -6,14 +6,11 @@ Once a change is confirmed, no process sends with the old settings.
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from drivers.processes import ADMIN, run_gateway
 from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
 from notifications.builders import (
@@ -30,9 +27,6 @@ from tapgate.store.signals import Signals
 from tapgate.webhooks import delivery_queue
 from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker
-
-#: Time for a request in transit to arrive.
-NETWORK_DELAY_SECONDS = 0.5
 
 
 class BlockingResolver:
@@ -317,113 +311,3 @@ async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_
         before_change != after_change
         for before_change, after_change in itertools.pairwise(statuses)
     )
-
-
-class RunningEndpoint:
-    """An endpoint of a running gateway, and a continuous stream of events."""
-
-    def __init__(
-        self, client: httpx2.AsyncClient, services: Services, receiver: WebhookReceiver
-    ) -> None:
-        self.client, self.services, self.receiver = client, services, receiver
-        self.path = ""
-        self.secret = ""
-
-    async def create_endpoint(self, url: str, *events: str) -> dict[str, Any]:
-        response = await self.client.post(ENDPOINTS_URL, json={"url": url, "events": list(events)})
-        assert response.status_code == 201, response.text
-        created: dict[str, Any] = response.json()
-        return created
-
-    async def set_status(self, status: str) -> None:
-        response = await self.client.put(self.path, json={"status": status})
-        assert response.status_code == 200, response.text
-
-    async def publish_events(self) -> None:
-        while True:
-            await asyncio.gather(*(publish_event(self.services) for _ in range(5)))
-            await asyncio.sleep(0.1)
-
-    async def wait_for_deliveries(self, more: int) -> None:
-        expected = len(self.receiver.received) + more
-
-        async def has_enough() -> bool:
-            return len(self.receiver.received) >= expected
-
-        await wait_until_equal(has_enough, True)
-
-    async def require_no_deliveries(self) -> None:
-        await asyncio.sleep(NETWORK_DELAY_SECONDS)
-        received = len(self.receiver.received)
-        await asyncio.sleep(3 * NETWORK_DELAY_SECONDS)  # enough for several polls of every process
-        assert len(self.receiver.received) == received
-
-
-async def log_in(client: httpx2.AsyncClient) -> None:
-    login = await client.post("/api/v1/admin/login", json=ADMIN)
-    client.headers["Authorization"] = f"Bearer {login.json()['token']}"
-
-
-async def test_all_processes_apply_pause_resume_rotation_and_deletion(
-    public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
-) -> None:
-    async with (
-        run_gateway(public_tmp_path, database_url, workers=3) as address,
-        httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
-    ):
-        await log_in(client)
-        running = RunningEndpoint(client, services, receiver)
-        created = await running.create_endpoint(receiver.url, "card.linked")
-        running.path = f"{ENDPOINTS_URL}/{created['id']}"
-        publishing = asyncio.create_task(running.publish_events())
-        try:
-            for _ in range(2):
-                await running.wait_for_deliveries(20)
-                await running.set_status("paused")
-                await running.require_no_deliveries()
-                await running.set_status("active")
-                await running.wait_for_deliveries(20)
-                rotated = await client.post(f"{running.path}/rotate-secret")
-                await asyncio.sleep(NETWORK_DELAY_SECONDS)
-                start = len(receiver.received)
-                await running.wait_for_deliveries(20)
-                secret = rotated.json()["secret"]
-                assert all(webhook.is_signed_with(secret) for webhook in receiver.received[start:])
-            assert (await client.delete(running.path)).status_code == 204
-            await running.require_no_deliveries()
-        finally:
-            publishing.cancel()
-            await asyncio.wait([publishing])
-        webhook_ids = [received.id for received in receiver.received]
-        assert len(set(webhook_ids)) == len(webhook_ids), "a delivery was sent twice"
-
-
-async def test_410_in_several_processes_disables_the_endpoint_once(
-    public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
-) -> None:
-    async with (
-        run_gateway(public_tmp_path, database_url, workers=3) as address,
-        httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
-    ):
-        await log_in(client)
-        running = RunningEndpoint(client, services, receiver)
-        created = await running.create_endpoint(f"{receiver.url}/slow", "card.linked")
-        watcher = await running.create_endpoint(
-            "http://127.0.0.1:9/watch", "webhook_endpoint.disabled"
-        )
-        receiver.enqueue_statuses(*[410] * 1000)
-        await asyncio.gather(*(publish_event(services) for _ in range(60)))
-        await running.wait_for_deliveries(20)
-        receiver.release_slow.set()
-        running.path = f"{ENDPOINTS_URL}/{created['id']}"
-
-        async def get_status() -> str:
-            return str((await client.get(running.path)).json()["status"])
-
-        await wait_until_equal(get_status, "disabled")
-        await running.require_no_deliveries()
-        events = await client.get(f"{ENDPOINTS_URL}/{watcher['id']}/deliveries")
-        assert len(events.json()["data"]) == 1
-        query = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
-        entries = (await client.get("/api/v1/audit/logs", params=query)).json()["data"]
-        assert len(entries) == 1

@@ -25,8 +25,6 @@ from transactions.builders import (
     create_agent,
     create_partner,
     create_processor,
-    decide_review,
-    set_kyc_level,
     submit_and_get_id,
     submit_refund,
 )
@@ -147,45 +145,6 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
     assert parameters[0] == "50.00 SLE"
 
 
-@pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
-async def test_receipts_setting_determines_the_recipients(
-    harness: Harness, settings: Settings
-) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    await submit_and_get_id(
-        harness, chart.POS_PAYMENT, sender["id"], await create_processor(harness), "10.00"
-    )
-    kinds = [
-        [kind for kind, _ in await list_pending_messages(harness, subscriber)]
-        for subscriber in (sender, receiver)
-    ]
-    expected: dict[str, list[list[str]]] = {
-        "off": [[], []],
-        "received": [[], [MONEY_RECEIVED]],
-        "all": [[PAYMENT_MADE, PAYMENT_MADE], [MONEY_RECEIVED]],
-    }
-    assert kinds == expected[settings.receipts]
-
-
-async def test_receipts_of_a_held_transfer_are_sent_when_it_is_released(harness: Harness) -> None:
-    sender, receiver = await create_subscriber(harness), await create_subscriber(harness)
-    for subscriber in (sender, receiver):
-        await set_kyc_level(harness, subscriber["id"], 3)
-    await harness.deposit(sender["id"], "700000")
-    held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
-    )
-    assert await list_pending_messages(harness, receiver) == []
-    harness.advance_clock(days=2)
-    await decide_review(harness, held, release=True)
-    assert [kind for kind, _ in await list_pending_messages(harness, receiver)] == [MONEY_RECEIVED]
-    assert [kind for kind, _ in await list_pending_messages(harness, sender)] == [PAYMENT_MADE]
-
-
 @pytest.mark.parametrize("state", ["blocked", "closed"])
 async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_account(
     harness: Harness, state: str
@@ -206,45 +165,6 @@ async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_a
     )
     assert await list_pending_messages(harness, receiver) == []
     assert len(await list_pending_messages(harness, {"phone_number": "+23276999999"})) == 1
-
-
-async def test_replayed_request_sends_no_second_receipt(harness: Harness) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
-    card = await harness.create_card(receiver["id"])
-    key = await harness.create_api_key("payments:write")
-
-    async def send() -> int:
-        response = await harness.client.post(
-            "/api/v1/wallet/transfer-p2p",
-            json={
-                "sender_id": sender["id"],
-                "recipient_card_serial": card,
-                "amount": "10.00",
-                "pin": PIN,
-                "request_id": "the same",
-            },
-            auth=key,
-        )
-        assert response.status_code == 200, response.text
-        return response.status_code
-
-    await asyncio.gather(*(send() for _ in range(5)))
-    assert [
-        len(await list_pending_messages(harness, subscriber)) for subscriber in (sender, receiver)
-    ] == [
-        1,
-        1,
-    ]
-    await send()
-    assert [
-        len(await list_pending_messages(harness, subscriber)) for subscriber in (sender, receiver)
-    ] == [
-        1,
-        1,
-    ]
 
 
 async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(

@@ -14,8 +14,6 @@ import structlog
 from messenger.routes.builders import (
     BRIDGE_PATH,
     HEALTH_PATH,
-    MESSAGE_BODY,
-    OUTBOX_PATH,
     PHONE,
     TEMPLATE_PATH,
     WEBHOOK_PATH,
@@ -23,7 +21,6 @@ from messenger.routes.builders import (
     build_error,
     run_messenger_app,
 )
-from tapgate.http import overload
 from tapgate.http.endpoint import Endpoints
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ENDPOINTS
@@ -94,30 +91,6 @@ async def test_unknown_path_returns_404(offline_messenger: MessengerApp, path: s
     assert (response.status_code, response.json()) == (404, build_error("Not found"))
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("GET", BRIDGE_PATH, "POST"),
-        ("DELETE", WEBHOOK_PATH, "GET, HEAD, POST"),
-        ("PUT", TEMPLATE_PATH, "POST"),
-        ("POST", OUTBOX_PATH, "GET, HEAD"),
-        ("POST", HEALTH_PATH, "GET, HEAD"),
-        ("OPTIONS", "/openapi.json", "GET, HEAD"),
-    ],
-)
-async def test_unsupported_method_returns_405(
-    offline_messenger: MessengerApp, method: str, path: str, allowed: str
-) -> None:
-    response = await offline_messenger.client.request(method, path)
-    assert (response.status_code, response.json()) == (405, build_error("Method not allowed"))
-    assert response.headers["allow"] == allowed
-
-
-async def test_head_returns_no_body(messenger: MessengerApp) -> None:
-    response = await messenger.client.head(HEALTH_PATH)
-    assert (response.status_code, response.content) == (200, b"")
-
-
 BODY_LIMITS_KIB = {
     BRIDGE_PATH: 8192,
     WEBHOOK_PATH: 3072,
@@ -142,89 +115,6 @@ def test_other_routes_accept_at_most_16_kibibytes() -> None:
     assert larger == {BRIDGE_PATH, WEBHOOK_PATH, TEMPLATE_PATH, "/api/v1/simulator/deliveries"}
 
 
-class UnreadableRequest:
-    """Request whose body must not be read."""
-
-    peer, query, is_complete = "192.0.2.1", b"", False
-
-    def __init__(self, method: str, path: str, headers: dict[bytes, bytes] | None = None) -> None:
-        self.method, self.path, self.headers = method, path, headers or {}
-
-    async def read_body(self, limit: int) -> bytes:
-        raise AssertionError("the body was read")
-
-
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (f"{WEBHOOK_PATH}/flows", 432), (TEMPLATE_PATH, 401)],
-)
-async def test_missing_credential_is_rejected_before_the_body_is_read(
-    tmp_path: Path, database_url: str, path: str, status: int
-) -> None:
-    secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
-    async with run_messenger_app(tmp_path, database_url, **secrets) as messenger:
-        response = await App(messenger.services).respond(UnreadableRequest("POST", path))
-    assert response.status == status
-
-
-async def test_request_id_is_echoed_or_generated(messenger: MessengerApp) -> None:
-    async def get_request_id(value: str) -> str:
-        response = await messenger.client.get(
-            HEALTH_PATH, headers={"X-Request-ID": value.encode("latin-1")}
-        )
-        return response.headers["x-request-id"]
-
-    for valid in ("a", "A.b_c-9", "x" * 128):
-        assert await get_request_id(valid) == valid
-    created = {await get_request_id(invalid) for invalid in ("", "x" * 129, "a b", "é", "a/b")}
-    assert len(created) == 5
-    for path in ("/nowhere", HEALTH_PATH):
-        assert (await messenger.client.post(path)).headers["x-request-id"]
-
-
-async def test_each_request_is_logged_in_one_line_without_its_content(
-    messenger: MessengerApp, log_capture: LogCapture
-) -> None:
-    await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers={"X-Request-ID": "traced"})
-    query = "?hub.mode=subscribe&hub.verify_token=canary&hub.challenge=canary"
-    await messenger.client.get(WEBHOOK_PATH + query)
-    await messenger.client.post(
-        TEMPLATE_PATH, json={"to": PHONE}, auth=messenger.get_service_auth()
-    )
-    await messenger.client.get("/canary")
-    found = [line for line in log_capture.read_records() if line["event"] == "request"]
-    assert [(line["method"], line["endpoint"], line["status"]) for line in found] == [
-        ("POST", BRIDGE_PATH, 200),
-        ("GET", WEBHOOK_PATH, 403),
-        ("POST", TEMPLATE_PATH, 400),
-        ("GET", "unmatched", 404),
-    ]
-    assert found[0]["request_id"] == "traced"
-    assert [line["principal"] for line in found] == [None, None, "gateway", None]
-    for secret in (b"canary", PHONE[1:].encode(), b"menu"):
-        assert secret not in log_capture.chunks
-
-
-@pytest.mark.parametrize("path", [HEALTH_PATH, "/openapi.json", "/nothing", WEBHOOK_PATH])
-async def test_every_response_has_security_headers(messenger: MessengerApp, path: str) -> None:
-    response = await messenger.client.get(path)
-    assert response.headers.get_list("x-content-type-options") == ["nosniff"]
-    (policy,) = response.headers.get_list("content-security-policy")
-    assert policy == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-    assert response.headers["cache-control"] == "no-store"
-
-
-async def test_forwarded_address_is_used_only_from_a_trusted_proxy(
-    tmp_path: Path, database_url: str, log_capture: LogCapture
-) -> None:
-    for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):
-        async with run_messenger_app(
-            tmp_path, database_url, TAPGATE_TRUSTED_PROXIES=trusted
-        ) as messenger:
-            await messenger.client.get("/nothing", headers={"X-Forwarded-For": "203.0.113.7"})
-        assert log_capture.read_records()[-1]["ip"] == expected
-
-
 async def test_unexpected_failure_reveals_no_details(
     messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
@@ -247,25 +137,6 @@ async def test_unexpected_failure_reveals_no_details(
     assert any("test_app.py" in frame for frame in failed["failure"]["frames"])
     assert (request["status"], request["level"]) == (500, "error")
     assert b"canary" not in log_capture.chunks
-
-
-async def test_overload_returns_503_with_retry_after(
-    messenger: MessengerApp, log_capture: LogCapture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", 0)
-    response = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)
-    assert response.status_code == 503
-    assert response.json() == build_error(
-        "The messenger is temporarily unavailable. Try again in a few seconds."
-    )
-    assert response.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
-    assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
-    assert [(line["event"], line["status"]) for line in log_capture.read_records()] == [
-        ("request", 503),
-        ("request", 200),
-    ]
-    monkeypatch.undo()
-    assert (await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)).status_code == 200
 
 
 async def test_database_outage_returns_503(offline_messenger: MessengerApp) -> None:

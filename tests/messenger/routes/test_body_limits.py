@@ -58,14 +58,3 @@ async def test_signature_of_a_delivery_is_checked_after_its_body_has_arrived(
     )
     assert await cost_meter.send_request(app, [signed]) is None
     assert await cost_meter.send_request(app, [signed, b"{}"]) == 401
-
-
-async def test_request_without_a_host_or_with_an_oversized_trailer_is_rejected(
-    protected_messenger: MessengerApp,
-) -> None:
-    app = App(protected_messenger.services)
-    assert await cost_meter.send_request(app, [b"GET /health HTTP/1.1\r\n\r\n"]) == 400
-    signature = b"X-Hub-Signature-256: sha256=" + b"0" * 64
-    chunked = build_head(WEBHOOK_PATH, b"Transfer-Encoding: chunked", signature)
-    trailer = [chunked + b"0\r\nX: ", *[b"a" * 10_000] * 100]
-    assert await cost_meter.send_request(app, trailer) == 400

@@ -138,31 +138,6 @@ async def test_media_is_ignored_when_has_media_is_false(messenger: MessengerApp)
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize(
-    "media",
-    [
-        {"data": "no data URI"},
-        {"data": build_image_data_uri(prefix="")},
-        {"data": build_image_data_uri(prefix="data:image/png;base64,")},
-        {"data": build_image_data_uri("PNG")},
-        {"data": build_image_data_uri("GIF", "data:image/gif;base64,")},
-        {"data": "data:image/jpeg;base64,????"},
-        {"data": "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8\xff not one").decode()},
-        {"data": build_image_data_uri(), "mimetype": "image/png"},
-    ],
-)
-async def test_invalid_image_is_rejected_without_echoing_it(
-    messenger: MessengerApp, media: dict[str, str]
-) -> None:
-    response = await messenger.post_message(hasMedia=True, media=media)
-    body = response.json()
-    assert response.status_code == 400
-    assert body.keys() == {"error", "status"}
-    assert body["status"] == "error"
-    assert body["error"].startswith("media.data ")
-    assert media["data"][-20:] not in body["error"]
-
-
 async def test_body_limit_leaves_room_for_a_base64_encoded_image(messenger: MessengerApp) -> None:
     for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
         response = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
@@ -224,35 +199,6 @@ async def test_unavailable_database_returns_500_with_a_reply(
         " étiez en train d'envoyer de l'argent, consultez d'abord votre historique.",
         "status": "error",
     }
-
-
-async def test_configured_token_is_required(tmp_path: Path, database_url: str) -> None:
-    expected = "Authorization must be Bearer followed by the bridge token"
-    async with run_messenger_app(
-        tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
-    ) as messenger:
-        for authorization in (None, "", "let me in", "Bearer", "Bearer let me", "Basic let me in",
-                              "Bearer let me inn", "Bearer \xff"):  # fmt: skip
-            headers = {} if authorization is None else {"Authorization": authorization}
-            response = await messenger.client.post(
-                BRIDGE_PATH,
-                json=MESSAGE_BODY,
-                headers={name: value.encode("latin-1") for name, value in headers.items()},
-            )
-            assert (response.status_code, response.json()) == (401, build_error(expected))
-            assert response.headers["www-authenticate"] == "Bearer"
-        for scheme in ("Bearer", "bearer"):
-            headers = {"Authorization": f"{scheme} let me in"}
-            response = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers=headers)
-            assert response.status_code == 200
-
-
-async def test_production_without_a_token_returns_403(production_messenger: MessengerApp) -> None:
-    response = await production_messenger.post_message()
-    assert response.status_code == 403
-    assert response.json() == build_error(
-        "TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production"
-    )
 
 
 async def test_each_phone_has_one_conversation(messenger: MessengerApp) -> None:

@@ -8,7 +8,6 @@ import httpx2
 import msgspec
 import pytest
 
-from harness import ServiceAuth
 from messenger.routes.builders import (
     CODE_BODY,
     OUTBOX_PATH,
@@ -148,37 +147,6 @@ async def test_invalid_idempotency_key_is_rejected(
     response = await send_template(offline_messenger, key)
     message = "Idempotency-Key must be 1 to 64 ASCII characters without spaces"
     assert (response.status_code, response.json()) == (422, build_error(message))
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", TEMPLATE_PATH), ("GET", f"{OUTBOX_PATH}?to=%2B232")]
-)
-async def test_service_signature_is_required(
-    offline_messenger: MessengerApp, method: str, path: str
-) -> None:
-    async def get_error(auth: httpx2.Auth | None = None, **given_headers: str) -> str:
-        response = await offline_messenger.client.request(
-            method, path, auth=auth, headers=given_headers
-        )
-        body = response.json()
-        assert (response.status_code, body.keys()) == (401, {"error", "status"})
-        assert body["status"] == "error"
-        message: str = body["error"]
-        return message
-
-    unknown = "The service is unknown, or the signature is invalid"
-    assert await get_error() == "X-Service-Name is missing"
-    headers = {"X-Service-Name": "gateway"}
-    assert await get_error(None, **headers) == "X-Service-Timestamp is missing"
-    headers["X-Service-Timestamp"] = "soon"
-    assert await get_error(None, **headers) == "X-Service-Signature is missing"
-    headers["X-Service-Signature"] = "0" * 64
-    assert await get_error(None, **headers) == "X-Service-Timestamp is malformed"
-    assert await get_error(ServiceAuth("gateway", "another")) == unknown
-    assert await get_error(ServiceAuth("nobody", "another")) == unknown
-    not_timely = "X-Service-Timestamp is more than 5 minutes from the server's time"
-    for timestamp in ("1577836800", "99999999999"):
-        assert await get_error(None, **headers | {"X-Service-Timestamp": timestamp}) == not_timely
 
 
 async def test_service_signature_covers_the_query(messenger: MessengerApp) -> None:
