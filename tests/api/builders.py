@@ -230,8 +230,8 @@ async def raise_api_error(request: RequestContext) -> None:
 
 @things.get("/api/v1/open", access=Access(public=True))
 async def get_actor(request: RequestContext) -> dict[str, str]:
-    """Return the actor of the request, as stored in audit entries."""
-    return request.actor.record
+    """Return the actor of the request and its address, as stored in audit entries."""
+    return request.actor.record | {"ip": str(request.actor.ip)}
 
 
 #: Set to release the waiting requests.
