@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger.chart import AccountStatus
 from tapgate.names import mask_name
 from tapgate.schemas.agents import (
     AgentBalance,
@@ -18,14 +19,11 @@ from tapgate.schemas.agents import (
     AgentType,
 )
 
-#: Status as stored on both of the agent's accounts.
-AccountStatus = Literal["active", "blocked", "closed"]
-
 #: Account status -> status in the API.
-PUBLIC_STATUSES: Final[Mapping[AccountStatus, AgentStatus]] = {
-    "active": AgentStatus.ACTIVE,
-    "blocked": AgentStatus.SUSPENDED,
-    "closed": AgentStatus.TERMINATED,
+PUBLIC_STATUSES: Final[Mapping[str, AgentStatus]] = {
+    AccountStatus.ACTIVE: AgentStatus.ACTIVE,
+    AccountStatus.BLOCKED: AgentStatus.SUSPENDED,
+    AccountStatus.CLOSED: AgentStatus.TERMINATED,
 }
 
 
@@ -46,7 +44,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None = None
     address: str | None = None
     commission_tier: int = 1
-    status: AccountStatus = "active"
+    status: AccountStatus = AccountStatus.ACTIVE  # of both accounts
     status_reason: str | None = None
     float_balance: int = 0
     commission_balance: int = 0
@@ -100,7 +98,7 @@ def to_balance(agent: Agent) -> AgentBalance:
 
 def build_agent(
     registration: AgentRegistration,
-    parent: Agent | None,
+    parent_id: int | None,
     *,
     id: int,
     account_id: int,
@@ -114,7 +112,7 @@ def build_agent(
         account_id=account_id,
         commission_account_id=commission_account_id,
         agent_type=registration.agent_type,
-        parent_agent_id=None if parent is None else parent.id,
+        parent_agent_id=parent_id,
         name=registration.name,
         business_name=registration.business_name,
         phone_number=registration.phone_number,
@@ -142,18 +140,20 @@ def decode_parent_id(registration: AgentRegistration) -> int | None:
 def require_valid_parent(parent: Agent) -> None:
     if parent.agent_type != AgentType.SUPER_AGENT:
         raise invalid_field("parent_agent_id", "must be a super_agent")
-    if parent.status == "closed":
+    if parent.status == AccountStatus.CLOSED:
         raise invalid_field("parent_agent_id", "must not be a terminated agent")
 
 
 SUSPEND: Final[Transition[AccountStatus]] = Transition(
-    "suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED
+    "suspended", {AccountStatus.ACTIVE: AccountStatus.BLOCKED}, Code.ALREADY_SUSPENDED
 )
 ACTIVATE: Final[Transition[AccountStatus]] = Transition(
-    "activated", {"blocked": "active"}, Code.NOT_SUSPENDED
+    "activated", {AccountStatus.BLOCKED: AccountStatus.ACTIVE}, Code.NOT_SUSPENDED
 )
 TERMINATE: Final[Transition[AccountStatus]] = Transition(
-    "terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
+    "terminated",
+    {AccountStatus.ACTIVE: AccountStatus.CLOSED, AccountStatus.BLOCKED: AccountStatus.CLOSED},
+    Code.NOT_CLOSABLE,
 )
 
 
@@ -166,7 +166,9 @@ def apply_transition(
     """
     require_not_terminated(agent)
     status = transition.apply(agent.status)
-    if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
+    if status == AccountStatus.CLOSED and (
+        agent.float_balance or agent.commission_balance or agent.held
+    ):
         raise ApiError(
             Code.NOT_CLOSABLE,
             "The agent's float and commission balances must be zero, with no funds on hold.",
@@ -176,7 +178,7 @@ def apply_transition(
 
 def require_not_terminated(agent: Agent) -> None:
     """Reject changes to a terminated agent. The status `terminated` is final."""
-    if agent.status == "closed":
+    if agent.status == AccountStatus.CLOSED:
         raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated.")
 
 

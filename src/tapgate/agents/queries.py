@@ -7,7 +7,7 @@ rows also guard the agent's row.
 import asyncpg
 
 from tapgate import ids
-from tapgate.agents.model import PUBLIC_STATUSES, AccountStatus, Agent, not_found, to_record
+from tapgate.agents.model import PUBLIC_STATUSES, Agent, not_found, to_record
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import lock_account
@@ -27,7 +27,7 @@ _SELECT = """
     JOIN accounts float_account ON float_account.id = agent.account_id
     JOIN accounts commission_account ON commission_account.id = agent.commission_account_id"""
 
-_ACCOUNT_STATUSES: dict[str, AccountStatus] = {
+_ACCOUNT_STATUSES: dict[str, str] = {
     public_status: status for status, public_status in PUBLIC_STATUSES.items()
 }
 

@@ -1,10 +1,19 @@
 """Agent endpoints: records, status and PIN."""
 
 from tapgate.agents import operations, queries
-from tapgate.agents.model import decode_agent_id, to_balance, to_record
+from tapgate.agents.model import (
+    ACTIVATE,
+    SUSPEND,
+    TERMINATE,
+    decode_agent_id,
+    to_balance,
+    to_record,
+)
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.errors import Code
+from tapgate.ledger.chart import AccountStatus
 from tapgate.schemas.agents import (
     AgentBalance,
     AgentFilters,
@@ -36,7 +45,16 @@ async def register_agent(request: RequestContext, body: AgentRegistration) -> Ag
 
     A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
     """
-    record = to_record(await operations.register(request, body))
+    services = request.services
+    async with services.transaction() as tx:
+        agent = await operations.register(
+            tx,
+            request.actor,
+            body,
+            pin_verifier=services.pin_verifier,
+            currency=services.settings.currency,
+        )
+    record = to_record(agent)
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
@@ -78,8 +96,7 @@ async def suspend_agent(request: RequestContext, id: str, body: Reason) -> Agent
 
     A suspended agent can neither send nor receive money.
     """
-    agent = await operations.suspend(request, decode_agent_id(id), body.reason)
-    return AgentResponse(message="Agent suspended", agent=to_record(agent))
+    return await _change_status(request, id, SUSPEND, body.reason)
 
 
 @endpoints.post(
@@ -89,8 +106,7 @@ async def suspend_agent(request: RequestContext, id: str, body: Reason) -> Agent
 )
 async def activate_agent(request: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
     """Reactivate a suspended agent."""
-    agent = await operations.activate(request, decode_agent_id(id), body.reason)
-    return AgentResponse(message="Agent activated", agent=to_record(agent))
+    return await _change_status(request, id, ACTIVATE, body.reason)
 
 
 @endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
@@ -100,8 +116,17 @@ async def terminate_agent(request: RequestContext, id: str, body: Reason) -> Age
     The float and commission balances must be zero, with no funds on hold. Sub-agents are not
     affected.
     """
-    agent = await operations.terminate(request, decode_agent_id(id), body.reason)
-    return AgentResponse(message="Agent terminated", agent=to_record(agent))
+    return await _change_status(request, id, TERMINATE, body.reason)
+
+
+async def _change_status(
+    request: RequestContext, id: str, transition: Transition[AccountStatus], reason: str | None
+) -> AgentResponse:
+    async with request.services.transaction() as tx:
+        agent = await operations.change_status(
+            tx, request.actor, decode_agent_id(id), transition, reason
+        )
+    return AgentResponse(message=f"Agent {transition.event}", agent=to_record(agent))
 
 
 @endpoints.post(
@@ -114,5 +139,14 @@ async def change_agent_pin(
     request: RequestContext, id: str, body: AgentPinChange
 ) -> SuccessResponse:
     """Change an agent's PIN."""
-    await operations.change_pin(request, decode_agent_id(id), body.old_pin, body.new_pin)
+    services = request.services
+    async with services.transaction() as tx:
+        await operations.change_pin(
+            tx,
+            request.actor,
+            decode_agent_id(id),
+            body.old_pin,
+            body.new_pin,
+            pin_verifier=services.pin_verifier,
+        )
     return SuccessResponse(message="PIN changed")

@@ -1,6 +1,7 @@
 """Chart of accounts and transaction types: the business vocabulary of the ledger."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from tapgate.errors import Code
@@ -21,6 +22,14 @@ FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"
 PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
+
+
+class AccountStatus(StrEnum):
+    """Status of an account. In the API, its name depends on the holder."""
+
+    ACTIVE = "active"
+    BLOCKED = "blocked"
+    CLOSED = "closed"
 
 
 class HolderErrorCodes(NamedTuple):
@@ -53,6 +62,9 @@ PARTNER_DEPOSIT: Final = TransactionType.PARTNER_DEPOSIT
 PROCESSOR_TRANSFER: Final = TransactionType.PROCESSOR_TRANSFER
 REFUND: Final = TransactionType.REFUND
 TRANSACTION_TYPES: Final = tuple(TransactionType)
+
+ACTIVE: Final = AccountStatus.ACTIVE
+CLOSED: Final = AccountStatus.CLOSED
 
 COMPLETED: Final = TransactionStatus.COMPLETED
 FAILED: Final = TransactionStatus.FAILED

@@ -157,19 +157,24 @@ class Seeder:
             tier=3 if parent is None else self._random.choice((1, 1, 2)),
             parent=parent,
         )
-        registered = await agents.register(
-            self._context,
-            AgentRegistration(
-                agent_type="sub_agent" if parent else "super_agent",
-                name=agent.name,
-                business_name=agent.business_name,
-                phone_number=f"+{_AGENT_PHONE_BASE + number + 1}",
-                pin=agent.pin,
-                parent_agent_id=parent.public_id if parent else None,
-                address=person.address,
-                commission_tier=agent.tier,
-            ),
+        registration = AgentRegistration(
+            agent_type="sub_agent" if parent else "super_agent",
+            name=agent.name,
+            business_name=agent.business_name,
+            phone_number=f"+{_AGENT_PHONE_BASE + number + 1}",
+            pin=agent.pin,
+            parent_agent_id=parent.public_id if parent else None,
+            address=person.address,
+            commission_tier=agent.tier,
         )
+        async with self._services.transaction() as tx:
+            registered = await agents.register(
+                tx,
+                self._actor,
+                registration,
+                pin_verifier=self._pins,
+                currency=self._settings.currency,
+            )
         agent.id = registered.id
         return agent
 
