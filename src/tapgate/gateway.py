@@ -340,7 +340,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.authenticator.api_keys.last_used.run(),
         WebhookWorker(services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
-        statement_operations.remove_expired(services),
+        statement_operations.remove_expired(services.database, services.clock),
     )
 
 

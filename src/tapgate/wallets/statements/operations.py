@@ -5,20 +5,23 @@ import secrets
 import zlib
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
+from zoneinfo import ZoneInfo
 
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
+from tapgate import ids
 from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.schemas.wallets import StatementRequest
-from tapgate.subscribers import pins
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import Subscriber, decode_subscriber_id
+from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate.vault import Vault
 from tapgate.wallets.statements import csv_file, pdf_file, queries
-from tapgate.wallets.statements.model import FileFormat, Statement, parse_period
+from tapgate.wallets.statements.model import FileFormat, Period, Statement
 from tapgate.wallets.statements.queries import StatementFile
 
 _trail = AuditTrail("subscriber")
@@ -41,28 +44,19 @@ class StatementLink(NamedTuple):
 
 
 async def build_statement(
-    context: RequestContext, request: StatementRequest
-) -> tuple[Subscriber, Statement]:
-    period = parse_period(request)
-    services = context.services
-    subscriber = await subscribers.get_accessible(
-        services.database,
-        context.caller,
-        services.clock(),
-        decode_subscriber_id(request.subscriber_id),
-    )
-    if request.pin is not None:
-        async with services.transaction() as tx:
-            await pins.verify_pin(
-                tx, context.actor, subscriber.id, request.pin, pin_verifier=services.pin_verifier
-            )
-    zone = services.settings.timezone
-    generated_at = services.clock()
+    database: Database,
+    subscriber: Subscriber,
+    period: Period,
+    *,
+    id: int,
+    now: datetime,
+    zone: ZoneInfo,
+) -> Statement:
     activity = await queries.load_activity(
-        services.database, subscriber.account_id, period.start(zone), period.end(zone)
+        database, subscriber.account_id, period.start(zone), period.end(zone)
     )
-    statement = Statement(
-        id=services.new_id(),
+    return Statement(
+        id=id,
         subscriber_id=subscriber.id,
         account_id=subscriber.account_id,
         holder_name=subscriber.name,
@@ -72,60 +66,62 @@ async def build_statement(
         period=period,
         opening_balance=activity.opening_balance,
         movements=activity.movements,
-        generated_at=generated_at,
+        generated_at=now,
     )
-    return subscriber, statement
+
+
+async def render_file(statement: Statement, format: FileFormat, vault: Vault) -> StatementFile:
+    """Render and encrypt a file, so that later transactions do not change an issued statement."""
+    compressed = await rendering_threads.run(_render_compressed, statement, format)
+    sealed = vault.seal(compressed, _get_seal_context(statement.id))
+    return StatementFile(statement.id, format, statement.period, sealed)
 
 
 async def issue_file(
-    request: RequestContext, subscriber: Subscriber, statement: Statement, format: FileFormat
+    tx: Transaction, actor: Actor, statement: Statement, file: StatementFile, *, vault: Vault
 ) -> StatementLink:
-    """Render and store a file, so that later transactions do not change an issued statement."""
-    services = request.services
-    compressed = await rendering_threads.run(_render_compressed, statement, format)
-    sealed = services.vault.seal(compressed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
-    async with services.transaction() as tx:
-        # The subscriber may have become restricted during rendering. Because of the lock, either
-        # this check rejects the file or a later restriction deletes it.
-        restricted = await subscribers.lock_restriction(tx, subscriber.id)
-        await require_subscriber_access(
-            tx, request.caller, services.clock(), subscriber.id, restricted=restricted
+    subscriber_id = statement.subscriber_id
+    # The subscriber may have become restricted during rendering. Because of the lock, either this
+    # check rejects the file or a later restriction deletes it.
+    restricted = await subscribers.lock_restriction(tx, subscriber_id)
+    await require_subscriber_access(
+        tx, actor.principal, tx.now(), subscriber_id, restricted=restricted
+    )
+    if await queries.count_files(tx, subscriber_id) >= MAX_FILES:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            f"The subscriber already has {MAX_FILES} statement files, which expire after 24 hours.",
+            headers={"Retry-After": str(_CLEANUP_INTERVAL_SECONDS)},
         )
-        if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
-            raise ApiError(
-                Code.RATE_LIMITED,
-                f"The subscriber already has {MAX_FILES} statement files,"
-                " which expire after 24 hours.",
-                headers={"Retry-After": str(_CLEANUP_INTERVAL_SECONDS)},
-            )
-        await queries.add_file(
-            tx,
-            StatementFile(statement.id, format, statement.period, sealed),
-            subscriber,
-            token_hash=_hash_token(services, link.token),
-            created_at=statement.generated_at,
-            expires_at=link.expires_at,
-        )
-        await _trail.record(tx, request.actor, subscriber.public_id, "statement_issued")
+    await queries.add_file(
+        tx,
+        file,
+        subscriber_id,
+        token_hash=_hash_token(vault, link.token),
+        created_at=statement.generated_at,
+        expires_at=link.expires_at,
+    )
+    public_id = ids.encode(ids.SUBSCRIBER, subscriber_id)
+    await _trail.record(tx, actor, public_id, "statement_issued")
     return link
 
 
-async def fetch_file(services: Services, token: str) -> tuple[StatementFile, bytes] | None:
-    """Return the file and its content for a token, or None if the token is invalid or expired."""
-    file = await queries.find_file(
-        services.database, _hash_token(services, token), services.clock()
-    )
+async def fetch_file(
+    database: Database, vault: Vault, token: str, *, now: datetime
+) -> tuple[StatementFile, bytes]:
+    """Return the file and its content for a token, or raise NOT_FOUND."""
+    file = await queries.find_file(database, _hash_token(vault, token), now)
     if file is None:
-        return None
-    return file, await asyncio.to_thread(_decrypt_file, services, file)
+        raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
+    return file, await asyncio.to_thread(_decrypt_file, vault, file)
 
 
-async def remove_expired(services: Services) -> NoReturn:
+async def remove_expired(database: Database, clock: Clock) -> NoReturn:
     """Remove expired files periodically."""
 
     async def remove_batches() -> None:
-        while await queries.remove_expired(services.database, services.clock()):
+        while await queries.remove_expired(database, clock()):
             pass
 
     await run_periodically(remove_batches, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
@@ -135,12 +131,12 @@ def _render_compressed(statement: Statement, format: FileFormat) -> bytes:
     return zlib.compress(_RENDERERS[format](statement))
 
 
-def _decrypt_file(services: Services, file: StatementFile) -> bytes:
-    return zlib.decompress(services.vault.open(file.sealed, _get_seal_context(file.id)))
+def _decrypt_file(vault: Vault, file: StatementFile) -> bytes:
+    return zlib.decompress(vault.open(file.sealed, _get_seal_context(file.id)))
 
 
-def _hash_token(services: Services, token: str) -> bytes:
-    return services.vault.keyed_hash("statement link", token.encode())
+def _hash_token(vault: Vault, token: str) -> bytes:
+    return vault.keyed_hash("statement link", token.encode())
 
 
 def _get_seal_context(statement_id: int) -> bytes:

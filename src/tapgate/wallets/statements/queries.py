@@ -7,7 +7,6 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.store.database import Database
-from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
 #: A long history may take longer than the default timeout allows.
@@ -112,7 +111,7 @@ async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
 async def add_file(
     tx: asyncpg.Connection,
     file: StatementFile,
-    subscriber: Subscriber,
+    subscriber_id: int,
     *,
     token_hash: bytes,
     created_at: datetime,
@@ -124,7 +123,7 @@ async def add_file(
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
         file.id,
         token_hash,
-        subscriber.id,
+        subscriber_id,
         file.period.first,
         file.period.last,
         file.format,

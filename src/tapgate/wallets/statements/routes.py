@@ -6,10 +6,13 @@ from typing import cast
 from tapgate import clock
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
+from tapgate.subscribers import pins
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.model import decode_subscriber_id
 from tapgate.wallets.statements import csv_file, operations, pdf_file
-from tapgate.wallets.statements.model import FileFormat, to_entry_records, to_record
+from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
 
 endpoints = Endpoints("Wallet")
 
@@ -38,16 +41,35 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     requires no other credential. A subscriber can have at most 100 files at a time. Further
     requests for a file fail with `RATE_LIMITED`.
     """
-    subscriber, statement = await operations.build_statement(request, body)
+    services, period = request.services, parse_period(body)
+    subscriber = await subscribers.get_accessible(
+        services.database,
+        request.caller,
+        services.clock(),
+        decode_subscriber_id(body.subscriber_id),
+    )
+    if body.pin is not None:
+        async with services.transaction() as tx:
+            await pins.verify_pin(
+                tx, request.actor, subscriber.id, body.pin, pin_verifier=services.pin_verifier
+            )
+    statement = await operations.build_statement(
+        services.database,
+        subscriber,
+        period,
+        id=services.new_id(),
+        now=services.clock(),
+        zone=services.settings.timezone,
+    )
     record = to_record(statement)
     if body.format == "json":
         # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
-    link = await operations.issue_file(
-        request, subscriber, statement, cast(FileFormat, body.format)
-    )
-    record.statement_url = f"{request.services.settings.public_url}{_FILES_PATH}/{link.token}"
+    file = await operations.render_file(statement, cast(FileFormat, body.format), services.vault)
+    async with services.transaction() as tx:
+        link = await operations.issue_file(tx, request.actor, statement, file, vault=services.vault)
+    record.statement_url = f"{services.settings.public_url}{_FILES_PATH}/{link.token}"
     record.expires_at = clock.format_rfc3339(link.expires_at)
     return record
 
@@ -61,10 +83,10 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
 )
 async def download_statement(request: RequestContext, token: str) -> Reply[bytes]:
     """Download a statement file (CSV or PDF) with its link."""
-    found = await operations.fetch_file(request.services, token)
-    if found is None:
-        raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
-    file, content = found
+    services = request.services
+    file, content = await operations.fetch_file(
+        services.database, services.vault, token, now=services.clock()
+    )
     name = f"statement-{file.period.first}-{file.period.last}.{file.format}"
     return Reply(
         content,
