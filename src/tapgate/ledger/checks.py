@@ -1,6 +1,7 @@
 """Checks that every command must pass, in order of precedence of their error codes."""
 
 from collections.abc import Callable
+from typing import Final
 
 from tapgate import money
 from tapgate.errors import Code
@@ -11,6 +12,9 @@ from tapgate.pins.lockout import evaluate_pin
 from tapgate.rules.compliance import find_matches
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.compliance import RuleAction
+
+#: A module constant, because every payment compares it and enum attributes are slow.
+_CARD_ACTIVE: Final = CardStatus.ACTIVE
 
 
 def _check_parties_exist(context: CommandContext) -> Rejection | None:
@@ -124,9 +128,9 @@ def check_active(
 ) -> Rejection | None:
     if card is not None:
         is_expired = card.expires_at is not None and card.expires_at <= state.now
-        if card.status != CardStatus.ACTIVE or is_expired:
+        if card.status != _CARD_ACTIVE or is_expired:
             return Rejection(Code.CARD_NOT_ACTIVE, {"party": party}, is_decline=True)
-    if account is None or account.status == "active":
+    if account is None or account.status == chart.ACTIVE:
         return None
     return Rejection(
         chart.HOLDER_ERROR_CODES[account.kind].not_active, {"party": party}, is_decline=True
@@ -139,7 +143,7 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
         return None
     if original.status == chart.REFUNDED:
         return Rejection(Code.ALREADY_REFUNDED)
-    is_payee_closed = context.payee is None or context.payee.status == "closed"
+    is_payee_closed = context.payee is None or context.payee.status == chart.CLOSED
     is_paid = original.status in (chart.COMPLETED, chart.PARTIALLY_REFUNDED)
     if original.type not in chart.PAYMENT_TYPES or not is_paid or is_payee_closed:
         return Rejection(Code.NOT_REFUNDABLE)

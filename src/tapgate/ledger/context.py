@@ -11,8 +11,8 @@ from tapgate.ledger.commands import Command
 from tapgate.ledger.state import Account, Card, State, StoredTransaction
 from tapgate.pins.lockout import PinMatcher, PinState
 from tapgate.rules.compliance import RuleMatch
+from tapgate.rules.fees import SENDER
 from tapgate.rules.limits import AccountRule
-from tapgate.schemas.fees import FeePayer
 
 
 class Rejection(NamedTuple):
@@ -78,7 +78,7 @@ def build_context(state: State, command: Command, is_correct_pin: PinMatcher) ->
         else:
             amount = payer.available if payer is not None else 0
     fee, fee_payer = rules.calculate_fee(command.type, amount)
-    is_sender_charged = fee_payer == FeePayer.SENDER
+    is_sender_charged = fee_payer == SENDER
     if _is_platform_account(payer) or _is_platform_account(payee):
         fee = 0  # the platform does not charge itself
     level = payer.kyc_level if payer is not None else None

@@ -33,7 +33,7 @@ from tapgate.ledger.state import (
 from tapgate.pins.lockout import PinMatcher
 from tapgate.rules.commission import get_window_start
 from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
-from tapgate.schemas.fees import FeePayer
+from tapgate.rules.fees import SENDER
 
 
 def decide(
@@ -222,7 +222,7 @@ def _build_postings(
     platform_accounts = context.state.rules.platform_accounts
     postings = [Posting(payer.id, payee.id, context.amount)]
     if context.fee:
-        fee_account = payer if context.fee_payer == FeePayer.SENDER else payee
+        fee_account = payer if context.fee_payer == SENDER else payee
         postings.append(Posting(fee_account.id, platform_accounts[chart.FEES], context.fee))
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(context.state, earned))

@@ -206,7 +206,7 @@ def _build_platform_account(account_id: int, kind: str) -> Account:
         kind=kind,
         owner_id=None,
         public_name="Platform",
-        status="active",
+        status=chart.ACTIVE,
         kyc_level=None,
         balance=0,
         held=0,

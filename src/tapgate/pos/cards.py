@@ -7,6 +7,7 @@ from tapgate import money
 from tapgate.cards import queries as cards
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
+from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.names import mask_name
 from tapgate.pins.verifier import PinVerifier
@@ -73,7 +74,7 @@ async def _get_wallet(reader: Database | Transaction, card: Card) -> Wallet | No
 def _build_verify_response(card: Card, wallet: Wallet | None, now: datetime) -> VerifyCardResponse:
     is_active = (
         wallet is not None
-        and wallet.status == "active"
+        and wallet.status == AccountStatus.ACTIVE
         and card.status_at(now) == CardStatus.ACTIVE
     )
     return VerifyCardResponse(

@@ -7,7 +7,6 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import Terminals
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey, TransactionResult
 from tapgate.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
@@ -15,6 +14,9 @@ from tapgate.schemas.transactions import Channel, TransactionStatus
 from tapgate.transactions.submit import decode_id
 
 _trail = AuditTrail("transaction")
+
+# Module constants for the payment path, because enum attributes are slow.
+_POS, _IN_APP = Channel.POS, Channel.IN_APP
 
 
 async def build_terminal_payment(
@@ -25,10 +27,17 @@ async def build_terminal_payment(
     currency: str,
     terminals: Terminals,
 ) -> Command:
-    terminal_id, error_code = await _resolve_terminal(terminals, caller, body.terminal_id)
+    # The terminal of the caller's key takes precedence over the terminal named in the request.
+    terminal_id, error_code = caller.terminal_id, None
+    if terminal_id is None and body.terminal_id is not None:
+        assert caller.processor_id is not None
+        terminal_id = decode_id(ids.TERMINAL, body.terminal_id)
+        error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
+    if terminal_id is not None and error_code is None:
+        terminals.touch(terminal_id)
     return Command(
         type=chart.POS_PAYMENT,
-        channel=Channel.POS,
+        channel=_POS,
         payer=commands.card_party(body.card_serial),
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
@@ -49,7 +58,7 @@ def build_in_app_payment(
 ) -> Command:
     return Command(
         type=chart.ONLINE_PAYMENT,
-        channel=Channel.IN_APP,
+        channel=_IN_APP,
         payer=commands.card_party(body.card_serial),
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
@@ -89,26 +98,6 @@ def build_refund(
 def _get_processor(caller: Principal) -> Party:
     assert caller.processor_id is not None
     return commands.processor_party(caller.processor_id)
-
-
-async def _resolve_terminal(
-    terminals: Terminals, caller: Principal, requested_id: str | None
-) -> tuple[int | None, Code | None]:
-    """Return the terminal id of a payment, if any, and an error code if the terminal is unusable.
-
-    The terminal of the caller's key takes precedence over the terminal named in the request.
-    """
-    if caller.terminal_id is not None:
-        terminals.touch(caller.terminal_id)
-        return caller.terminal_id, None
-    if requested_id is None:
-        return None, None
-    assert caller.processor_id is not None
-    terminal_id = decode_id(ids.TERMINAL, requested_id)
-    error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
-    if error_code is None:
-        terminals.touch(terminal_id)
-    return terminal_id, error_code
 
 
 def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:

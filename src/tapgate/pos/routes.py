@@ -4,6 +4,7 @@ from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.ledger.chart import COMPLETED
 from tapgate.ledger.commands import Command
 from tapgate.pos import cards, payments
 from tapgate.schemas.pos import (
@@ -18,7 +19,7 @@ from tapgate.schemas.pos import (
     VerifyCardResponse,
     VerifyInAppCardRequest,
 )
-from tapgate.schemas.transactions import Channel, TransactionStatus
+from tapgate.schemas.transactions import Channel
 from tapgate.transactions.model import calculate_approval_code
 from tapgate.transactions.money_requests import build_idempotency_key, submit_request
 
@@ -129,7 +130,7 @@ async def _submit_payment(
     request: RequestContext, body: InAppPaymentRequest, command: Command
 ) -> Reply[PaymentReceipt]:
     result = await submit_request(request, command)
-    is_completed = result.status == TransactionStatus.COMPLETED
+    is_completed = result.status == COMPLETED
     return result.build_reply(
         PaymentReceipt,
         "Payment approved",

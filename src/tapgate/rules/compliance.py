@@ -14,6 +14,11 @@ from tapgate import ids, money
 from tapgate.schemas.compliance import RuleAction, RuleStatus, RuleSubject, RuleType
 from tapgate.schemas.transactions import TransactionType
 
+# Module constants, because every payment compares them and enum attributes are slow.
+_PAYER, _PAYEE = RuleSubject.PAYER, RuleSubject.PAYEE
+_AMOUNT_THRESHOLD, _PIN_FAILURES = RuleType.AMOUNT_THRESHOLD, RuleType.PIN_FAILURES
+_TRANSACTION_COUNT = RuleType.TRANSACTION_COUNT
+
 #: Rule types whose threshold is a count, not an amount.
 COUNT_RULE_TYPES: Final = frozenset({RuleType.TRANSACTION_COUNT, RuleType.PIN_FAILURES})
 #: Kind of the account that a rule's subject holds.
@@ -109,9 +114,9 @@ def get_subject_accounts(
 ) -> tuple[AccountT, ...]:
     """Return the accounts that a rule with this subject applies to."""
     kind = _SUBJECT_ACCOUNT_KINDS[subject]
-    if subject == RuleSubject.PAYER:
+    if subject == _PAYER:
         return (payer,) if payer is not None and payer.kind == kind else ()
-    if subject == RuleSubject.PAYEE:
+    if subject == _PAYEE:
         return (payee,) if payee is not None and payee.kind == kind else ()
     return tuple(
         account for account in (payer, payee) if account is not None and account.kind == kind
@@ -161,12 +166,12 @@ def _measure(measurements: Measurements, rule: ComplianceRule, account_id: int, 
 
     It includes this transaction, except for a rule that counts wrong PINs.
     """
-    if rule.type == RuleType.AMOUNT_THRESHOLD:
+    if rule.type == _AMOUNT_THRESHOLD:
         return amount
-    if rule.type == RuleType.PIN_FAILURES:
+    if rule.type == _PIN_FAILURES:
         return measurements.wrong_pin_counts.get((rule.id, account_id), 0)
     count, total = measurements.window_totals.get((rule.id, account_id), (0, 0))
-    return count + 1 if rule.type == RuleType.TRANSACTION_COUNT else total + amount
+    return count + 1 if rule.type == _TRANSACTION_COUNT else total + amount
 
 
 def find_wrong_pin_matches(

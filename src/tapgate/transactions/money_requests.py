@@ -13,12 +13,12 @@ from tapgate import ids, money
 from tapgate.api import idempotency
 from tapgate.api.endpoint import Reply
 from tapgate.api.request_context import RequestContext
+from tapgate.ledger.chart import UNDER_REVIEW
 from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
-from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
+from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.transactions.submit import scope_idempotency_key, submit
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
-_UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW
 _HELD_MESSAGE: Final = "Held for review. No money moves until the review is complete."
 
 ReceiptT = TypeVar("ReceiptT", bound=Receipt)
@@ -32,12 +32,14 @@ class MoneyResult:
     """
 
     def __init__(self, outcome: Outcome, currency: str) -> None:
-        self._result = outcome.require_accepted()
+        self._result = result = outcome.require_accepted()
         self._currency = currency
         self._replayed = outcome.replayed
-        self.id = self._result.transaction_id
-        self.status = self._result.status
-        self.payee_name = self._result.payee_name
+        self.id, self.status = result.transaction_id, result.status
+
+    @property
+    def payee_name(self) -> str | None:
+        return self._result.payee_name
 
     @property
     def fee(self) -> str | None:
@@ -67,7 +69,7 @@ class MoneyResult:
     ) -> Reply[ReceiptT]:
         """Return a receipt with the fields common to all receipts and the given ones."""
         receipt = receipt_type(
-            message=_HELD_MESSAGE if self.status == _UNDER_REVIEW else message,
+            message=_HELD_MESSAGE if self.status == UNDER_REVIEW else message,
             transaction_id=ids.encode(ids.TRANSACTION, self.id),
             status=self.status,
             amount=self._format(self._result.amount),

@@ -26,6 +26,8 @@ from tapgate.store.database import Database
 #: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which cannot vary.
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
 
+_fields_encoder = msgspec.json.Encoder(order="deterministic")
+
 _CHANNEL_BY_PRINCIPAL: Final = {
     "api_key": Channel.API,
     "admin": Channel.ADMIN,
@@ -94,7 +96,7 @@ def calculate_fingerprint(path: str, body: MoneyRequest) -> bytes:
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
         fields.pop(name, None)
     encoded_path = path.removeprefix("/api/v1").encode()
-    encoded_fields = msgspec.json.encode(fields, order="deterministic")
+    encoded_fields = _fields_encoder.encode(fields)
     return hashlib.blake2b(encoded_path + b"\n" + encoded_fields, digest_size=16).digest()
 
 
