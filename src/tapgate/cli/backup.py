@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.clock import system_clock
+from tapgate.runtime.progress import LineProgress
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup, restore
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
@@ -26,8 +26,6 @@ from tapgate.vault import Vault
 T = TypeVar("T")
 
 _STDOUT_PATH = Path("-")
-_INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
-_PRINT_INTERVAL_SECONDS = 10.0
 
 
 def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
@@ -149,7 +147,7 @@ def _exit_on_interrupt(outcome: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(f"Interrupted: {outcome}.", file=sys.stderr)
-        sys.exit(_INTERRUPTED_EXIT_CODE)
+        sys.exit(operator.INTERRUPTED_EXIT_CODE)
 
 
 @contextlib.contextmanager
@@ -193,25 +191,11 @@ def _open_input(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-class _LineProgress:
-    """Progress as an occasional line on standard error, for output that is not a terminal."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._last_printed = time.monotonic()
-
-    def report(self, progress: str) -> None:
-        if time.monotonic() - self._last_printed > _PRINT_INTERVAL_SECONDS:
-            self._last_printed = time.monotonic()
-            with contextlib.suppress(OSError):
-                print(f"{self._label}: {progress}", file=sys.stderr, flush=True)
-
-
 @contextlib.contextmanager
 def _show_progress(label: str) -> Iterator[Any]:
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _LineProgress(label).report
+        yield LineProgress(label, sys.stderr).report
         return
     with console.status(f"{label} ...") as status:
         yield lambda progress: status.update(f"{label}: {progress}")

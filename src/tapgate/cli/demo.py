@@ -5,12 +5,11 @@ import sys
 import uvloop
 
 from tapgate import supervisor
+from tapgate.cli import operator
 from tapgate.gateway import open_services, require_same_installation
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.settings import Settings
-
-_INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
 
 
 def build(settings: Settings, size: str) -> None:
@@ -26,7 +25,7 @@ def build(settings: Settings, size: str) -> None:
             "Interrupted. The demo data is incomplete; the ledger is valid.",
             file=sys.stderr,
         )
-        sys.exit(_INTERRUPTED_EXIT_CODE)
+        sys.exit(operator.INTERRUPTED_EXIT_CODE)
     for line in lines:
         print(line)
     print(f"Saved to {examples.get_file(settings.data_dir)}.")

@@ -1,4 +1,4 @@
-"""Identity of the command-line operator in the audit log."""
+"""The command-line operator: identity in the audit log, and exit status of an interrupt."""
 
 import getpass
 import os
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tapgate.auth.actors import Actor
+
+
+INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
 
 
 def build_actor() -> "Actor":

@@ -7,6 +7,7 @@ import shlex
 import sys
 from typing import Final
 
+from tapgate.cli import operator
 from tapgate.cli.chat.errors import ChatError
 from tapgate.cli.chat.images import read_image
 from tapgate.cli.chat.messenger_client import MessengerClient
@@ -17,7 +18,6 @@ from tapgate.settings import Settings
 
 _DEFAULT_PHONE: Final = "+23276000001"
 _PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}")
-_INTERRUPTED_EXIT_CODE: Final = 130  # the shell convention for SIGINT
 _HELP_TEXT: Final = """\
 Write as you would on your phone. `menu` lists the options; enter a number to choose one.
   /image FILE [CAPTION]  send a JPEG or PNG image, with a caption such as id_front
@@ -77,7 +77,7 @@ def _run_script(messenger: MessengerClient, phone: str, once: str | None) -> Non
     except EOFError:
         pass
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED_EXIT_CODE)
+        sys.exit(operator.INTERRUPTED_EXIT_CODE)
 
 
 class _ChatSession:

@@ -13,7 +13,8 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 import msgspec
 
-from tapgate import signing
+from tapgate.client.credentials import ServiceSecret, UnsignedRequest
+from tapgate.clock import system_clock
 from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.settings import Settings
 
@@ -95,7 +96,9 @@ class MessengerClient:
         http_timeout: httpx2.Timeout = _TIMEOUT,
     ) -> httpx2.Response:
         url = self._url + path
-        headers = self._build_headers(method, urlsplit(url).path, query.encode())
+        headers = self._build_headers(
+            UnsignedRequest(method, urlsplit(url).path, query.encode(), body)
+        )
         try:
             # No connection pooling: the pauses between requests exceed keep-alive timeouts.
             async with httpx2.AsyncClient(
@@ -115,20 +118,15 @@ class MessengerClient:
                 " transaction history before you try again."
             ) from None
 
-    def _build_headers(self, method: str, path: str, query: bytes) -> dict[str, str]:
+    def _build_headers(self, request: UnsignedRequest) -> dict[str, str]:
         if self._secret is None:
             raise MessengerError(
                 f"TAPGATE_SERVICE_SECRETS has no secret for {SERVICE_NAME}. Add one, so that the"
                 " messenger can authenticate the gateway."
             )
-        timestamp = str(int(time.time()))
-        signature = signing.sign_service(self._secret.encode(), method, path, query, timestamp)
-        return {
-            "Content-Type": "application/json",
-            "X-Service-Name": SERVICE_NAME,
-            "X-Service-Timestamp": timestamp,
-            "X-Service-Signature": signature,
-        }
+        credential = ServiceSecret(SERVICE_NAME, self._secret)
+        signed_headers = credential.build_headers(request, system_clock)
+        return {"Content-Type": "application/json", **signed_headers}
 
 
 @cache
