@@ -82,3 +82,20 @@ def test_request_id_is_generated_for_each_call_unless_given() -> None:
 def test_invalid_base_url_is_rejected_by_the_constructor(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         TapgateClient(url)
+
+
+@each(
+    "args, kwargs",
+    [
+        ((), {}),
+        (("ptn_1", "ptn_2"), {"amount": "1"}),
+        (("ptn_1",), {}),
+        (("ptn_1",), {"id": "ptn_1", "amount": "1"}),
+        (("ptn_1",), {"amount": "1", "amonut": "1"}),
+    ],
+)
+def test_missing_surplus_or_unknown_argument_is_rejected(
+    args: tuple[str, ...], kwargs: dict[str, str]
+) -> None:
+    with pytest.raises(TypeError, match="argument"):
+        RECORDED_OPERATIONS.partners.fund(*args, **kwargs)

@@ -143,16 +143,22 @@ def _describe(
     _self, *parameters = signature.parameters.values()
     encoders = {parameter.name: get_encoder(parameter.annotation) for parameter in parameters}
     required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
+    positional = [item.name for item in parameters if item.kind is not item.KEYWORD_ONLY]
     path_names = [parameter.name for parameter in parameters if f"{{{parameter.name}}}" in name]
+    response_type = signature.return_annotation or type(None)
     has_body = not name.startswith("GET ") and len(path_names) < len(parameters)
 
     @functools.wraps(method)
     def describe(group: Any, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+        arguments: dict[str, Any] = dict(zip(positional, args, strict=False)) | kwargs
+        if len(arguments) < len(args) + len(kwargs) or not (
+            required <= arguments.keys() <= encoders.keys()
+        ):
+            signature.bind(group, *args, **kwargs)  # raises TypeError; too slow for every call
         fields: dict[str, Any] = {}
-        arguments = signature.bind(group, *args, **kwargs).arguments
-        for argument, encode in encoders.items():
-            value = arguments.get(argument)
+        for argument, value in arguments.items():
             if value is not None:
+                encode = encoders[argument]
                 # Names that are Python keywords have a trailing `_`.
                 field = argument.removesuffix("_")
                 fields[field] = value if encode is None else encode(value)
@@ -167,7 +173,7 @@ def _describe(
         return build_operation(
             "acts" if has_pin else effect,
             name,
-            signature.return_annotation or type(None),
+            response_type,
             path=path,
             query=None if has_body else fields,
             body=fields if has_body else None,
