@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from operator import attrgetter
 
 import asyncpg
 
 from tapgate import ids
+from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
 from tapgate.cards.model import Card, not_found
 from tapgate.cards.uids import parse_uid
@@ -23,15 +25,21 @@ _SELECT = """
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
                  LEFT JOIN accounts a ON a.id = c.account_id"""
 
+#: Values of the columns that `save` stores, in the order of its parameters.
+_get_columns = attrgetter(
+    "id", "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
+    "child_name", "relationship", "daily_limit", "linked_at", "updated_at",
+)  # fmt: skip
 
-async def get(reader: Database | asyncpg.Connection, serial: str) -> Card:
+
+async def get(reader: Reader, serial: str) -> Card:
     row = await reader.fetchrow(f"{_SELECT} WHERE c.serial = $1", serial)
     if row is None:
         raise not_found()
     return Card(**row)
 
 
-async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card | None:
+async def find(reader: Reader, identifier: str) -> Card | None:
     """Return the card with this serial or UID, or None.
 
     The UID may be in any notation. A serial takes precedence over a UID.
@@ -126,16 +134,5 @@ async def save(tx: asyncpg.Connection, card: Card) -> None:
                pin_holder_id = $7, holder_name = $8, relationship = $9, daily_limit = $10,
                linked_at = $11, updated_at = $12
            WHERE id = $1""",
-        card.id,
-        card.type,
-        card.status,
-        card.status_reason,
-        card.subscriber_id,
-        card.account_id,
-        card.pin_holder_id,
-        card.child_name,
-        card.relationship,
-        card.daily_limit,
-        card.linked_at,
-        card.updated_at,
+        *_get_columns(card),
     )

@@ -30,7 +30,8 @@ async def attempt_pin(
 ) -> PinVerdict:
     """Evaluate one attempt, and store the new failure count and lock.
 
-    The holder must have a PIN.
+    The holder must have a PIN. Operations call `check_pin` in `ledger/pin_failures.py`, which also
+    counts a wrong PIN for the compliance rules.
     """
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until

@@ -58,12 +58,9 @@ class KycDocumentType(StrEnum):
     PROOF_OF_ADDRESS = "proof_of_address"
 
 
-MIN_KYC_LEVEL: Final = 1
-MAX_KYC_LEVEL: Final = 3
-
 CategoryField = Annotated[str, Choice(*SubscriberCategory, name="SubscriberCategory")]
 IdTypeField = Annotated[str, Choice(*IdType, name="IdType")]
-KycLevelField = Annotated[int, IntegerRange(MIN_KYC_LEVEL, MAX_KYC_LEVEL)]
+KycLevelField = Annotated[int, IntegerRange(1, 3)]
 KycStatusField = Annotated[str, Choice(*KycStatus, name="KycStatus")]
 SubscriberStatusField = Annotated[str, Choice(*SubscriberStatus, name="SubscriberStatus")]
 DocumentTypeField = Annotated[str, Choice(*KycDocumentType, name="KycDocumentType")]

@@ -7,12 +7,13 @@ the account row also guards the subscriber row.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from operator import attrgetter
 
 import asyncpg
 
 from tapgate import ids
 from tapgate.auth.actors import Actor
-from tapgate.auth.disclosure import Audience
+from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.accounts import lock_account
@@ -36,13 +37,19 @@ _SELECT = """
            (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
 
+#: Values of the first columns of INSERT and of all columns of UPDATE.
+_get_columns = attrgetter(
+    "id", "phone_number", "first_name", "last_name", "email", "date_of_birth", "address",
+    "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at",
+)  # fmt: skip
+
 _UNIQUE_VIOLATION_CODES = {
     "one_subscriber_per_phone": Code.DUPLICATE_PHONE,
     "one_subscriber_per_id_number": Code.DUPLICATE_ID_NUMBER,
 }
 
 
-async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subscriber:
+async def get(reader: Reader, subscriber_id: int) -> Subscriber:
     row = await reader.fetchrow(f"{_SELECT} WHERE s.id = $1", subscriber_id)
     if row is None:
         raise not_found()
@@ -50,9 +57,9 @@ async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subs
 
 
 async def get_accessible(
-    reader: Database | asyncpg.Connection, caller: Audience, now: datetime, subscriber_id: int
+    reader: Reader, caller: Audience, now: datetime, subscriber_id: int
 ) -> Subscriber:
-    """Return a subscriber to whom the caller has access, or raise `OTP_REQUIRED`."""
+    """Return a subscriber that the caller may access, or raise `OTP_REQUIRED`."""
     subscriber = await get(reader, subscriber_id)
     await require_subscriber_access(
         reader, caller, now, subscriber_id, restricted=subscriber.restricted
@@ -78,7 +85,7 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
 
 
 async def lock_editable(tx: Transaction, actor: Actor, subscriber_id: int) -> Subscriber:
-    """Lock a subscriber whom the actor may change. The lock also serializes PIN attempts."""
+    """Lock a subscriber that the actor may change. The lock also serializes PIN attempts."""
     subscriber = await lock(tx, subscriber_id)
     await require_editable(tx, actor, subscriber)
     return subscriber
@@ -119,7 +126,7 @@ async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
                     id_type, id_number, category, kyc_status, restricted, updated_at,
                     account_id, created_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
-            *_to_columns(subscriber),
+            *_get_columns(subscriber),
             subscriber.account_id,
             subscriber.created_at,
         )
@@ -136,7 +143,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
                    date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
                    kyc_status = $11, restricted = $12, updated_at = $13
                WHERE id = $1""",
-            *_to_columns(subscriber),
+            *_get_columns(subscriber),
         )
     await tx.execute(
         """UPDATE accounts
@@ -172,24 +179,6 @@ async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
         "SELECT restricted FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id
     )
     return restricted
-
-
-def _to_columns(subscriber: Subscriber) -> tuple[object, ...]:
-    return (
-        subscriber.id,
-        subscriber.phone_number,
-        subscriber.first_name,
-        subscriber.last_name,
-        subscriber.email,
-        subscriber.date_of_birth,
-        subscriber.address,
-        subscriber.id_type,
-        subscriber.id_number,
-        subscriber.category,
-        subscriber.kyc_status,
-        subscriber.restricted,
-        subscriber.updated_at,
-    )
 
 
 @contextmanager

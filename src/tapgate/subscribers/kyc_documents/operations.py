@@ -1,22 +1,23 @@
 """Operations on KYC documents: add a document and view its image."""
 
 import asyncio
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.auth.disclosure import Audience
-from tapgate.errors import invalid_field
+from tapgate.auth.disclosure import Audience, Reader
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.schemas.subscribers import KycStatus
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.kyc_documents import limits, queries
+from tapgate.subscribers.kyc_documents import queries
 from tapgate.subscribers.kyc_documents.model import (
     Document,
     build_seal_context,
@@ -31,6 +32,15 @@ MAX_PENDING_IMAGES: Final = 16
 #: 16 MB while it is queued.
 image_threads: Final = BoundedThreadPool("images", threads=2, max_pending=MAX_PENDING_IMAGES)
 
+MAX_UNDECIDED_PER_TYPE: Final = 4
+MAX_PER_DAY: Final = 20
+
+_DAY: Final = timedelta(days=1)
+_LIMIT_MESSAGES: Final = {
+    "undecided_per_type": "{} documents of this type are already waiting for a decision.",
+    "per_day": "At most {} documents can be uploaded in 24 hours. Try again later.",
+}
+
 _trail = AuditTrail("subscriber")
 
 
@@ -41,10 +51,37 @@ async def require_within_limits(
 
     `add` checks the limits again under the subscriber's lock.
     """
-    error = await limits.get_limit_error(database, subscriber_id, document_type, now)
+    error = await _get_limit_error(database, subscriber_id, document_type, now)
     if error is not None:
         require_not_closed(await subscribers.get_accessible(database, caller, now, subscriber_id))
         raise error
+
+
+async def _get_limit_error(
+    reader: Reader, subscriber_id: int, document_type: str, now: datetime
+) -> ApiError | None:
+    """Return the error if another document would exceed a limit, otherwise None.
+
+    The result is reliable only while the caller holds the subscriber's lock.
+    """
+    undecided = await queries.count_undecided(reader, subscriber_id, document_type)
+    if undecided >= MAX_UNDECIDED_PER_TYPE:
+        # A KYC decision resets the count. Its time is unknown, so `Retry-After` is one day.
+        return _build_limit_error("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
+    oldest = await queries.get_nth_newest_upload_time(reader, subscriber_id, MAX_PER_DAY)
+    if oldest is not None and oldest + _DAY > now:
+        return _build_limit_error("per_day", MAX_PER_DAY, oldest + _DAY - now)
+    return None
+
+
+def _build_limit_error(limit: str, maximum: int, wait: timedelta) -> ApiError:
+    seconds = min(_DAY, max(wait, timedelta(seconds=1))).total_seconds()
+    return ApiError(
+        Code.RATE_LIMITED,
+        _LIMIT_MESSAGES[limit].format(maximum),
+        details={"limit": limit, "maximum": maximum},
+        headers={"Retry-After": str(math.ceil(seconds))},
+    )
 
 
 async def seal_image(image: str, document_id: int, *, vault: Vault) -> EncodedImage:
@@ -66,7 +103,7 @@ async def add(
 ) -> Subscriber:
     """Store a document, set the KYC status to `PENDING`, and return the subscriber."""
     before = await subscribers.lock_editable(tx, actor, subscriber_id)
-    error = await limits.get_limit_error(tx, subscriber_id, document.document_type, tx.now())
+    error = await _get_limit_error(tx, subscriber_id, document.document_type, tx.now())
     if error is not None:
         raise error
     await queries.add(tx, document, subscriber_id, sealed)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate.auth.disclosure import Reader
 from tapgate.images import EncodedImage
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.database import Database
@@ -26,9 +27,7 @@ async def add(
     )
 
 
-async def count_undecided(
-    reader: Database | asyncpg.Connection, subscriber_id: int, document_type: str
-) -> int:
+async def count_undecided(reader: Reader, subscriber_id: int, document_type: str) -> int:
     count: int = await reader.fetchval(
         """SELECT count(*) FROM kyc_documents
            WHERE subscriber_id = $1 AND document_type = $2 AND decided_at IS NULL""",
@@ -39,7 +38,7 @@ async def count_undecided(
 
 
 async def get_nth_newest_upload_time(
-    reader: Database | asyncpg.Connection, subscriber_id: int, number: int
+    reader: Reader, subscriber_id: int, number: int
 ) -> datetime | None:
     """Return the upload time of the nth newest document, or None if there are fewer."""
     moment: datetime | None = await reader.fetchval(
