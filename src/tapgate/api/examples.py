@@ -1,5 +1,6 @@
 """OpenAPI examples of requests and path parameters, with consistent ids and names."""
 
+import re
 from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
@@ -7,6 +8,35 @@ import msgspec
 from tapgate import ids
 from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.schemas.fields import IdempotencyKeyRule, TextRule
+
+_EXAMPLE_ID: Final = 1 << 58
+#: ID prefixes by the last word of a field name, path segment or struct name.
+_ID_PREFIXES: Final = {
+    "account": ids.ACCOUNT,
+    "actor": ids.ADMIN,
+    "admin": ids.ADMIN,
+    "agent": ids.AGENT,
+    "alert": ids.ALERT,
+    "delivery": ids.DELIVERY,
+    "document": ids.DOCUMENT,
+    "endpoint": ids.WEBHOOK_ENDPOINT,
+    "entry": ids.AUDIT_ENTRY,
+    "holder": ids.SUBSCRIBER,
+    "key": ids.KEY,
+    "me": ids.ADMIN,
+    "message": ids.MESSAGE,
+    "partner": ids.PARTNER,
+    "party": ids.SUBSCRIBER,
+    "processor": ids.PROCESSOR,
+    "resource": ids.SUBSCRIBER,
+    "rule": ids.RULE,
+    "sender": ids.SUBSCRIBER,
+    "statement": ids.STATEMENT,
+    "subscriber": ids.SUBSCRIBER,
+    "terminal": ids.TERMINAL,
+    "transaction": ids.TRANSACTION,
+    "user": ids.SUBSCRIBER,
+}
 
 #: Examples of text by field name, because a text rule has only a generic example.
 _TEXT_EXAMPLES: Final = {
@@ -25,21 +55,6 @@ _TEXT_EXAMPLES: Final = {
     "password": "a long pass phrase",
     "reason": "Requested by the customer",
     "resolution_notes": "Confirmed by the customer",
-    "agent_id": ids.encode(ids.AGENT, 1 << 58),
-    "from_account_id": ids.encode(ids.ACCOUNT, 1 << 58),
-    "from_agent_id": ids.encode(ids.AGENT, 1 << 58),
-    "original_transaction_id": ids.encode(ids.TRANSACTION, 1 << 58),
-    "parent_agent_id": ids.encode(ids.AGENT, 1 << 58),
-    "parent_subscriber_id": ids.encode(ids.SUBSCRIBER, 1 << 58),
-    "partner_id": ids.encode(ids.PARTNER, 1 << 58),
-    "rule_id": ids.encode(ids.RULE, 1 << 58),
-    "sender_id": ids.encode(ids.SUBSCRIBER, 1 << 58),
-    "subscriber_id": ids.encode(ids.SUBSCRIBER, 1 << 58),
-    "terminal_id": ids.encode(ids.TERMINAL, 1 << 58),
-    "to_account_id": ids.encode(ids.ACCOUNT, (1 << 58) + 1),
-    "to_agent_id": ids.encode(ids.AGENT, (1 << 58) + 1),
-    "transaction_id": ids.encode(ids.TRANSACTION, 1 << 58),
-    "actor_id": ids.encode(ids.ADMIN, 1 << 58),
     "card_identifier": "TAP-000001",
     "currency": "SLE",
     "event": "subscriber.blocked",
@@ -49,33 +64,20 @@ _TEXT_EXAMPLES: Final = {
     "reference": "A-17",
     "refresh_token": "aB3kLm9QxT7vW2yZ",
     "requirements": "A verified identity document",
-    "resource_id": ids.encode(ids.SUBSCRIBER, 1 << 58),
     "resource_type": "subscriber",
     "search": "Kamara",
     "transaction_ref": "ORDER-1188",
     "url": "https://shop.example/tapgate",
 }
 
-#: Examples of path parameters by the preceding path segment.
+#: Examples of path parameters by the preceding path segment, unless it is the plural of an ID.
 _PATH_EXAMPLES: Final = {
     "account-rules": "1",
-    "agents": ids.encode(ids.AGENT, 1 << 58),
-    "alerts": ids.encode(ids.ALERT, 1 << 58),
-    "api-keys": ids.encode(ids.KEY, 1 << 58),
-    "balance": ids.encode(ids.SUBSCRIBER, 1 << 58),
+    "balance": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "cards": "TAP-000001",
     "docs": "swagger-ui.css",
-    "deliveries": ids.encode(ids.DELIVERY, 1 << 58),
-    "keys": ids.encode(ids.KEY, 1 << 58),
-    "kyc-documents": ids.encode(ids.DOCUMENT, 1 << 58),
-    "partners": ids.encode(ids.PARTNER, 1 << 58),
-    "processors": ids.encode(ids.PROCESSOR, 1 << 58),
-    "rules": ids.encode(ids.RULE, 1 << 58),
-    "subscribers": ids.encode(ids.SUBSCRIBER, 1 << 58),
-    "terminals": ids.encode(ids.TERMINAL, 1 << 58),
-    "transactions": ids.encode(ids.TRANSACTION, 1 << 58),
-    "users": ids.encode(ids.ADMIN, 1 << 58),
-    "webhook-endpoints": ids.encode(ids.WEBHOOK_ENDPOINT, 1 << 58),
+    "deliveries": ids.encode(ids.DELIVERY, _EXAMPLE_ID),
+    "users": ids.encode(ids.ADMIN, _EXAMPLE_ID),
 }
 
 
@@ -92,14 +94,16 @@ def build_example(kind: Any, name: str = "") -> Any:
     if get_origin(bare) is list:
         return [build_example(get_args(bare)[0], name)]
     if isinstance(rule, TextRule) and not isinstance(rule, IdempotencyKeyRule):
-        return _TEXT_EXAMPLES.get(name, rule.example)
+        return get_text_example(name) or rule.example
     return True if bare is bool else 1.5 if rule is None else rule.example
 
 
 def get_path_example(path: str, name: str) -> str:
     """Return an example of the path parameter `{name}`, or the name if there is none."""
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
-    return _PATH_EXAMPLES.get(segment, name)
+    is_id = name == "id" or name.endswith("_id")
+    found = build_id_example(segment.removesuffix("s")) if is_id else None
+    return _PATH_EXAMPLES.get(segment) or found or name
 
 
 def _get_declared_example(kind: Any) -> Any:
@@ -114,4 +118,12 @@ def _get_declared_example(kind: Any) -> Any:
 
 def get_text_example(name: str) -> str | None:
     """Return the example of a text field, or None for an unknown name."""
-    return _TEXT_EXAMPLES.get(name)
+    if name in _TEXT_EXAMPLES or not name.endswith("_id"):
+        return _TEXT_EXAMPLES.get(name)
+    return build_id_example(name.removesuffix("_id"), second=name.startswith("to_"))
+
+
+def build_id_example(noun: str, *, second: bool = False) -> str | None:
+    """Return an example ID of a noun such as `api_key`, or None for an unknown noun."""
+    prefix = _ID_PREFIXES.get(re.split("[-_]", noun)[-1])
+    return None if prefix is None else ids.encode(prefix, _EXAMPLE_ID + second)
