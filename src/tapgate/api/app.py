@@ -187,7 +187,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
             raise
         if not is_charged:
             throttle = self._services.throttle
-            rate = throttle.get_limit(principal) if principal.kind == "api_key" else None
+            rate = None
+            if principal.kind == "api_key":
+                rate = throttle.get_limit(principal.rate_limit, principal.burst)
             context.rate_limit_result = rate_limit = await throttle.take(
                 principal.rate_limit_key, rate
             )

@@ -1,16 +1,25 @@
 """System endpoints: health, OpenAPI document, documentation page and metrics."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from tapgate import VERSION
-from tapgate.api.docs import serve_docs_file
 from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.schemas.system import Health, WalletCore
 
-_PUBLIC = Access(public=True)
+_PUBLIC: Final = Access(public=True)
+#: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.
+_CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_serve_docs_file = PackagedFiles(
+    "tapgate.api", "docs_page", {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
+).serve
 
 
 class SystemSource(Protocol):
@@ -43,7 +52,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
     async def get_docs_page(request: RequestContext) -> Reply[bytes]:
         """Get the interactive API documentation page."""
-        return serve_docs_file(request, "index.html")
+        return _serve_docs_file(request, "index.html")
 
     @endpoints.get(
         "/docs/{file}",
@@ -53,7 +62,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     )
     async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
         """Get a static file of the documentation page."""
-        return serve_docs_file(request, file)
+        return _serve_docs_file(request, file)
 
     @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
     async def get_metrics(request: RequestContext) -> Reply[bytes]:

@@ -9,7 +9,7 @@ only if Content-Length, or a body that has already arrived completely, exceeds t
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -29,11 +29,10 @@ from tapgate.http.overload import ConcurrencyLimit, OverloadError
 from tapgate.http.responses import render_result
 from tapgate.http.route import Route, RouteLabel
 from tapgate.http.router import Router
-from tapgate.http.throttle import Throttle, build_rate_limit_error
+from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate.http.tracing import RequestIdSource
 from tapgate.runtime import logs
-from tapgate.settings import Settings
 
 C = TypeVar("C", bound=BaseRequestContext)
 R = TypeVar("R", bound=Route)
@@ -42,13 +41,6 @@ SiteHandler = Callable[[C, Request], Awaitable[Response]]
 _log = structlog.get_logger()
 
 _UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
-
-
-class WebServices(Protocol):
-    """The dependencies of the pipeline itself."""
-
-    settings: Settings
-    throttle: Throttle
 
 
 class WebApp(AsgiApp, Generic[C, R]):
@@ -60,7 +52,7 @@ class WebApp(AsgiApp, Generic[C, R]):
     #: Prefix of the rate limit keys of client addresses.
     address_key_prefix = "ip"
 
-    def __init__(self, services: WebServices, context_type: type[C], routes: Iterable[R]) -> None:
+    def __init__(self, services: Any, context_type: type[C], routes: Iterable[R]) -> None:
         self._services: Any = services
         self._context_type = context_type
         self._client_addresses = ClientAddresses(services.settings.trusted_proxies)

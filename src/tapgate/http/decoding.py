@@ -16,8 +16,8 @@ from typing import Any, Final, NoReturn, get_args, get_origin
 import msgspec
 
 from tapgate.errors import ApiError, Code
-from tapgate.http import percent_encoding
 from tapgate.http.checks import compile_check, get_rule_and_type, is_struct
+from tapgate.http.router import decode_percent
 from tapgate.schemas.fields import InvalidValueError
 
 _TYPE_NAMES = {
@@ -145,7 +145,7 @@ class QueryDecoder:
             raise InvalidValueError({"query": f"must have at most {_MAX_PARAMETERS} parameters"})
         for part in parts:
             raw_name, _, raw_value = part.partition("=")
-            name, value = percent_encoding.decode(raw_name), percent_encoding.decode(raw_value)
+            name, value = decode_percent(raw_name), decode_percent(raw_value)
             if name is None or value is None:
                 raise InvalidValueError({"query": "must be valid percent-encoded UTF-8"})
             if name not in self._field_names:

@@ -260,11 +260,10 @@ def _get_item_type(kind: Any) -> Any:
 
 def _iter_structs(kind: Any) -> Iterator[Any]:
     """Yield all structs in a type, including nested structs."""
-    for member in _iter_union_members(kind):
-        bare = get_args(member)[0] if get_origin(member) is Annotated else member
-        if get_struct(bare):
-            yield bare
-            for field in msgspec.structs.fields(bare):
-                yield from _iter_structs(field.type)
-        elif get_origin(bare) is list:
-            yield from _iter_structs(get_args(bare)[0])
+    if get_struct(kind):
+        yield kind
+        for field in msgspec.structs.fields(kind):
+            yield from _iter_structs(field.type)
+    else:
+        for argument in get_args(kind):
+            yield from _iter_structs(argument)

@@ -1,6 +1,8 @@
 """HTTP requests and responses, independent of the server that carries them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 
 from tapgate.errors import ApiError, Code
@@ -11,9 +13,10 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
-
-
 _MAX_LENGTH_DIGITS: Final = 20
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
 
 
 class Request(Protocol):
@@ -77,3 +80,24 @@ def encode_header(name: str, value: str) -> bytes:
 
 def encode_headers(headers: Mapping[str, str]) -> bytes:
     return b"".join([encode_header(name, value) for name, value in headers.items()])
+
+
+def encode_response(
+    response: Response, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
+) -> bytes:
+    status, head, body, _ = response
+    return b"".join(
+        (
+            _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,
+            _encode_server_headers(*server_headers),
+            head,
+            b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
+            body,
+        )
+    )
+
+
+@lru_cache(maxsize=2)
+def _encode_server_headers(*headers: tuple[bytes, bytes]) -> bytes:
+    """Encode the server's default headers, cached because the date changes only once a second."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

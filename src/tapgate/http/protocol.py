@@ -24,7 +24,13 @@ from tapgate.errors import ApiError, Code
 from tapgate.http import connection
 from tapgate.http.body_budget import FREE_BODY_BYTES
 from tapgate.http.connection import NO_DEADLINE, BoundedConnection, ServerState
-from tapgate.http.messages import ClientDisconnectedError, Response, add_header, encode_header
+from tapgate.http.messages import (
+    ClientDisconnectedError,
+    Response,
+    add_header,
+    encode_header,
+    encode_response,
+)
 from tapgate.http.request import HttpRequest
 from tapgate.http.request_head import (
     FIELD_OVERHEAD_BYTES,
@@ -35,7 +41,6 @@ from tapgate.http.request_head import (
     require_host,
     split_target,
 )
-from tapgate.http.response_encoding import encode_response
 from tapgate.runtime import logs
 
 _log = structlog.get_logger()

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Generic, TypeVar
-
-from tapgate.http import percent_encoding
+from urllib.parse import unquote_to_bytes
 
 R = TypeVar("R")
 
@@ -11,6 +10,7 @@ R = TypeVar("R")
 _MAX_SEGMENT_LENGTH = 255
 #: A character takes up to 4 bytes in UTF-8, and each byte 3 characters when percent-encoded.
 _MAX_ENCODED_SEGMENT_LENGTH = 12 * _MAX_SEGMENT_LENGTH
+_HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
 class _Node(Generic[R]):
@@ -59,9 +59,23 @@ class Router(Generic[R]):
             if child is None:
                 if len(part) > _MAX_ENCODED_SEGMENT_LENGTH:
                     return None
-                child, value = node.parameter, percent_encoding.decode(part)
+                child, value = node.parameter, decode_percent(part)
                 if child is None or not value or len(value) > _MAX_SEGMENT_LENGTH or "\0" in value:
                     return None
                 parameters.append(value)
             node = child
         return (node.methods, parameters) if node.methods else None
+
+
+def decode_percent(raw: str) -> str | None:
+    """Decode percent-encoded text. Return None if it is malformed or not UTF-8."""
+    if "%" not in raw and raw.isascii():
+        return raw
+    encoded = raw.encode("latin-1")
+    for after in encoded.split(b"%")[1:]:
+        if len(after) < 2 or not _HEX_DIGITS.issuperset(after[:2]):
+            return None
+    try:
+        return unquote_to_bytes(encoded).decode()
+    except UnicodeDecodeError:
+        return None

@@ -6,7 +6,7 @@ All processes of a node share the limits. Nodes that use a common cache share th
 import contextlib
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -34,16 +34,6 @@ def build_rate_limit_error(result: RateLimitResult, message: str | None = None) 
     return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
-class RateLimitedCaller(Protocol):
-    """Authenticated caller, which may have a custom rate limit."""
-
-    @property
-    def rate_limit(self) -> int | None: ...
-
-    @property
-    def burst(self) -> int | None: ...
-
-
 class Throttle:
     """Rate limiter that uses the cache, or the node's buckets if no cache is reachable."""
 
@@ -56,13 +46,12 @@ class Throttle:
         self._cache_retry_at: float | None = None
         self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
-    def get_limit(self, caller: RateLimitedCaller) -> RateLimit:
-        """Return the rate limit of a caller. Values that are not set default to the platform's."""
-        if caller.rate_limit is None and caller.burst is None:
+    def get_limit(self, per_second: int | None, burst: int | None) -> RateLimit:
+        """Return a rate limit. Values that are not set default to the platform's."""
+        if per_second is None and burst is None:
             return self.default_limit
         return self._get_custom_limit(
-            caller.rate_limit or self.default_limit.per_second,
-            caller.burst or self.default_limit.burst,
+            per_second or self.default_limit.per_second, burst or self.default_limit.burst
         )
 
     async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:

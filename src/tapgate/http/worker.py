@@ -27,10 +27,9 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.asgi import AsgiApp
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.http.messages import Response
+from tapgate.http.messages import Response, encode_response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
 from tapgate.http.protocol import HttpProtocol
-from tapgate.http.response_encoding import encode_response
 from tapgate.runtime import logs, open_files
 from tapgate.runtime.handover import (
     DRAIN_TIMEOUT_SECONDS,
