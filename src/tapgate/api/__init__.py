@@ -1,1 +1,1 @@
-"""HTTP API layer: endpoint declarations, routing, decoding, access checks and OpenAPI."""
+"""The gateway's HTTP face on the shared web layer: access, sites, system endpoints, OpenAPI."""

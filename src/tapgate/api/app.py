@@ -13,12 +13,12 @@ from typing import Any
 
 import structlog
 
-from tapgate.api.access import GuardedRoute
 from tapgate.api.charges import LookupCharge
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.request_context import RequestContext
+from tapgate.api.route import GuardedRoute
 from tapgate.api.services import Services
 from tapgate.api.site import Site
 from tapgate.api.system import build_system_endpoints

@@ -1,10 +1,13 @@
 """Endpoint declarations of the gateway: the declarations of `http`, with access by credential."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal
 
 import msgspec
 
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Endpoint, Endpoints, Reply
 from tapgate.schemas.admin import AdminRole
 
@@ -16,6 +19,8 @@ ROLES_BY_LETTER: Mapping[str, str] = {
     "S": AdminRole.SUPPORT_USER,
     "F": AdminRole.FINANCE_USER,
 }
+
+_HMAC_BY_KIND = {"processor": "pos", "partner": "partner"}
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,4 +45,53 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def role_names(self) -> frozenset[str]:
-        return frozenset(ROLES_BY_LETTER[letter] for letter in self.roles)
+        return _get_role_names(self.roles)
+
+    def get_rejection(self, principal: Principal) -> ApiError | None:
+        """Return why a principal has no access, or None."""
+        if self._allows(principal):
+            return None
+        is_hmac_only = self.hmac and not (self.scope or self.roles or self.service)
+        if is_hmac_only and principal.kind not in _HMAC_BY_KIND:
+            return ApiError(
+                Code.UNAUTHORIZED, "X-API-Key-ID, X-Timestamp and X-Signature are required."
+            )
+        return ApiError(
+            Code.FORBIDDEN,
+            "You don't have permission to do this.",
+            details={"required": self._list_required_access(principal)},
+        )
+
+    def _allows(self, principal: Principal) -> bool:
+        match principal.kind:
+            case "api_key":
+                return self.scope is not None and self.scope in principal.scopes
+            case "admin":
+                return principal.role in self.role_names
+            case "service":
+                return self.service
+            case signer:
+                return self.hmac == _HMAC_BY_KIND[signer]
+
+    def _list_required_access(self, principal: Principal) -> list[str]:
+        """Return the scopes, roles and signatures that would each grant access.
+
+        For an API key, only the scope is listed if there is one. For an admin, only the roles are
+        listed if there are any.
+        """
+        if principal.kind == "api_key" and self.scope is not None:
+            return [self.scope]
+        if principal.kind == "admin" and self.role_names:
+            return sorted(self.role_names)
+        credentials = [self.scope, self.hmac and f"{self.hmac}_signature"]
+        service = ["service_signature"] if self.service else []
+        return (
+            [credential for credential in credentials if credential]
+            + sorted(self.role_names)
+            + service
+        )
+
+
+@cache
+def _get_role_names(letters: str) -> frozenset[str]:
+    return frozenset(ROLES_BY_LETTER[letter] for letter in letters)

@@ -1,1 +1,1 @@
-"""Runtime shared by the gateway and the messenger: HTTP server, limits, logs, background work."""
+"""Web layer of both services: HTTP server, endpoints, request pipeline, limits and OpenAPI."""

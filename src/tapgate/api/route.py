@@ -1,0 +1,75 @@
+"""Routes of the gateway, with their access checks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tapgate.api.endpoint import Access, Endpoint
+from tapgate.api.idempotency import require_consistent_idempotency_key
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError
+from tapgate.http.client_addresses import get_address_key
+from tapgate.http.route import Route
+
+
+class GuardedRoute(Route):
+    """Route of the gateway, with its access checks and the limit on expensive reads."""
+
+    def __init__(
+        self, endpoint: Endpoint, currency: str, row: int, *, ignores_overload: bool
+    ) -> None:
+        if endpoint.moves_money:
+            requires = (require_consistent_idempotency_key, *endpoint.requires)
+            endpoint = msgspec.structs.replace(endpoint, requires=requires)
+        super().__init__(endpoint, currency, row, ignores_overload=ignores_overload)
+        self._access: Access = endpoint.access
+        self._field_access: Mapping[str, Access] = endpoint.field_access
+        self._heavy = endpoint.heavy
+
+    def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
+        """Return why a principal may not call the endpoint or send one of its fields, or None."""
+        error = self._access.get_rejection(principal)
+        if error is None and field is not None and field in self._field_access:
+            return self._field_access[field].get_rejection(principal)
+        return error
+
+    async def run(self, request: RequestContext, parameters: list[str]) -> Any:
+        """Check access to fields, decode the arguments and run the handler."""
+        if self._field_access:
+            self._require_field_access(request, _peek_fields(request.body))
+        arguments = self._decode_arguments(request, parameters)
+        if self._field_access:
+            # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
+            self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
+        if not self._is_heavy(arguments.get("query")):
+            return await self._handler(request, **arguments)
+        caller = request.caller
+        group = get_address_key(request.ip) if caller is None else caller.idempotency_scope
+        async with request.services.heavy_read_limit.slot(group):
+            return await self._handler(request, **arguments)
+
+    def _is_heavy(self, query: Any) -> bool:
+        if isinstance(self._heavy, str):
+            return getattr(query, self._heavy) is not None
+        return self._heavy
+
+    def _require_field_access(self, request: RequestContext, fields: Mapping[str, Any]) -> None:
+        for name, access in self._field_access.items():
+            error = None if fields.get(name) is None else access.get_rejection(request.principal)
+            if error is not None:
+                raise error
+
+
+def _peek_fields(body: bytes) -> Mapping[str, Any]:
+    """Return the fields of a body before validation, or {} if it is not a JSON object.
+
+    Field access is checked on these fields first, so that a caller without access to a field learns
+    nothing about its valid values.
+    """
+    try:
+        fields = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
