@@ -88,13 +88,13 @@ from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
-from tapgate.transactions.queries import get_record as transaction_record
+from tapgate.transactions.queries import load_records as load_transaction_records
 from tapgate.vault import Vault
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
-from tapgate.webhooks.event_data import RecordLoader
+from tapgate.webhooks.event_data import RecordLoader, load_each
 from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
@@ -129,9 +129,9 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
 
 #: Loaders for the records in ledger events, by resource type.
 EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
-    "transaction": transaction_record,
-    "alert": alert_record,
-    "agent": agent_record,
+    "transaction": load_transaction_records,
+    "alert": load_each(alert_record),
+    "agent": load_each(agent_record),
 }
 
 #: Record type in the `data` of an event, by resource type.

@@ -22,8 +22,8 @@ from notifications.builders import (
 )
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import work_queue
 from tapgate.store.signals import Signals
+from tapgate.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue
 from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker
@@ -205,7 +205,7 @@ async def test_claim_that_cannot_be_released_expires(
     await harness.client.put(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
     )
-    harness.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
+    harness.advance_clock(seconds=LEASE_DURATION.total_seconds())
     await attempt_due_deliveries(harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 1
 

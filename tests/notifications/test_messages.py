@@ -17,6 +17,7 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
+from tapgate.store.work_queue import compute_backoff
 
 PHONE = "+23276123456"
 #: Longer than a real code, which could occur by chance in a row id or in sealed bytes.
@@ -63,10 +64,10 @@ async def http() -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def _enqueue_message(gateway: Services, to: str = PHONE) -> None:
-    async with gateway.database.transaction() as tx:
+    async with gateway.transaction() as tx:
         await enqueue_message(
             tx,
-            gateway,
+            gateway.vault,
             to=to,
             template="one_time_code",
             parameters=[CODE],
@@ -101,9 +102,9 @@ async def test_message_is_sent_signed_and_its_parameters_are_erased(
 
 async def test_rolled_back_transaction_enqueues_no_message(gateway: Services) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with gateway.database.transaction() as tx:
+        async with gateway.transaction() as tx:
             await enqueue_message(
-                tx, gateway, to=PHONE, template="t", parameters=[], expires_at=gateway.clock()
+                tx, gateway.vault, to=PHONE, template="t", parameters=[], expires_at=gateway.clock()
             )
             raise ZeroDivisionError
     assert await gateway.database.fetchval("SELECT count(*) FROM messages") == 0
@@ -142,7 +143,7 @@ async def test_failed_message_is_retried_with_backoff_under_the_same_id(
 
 
 async def test_backoff_grows_to_about_a_minute_with_jitter() -> None:
-    delays = [messages._get_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    delays = [compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= delay <= 75 for delay in delays)
     assert len(set(delays)) > 1
 

@@ -102,11 +102,11 @@ async def test_deleted_endpoint_is_removed_after_its_last_delivery(
 async def test_delivered_messages_are_removed_and_pending_ones_are_kept(
     services_with_fake_clock: Services, fake_clock: FakeClock
 ) -> None:
-    async with services_with_fake_clock.database.transaction() as tx:
+    async with services_with_fake_clock.transaction() as tx:
         for to in ("+23276000001", "+23276000002"):
             await enqueue_message(
                 tx,
-                services_with_fake_clock,
+                services_with_fake_clock.vault,
                 to=to,
                 template="t",
                 parameters=[],

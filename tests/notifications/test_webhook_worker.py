@@ -23,10 +23,10 @@ from notifications.builders import (
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import work_queue
 from tapgate.notifications.events import publish
 from tapgate.webhooks import delivery_queue, retry_schedule, worker
-from tapgate.webhooks.model import AttemptResult
+from tapgate.webhooks.event_data import RecordLoaders, load_each
+from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
 from tapgate.webhooks.worker import WebhookWorker
 
 
@@ -227,25 +227,6 @@ async def test_concurrent_workers_send_each_delivery_once(
     assert {row["attempts"] for row in await list_deliveries(services_with_fake_clock)} == {1}
 
 
-async def test_concurrent_claims_neither_overlap_nor_block_each_other(
-    services_with_fake_clock: Services, fake_clock: FakeClock
-) -> None:
-    await create_endpoint(services_with_fake_clock, "https://shop.example.com")
-    for _ in range(3):
-        await publish_event(services_with_fake_clock)
-    now = fake_clock()
-    async with services_with_fake_clock.database.transaction() as tx:
-        first = await work_queue.claim(tx, "deliveries", "id", now=now, limit=1)
-        async with asyncio.timeout(30):
-            second = await work_queue.claim(
-                services_with_fake_clock.database, "deliveries", "id", now=now, limit=3
-            )
-    assert len(first) == 1
-    assert sorted(row["id"] for row in (*first, *second)) == [
-        row["id"] for row in await list_deliveries(services_with_fake_clock)
-    ]
-
-
 async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
@@ -273,32 +254,22 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
 ) -> None:
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
-    (expired,) = await delivery_queue.claim(
-        services_with_fake_clock.database,
-        await _get_endpoint_id(services_with_fake_clock),
-        now=fake_clock(),
-        limit=1,
-    )
+    (expired,) = await _claim_all(services_with_fake_clock)
     fake_clock.advance(seconds=30)
-    (current,) = await delivery_queue.claim(
-        services_with_fake_clock.database,
-        await _get_endpoint_id(services_with_fake_clock),
-        now=fake_clock(),
-        limit=1,
-    )
+    (current,) = await _claim_all(services_with_fake_clock)
     late_result = AttemptResult(problem="status 500", status=500)
-    await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, expired, late_result, fake_clock(), fake_clock()
-    )
-    await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, expired, late_result, fake_clock(), None
-    )
-    await delivery_queue.release(services_with_fake_clock.database, expired, fake_clock())
+    for retry_at in (fake_clock(), None):
+        await delivery_queue.record_failed_attempts(
+            services_with_fake_clock.database, [(expired, late_result, retry_at)], fake_clock()
+        )
+    await delivery_queue.release(services_with_fake_clock.database, [expired], fake_clock())
     row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["next_attempt_at"]) == ("pending", current.next_attempt_at)
     current_result = AttemptResult(problem="status 503", status=503)
-    await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, current, current_result, fake_clock(), fake_clock()
+    await delivery_queue.record_failed_attempts(
+        services_with_fake_clock.database,
+        [(current, current_result, fake_clock())],
+        fake_clock(),
     )
     assert (await get_only_delivery(services_with_fake_clock))["last_status"] == 503
 
@@ -403,9 +374,13 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 
     receiver.enqueue_statuses(500)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(
+        services_with_fake_clock, {"transaction": load_each(load_transaction)}
+    )
     fake_clock.advance(minutes=1)
-    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(
+        services_with_fake_clock, {"transaction": load_each(load_transaction)}
+    )
     assert loaded_ids == [17]
     first, second = receiver.received
     assert first.body == second.body
@@ -426,7 +401,9 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(
+        services_with_fake_clock, {"transaction": load_each(load_transaction)}
+    )
     assert len(receiver.received) == 2
     assert len({webhook.body for webhook in receiver.received}) == 1
 
@@ -461,7 +438,9 @@ async def test_transaction_event_has_its_own_status_even_after_a_later_refund(
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, event, 17)
-    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(
+        services_with_fake_clock, {"transaction": load_each(load_transaction)}
+    )
     data = receiver.received[0].content["data"]
     assert {name: data[name] for name in expected} == expected
 
@@ -478,7 +457,11 @@ async def test_delivery_is_retried_if_its_record_cannot_be_loaded(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
-        for records in ({"transaction": raise_not_found}, {"transaction": raise_error}, {}):
+        for records in (
+            {"transaction": load_each(raise_not_found)},
+            {"transaction": load_each(raise_error)},
+            {},
+        ):
             await attempt_due_deliveries(services_with_fake_clock, records)
             fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [
@@ -521,5 +504,11 @@ async def _count_received(receiver: WebhookReceiver) -> int:
     return len(receiver.received)
 
 
-async def _get_endpoint_id(services: Services) -> int:
-    return int(await services.database.fetchval("SELECT id FROM webhook_endpoints"))
+async def _claim_all(services: Services) -> list[ClaimedDelivery]:
+    return await delivery_queue.claim(
+        services.database, now=services.clock(), limit=100, capacity=10, capacities={}
+    )
+
+
+def _load_with(load_transaction: Any) -> RecordLoaders:
+    return {"transaction": load_each(load_transaction)}

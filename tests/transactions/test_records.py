@@ -10,7 +10,7 @@ from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.transactions import queries
-from tapgate.transactions.model import calculate_approval_code
+from tapgate.transactions.model import TransactionRecord, calculate_approval_code
 from tapgate.webhooks.event_data import build_event_data
 from transactions.builders import (
     create_agent,
@@ -251,7 +251,7 @@ async def test_payment_under_review_has_no_approval_code(harness: Harness) -> No
     )
     event_data = build_event_data(
         "transaction.under_review",
-        await queries.get_record(harness.services, ids.decode(ids.TRANSACTION, held) or 0),
+        await _load_record(harness, held),
     )
     assert (event_data["status"], event_data["approval_code"]) == ("under_review", None)
 
@@ -329,7 +329,7 @@ async def test_record_for_third_parties_has_abbreviated_names(harness: Harness) 
         "100",
         context={"memo": "School fees"},
     )
-    record = await queries.get_record(harness.services, ids.decode(ids.TRANSACTION, sent) or 0)
+    record = await _load_record(harness, sent)
     assert record.from_ is not None
     assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
 
@@ -345,3 +345,8 @@ def test_approval_codes_of_consecutive_ids_differ() -> None:
     ]
     assert max(matching_characters) <= 4
     assert calculate_approval_code(start) == calculate_approval_code(start)
+
+
+async def _load_record(harness: Harness, public_id: str) -> TransactionRecord:
+    transaction_id = ids.decode(ids.TRANSACTION, public_id) or 0
+    return (await queries.load_records(harness.services, [transaction_id]))[transaction_id]

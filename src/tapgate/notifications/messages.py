@@ -9,7 +9,7 @@ never logged.
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -20,10 +20,10 @@ import structlog
 
 from tapgate import ids, signing
 from tapgate.api.services import Services
-from tapgate.notifications import work_queue
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
 from tapgate.vault import Vault, VaultError
 
 #: Name under which the gateway signs requests to other services.
@@ -33,7 +33,6 @@ POLL_INTERVAL_SECONDS = 0.5
 _MESSAGES_PATH = "/api/v1/messages/template"
 _BATCH_SIZE = 20
 _REQUEST_TIMEOUT_SECONDS = 10.0
-_MAX_BACKOFF_SECONDS = 60.0
 
 _log = structlog.get_logger()
 
@@ -71,6 +70,11 @@ class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     parameters: bytes
     attempts: int
+
+
+_QUEUE = WorkQueue("messages", ", ".join(_ClaimedMessage.__struct_fields__))
+_DELIVERED = ResultUpdate(_QUEUE, "status = 'delivered', parameters = NULL", {}, accepts_late=True)
+_RETRY = ResultUpdate(_QUEUE, "next_attempt_at = result.retry_at", {"retry_at": "timestamptz"})
 
 
 async def enqueue_message(
@@ -162,9 +166,11 @@ class MessageSender:
         """
         await self._expire()
         while self._secret is not None:
-            claimed = await self._claim()
-            delivered = await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
-            if len(claimed) < _BATCH_SIZE or not any(delivered):
+            rows = await _QUEUE.claim(self._database, now=self._clock(), limit=_BATCH_SIZE)
+            claimed = [_ClaimedMessage(**row) for row in rows]
+            problems = await asyncio.gather(*(self._post(client, claim) for claim in claimed))
+            await self._record_results(list(zip(claimed, problems, strict=True)))
+            if len(claimed) < _BATCH_SIZE or None not in problems:
                 return  # no more due messages, or the messenger is probably down
 
     async def _expire(self) -> None:
@@ -174,38 +180,23 @@ class MessageSender:
             self._clock(),
         )
 
-    async def _claim(self) -> list[_ClaimedMessage]:
-        columns = ", ".join(_ClaimedMessage.__struct_fields__)
-        rows = await work_queue.claim(
-            self._database, "messages", columns, now=self._clock(), limit=_BATCH_SIZE
+    async def _record_results(self, results: Sequence[tuple[_ClaimedMessage, str | None]]) -> None:
+        await _DELIVERED.record(
+            self._database, [(claim, {}) for claim, problem in results if problem is None]
         )
-        return [_ClaimedMessage(**row) for row in rows]
-
-    async def _deliver(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> bool:
-        problem = await self._post(client, claim)
-        if problem is None:
-            await self._database.execute(
-                """UPDATE messages SET status = 'delivered', parameters = NULL
-                   WHERE id = $1 AND status = 'pending'""",
-                claim.id,
+        failed = [(claim, problem) for claim, problem in results if problem is not None]
+        for claim, problem in failed:
+            _log.info(
+                "messages.retry_scheduled",
+                message_id=ids.encode(ids.MESSAGE, claim.id),
+                attempts=claim.attempts,
+                problem=problem,
             )
-            return True
-        _log.info(
-            "messages.retry_scheduled",
-            message_id=ids.encode(ids.MESSAGE, claim.id),
-            attempts=claim.attempts,
-            problem=problem,
+        now = self._clock()
+        await _RETRY.record(
+            self._database,
+            [(claim, {"retry_at": now + compute_backoff(claim.attempts)}) for claim, _ in failed],
         )
-        # If the lease has expired and another process has claimed the message, `attempts` differs,
-        # and the schedule of the message stays unchanged.
-        await self._database.execute(
-            """UPDATE messages SET next_attempt_at = $3
-               WHERE id = $1 AND attempts = $2 AND status = 'pending'""",
-            claim.id,
-            claim.attempts,
-            self._clock() + _get_backoff(claim.attempts),
-        )
-        return False
 
     async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
         """Post the message; return None on success, else the exception's name or the status."""
@@ -240,12 +231,6 @@ class MessageSender:
             "X-Service-Timestamp": timestamp,
             "X-Service-Signature": signing.sign_service(secret, "POST", path, b"", timestamp),
         }
-
-
-def _get_backoff(attempts: int) -> timedelta:
-    """Return an exponential backoff with jitter: about 1, 2, 4, ... seconds, up to 60."""
-    seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return work_queue.add_jitter(seconds, fraction=0.25)
 
 
 def _build_seal_context(message_id: int) -> bytes:

@@ -16,6 +16,7 @@ from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
 from tapgate.notifications.messages import Message, enqueue_messages
 from tapgate.runtime.background import run_periodically
 from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
+from tapgate.store.work_queue import build_dequeue_sql
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200
@@ -33,15 +34,7 @@ KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
 #: response to the payment.
-_DEQUEUE_SQL: Final = f"""
-    WITH due AS MATERIALIZED (
-        SELECT transaction_id, kind FROM notices
-        ORDER BY transaction_id, kind LIMIT $1 FOR UPDATE SKIP LOCKED
-    ), taken AS (
-        DELETE FROM notices USING due
-        WHERE notices.transaction_id = due.transaction_id AND notices.kind = due.kind
-        RETURNING notices.*
-    )
+_DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind")}
     SELECT taken.kind, taken.transaction_id, subscriber.phone_number, t.currency, t.completed_at,
            coalesce(t.context ->> 'merchant_name', other.public_name) AS counterparty,
            other.id AS other_account, other.owner_id AS other_owner,

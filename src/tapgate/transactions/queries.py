@@ -4,7 +4,7 @@ The table may hold tens of millions of rows. `list_page` uses indexes whose last
 scans them backward from the cursor, and stops after one page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -60,9 +60,15 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
     return [_build_transaction(row) for row in rows]
 
 
-async def get_record(services: Services, transaction_id: int) -> TransactionRecord:
-    """Return the record with public names, for event payloads."""
-    return to_record(await get(services.database, transaction_id))
+async def load_records(
+    services: Services, transaction_ids: Collection[int]
+) -> dict[int, TransactionRecord]:
+    """Return records with public names by ID, for event payloads."""
+    rows = await services.database.fetch(
+        f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = ANY ($1::bigint[])",
+        list(transaction_ids),
+    )
+    return {row["id"]: to_record(_build_transaction(row)) for row in rows}
 
 
 async def list_account_ids(database: Database, user: User) -> list[int]:

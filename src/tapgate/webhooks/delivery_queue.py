@@ -1,15 +1,64 @@
 """SQL queries for the delivery queue: claims of due deliveries and results of attempts."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import asyncpg
 
-from tapgate.notifications import work_queue
 from tapgate.store.database import Database
+from tapgate.store.work_queue import ResultUpdate, WorkQueue
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
 
 _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
+
+#: `data` is read as text, because metadata may contain JSON that Python cannot decode, such as very
+#: long numbers.
+_QUEUE = WorkQueue(
+    "deliveries",
+    """job.id, job.endpoint_id, job.event_id, job.attempts, job.attempts_before,
+       job.next_attempt_at, event.type AS event, event.subject_id, event.data::text,
+       event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
+       endpoint.previous_secret_expires_at, endpoint.status_changed_at""",
+    destination="endpoint_id",
+)
+_JOIN_EVENT_AND_ENDPOINT = """
+    JOIN events event ON event.id = job.event_id
+    JOIN webhook_endpoints endpoint ON endpoint.id = job.endpoint_id"""
+
+_RESULT = """last_status = result.last_status, duration_ms = result.duration_ms,
+             response = result.response"""
+_RESULT_TYPES = {"last_status": "smallint", "duration_ms": "integer", "response": "text"}
+_DELIVERED = ResultUpdate(
+    _QUEUE,
+    f"status = 'delivered', next_attempt_at = NULL, ended_at = result.ended_at, {_RESULT}",
+    {"ended_at": "timestamptz", **_RESULT_TYPES},
+    accepts_late=True,
+)
+#: False once an admin has requested a redelivery, which then stays due.
+_SAME_LEASE = "job.next_attempt_at = result.leased_until"
+_FAILED = ResultUpdate(
+    _QUEUE,
+    f"""{_RESULT},
+        status = CASE WHEN {_SAME_LEASE} AND result.retry_at IS NULL
+                      THEN 'failed' ELSE job.status END,
+        next_attempt_at = CASE WHEN {_SAME_LEASE} THEN result.retry_at
+                               ELSE job.next_attempt_at END,
+        ended_at = CASE WHEN {_SAME_LEASE} AND result.retry_at IS NULL
+                        THEN result.failed_at ELSE job.ended_at END""",
+    {
+        "leased_until": "timestamptz",
+        "retry_at": "timestamptz",
+        "failed_at": "timestamptz",
+        **_RESULT_TYPES,
+    },
+)
+_RELEASED = ResultUpdate(
+    _QUEUE,
+    f"""attempts = CASE WHEN {_SAME_LEASE} THEN job.attempts - 1 ELSE job.attempts END,
+        next_attempt_at = CASE WHEN {_SAME_LEASE} THEN result.released_at
+                               ELSE job.next_attempt_at END""",
+    {"leased_until": "timestamptz", "released_at": "timestamptz"},
+)
 
 
 async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
@@ -30,49 +79,25 @@ async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now:
     )
 
 
-async def list_due_endpoints(database: Database, now: datetime) -> list[int]:
-    """Return the ids of active endpoints with due deliveries, longest due first."""
-    rows = await database.fetch(
-        f"""SELECT endpoint.id FROM webhook_endpoints endpoint, LATERAL (
-                SELECT next_attempt_at FROM deliveries
-                WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= $1
-                ORDER BY next_attempt_at LIMIT 1) AS due
-            WHERE {_IS_ACTIVE} ORDER BY due.next_attempt_at""",
-        now,
-    )
-    return [row["id"] for row in rows]
-
-
 async def claim(
-    database: Database, endpoint_id: int, *, now: datetime, limit: int
+    database: Database,
+    *,
+    now: datetime,
+    limit: int,
+    capacity: int,
+    capacities: Mapping[int, int],
 ) -> list[ClaimedDelivery]:
-    claimed = await work_queue.claim(
+    """Claim due deliveries to active endpoints, with their events and endpoints."""
+    rows = await _QUEUE.claim_fairly(
         database,
-        "deliveries",
-        "id, endpoint_id, event_id, attempts, attempts_before, next_attempt_at",
+        destinations=f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE}",
         now=now,
         limit=limit,
-        condition=f"""endpoint_id = $4
-            AND EXISTS (SELECT FROM webhook_endpoints WHERE id = $4 AND {_IS_ACTIVE})""",
-        values=(endpoint_id,),
+        capacity=capacity,
+        capacities=capacities,
+        join=_JOIN_EVENT_AND_ENDPOINT,
     )
-    if not claimed:
-        return []
-    # Read `data` as text: metadata may contain JSON that Python cannot decode, such as very long
-    # numbers.
-    event_rows = await database.fetch(
-        """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
-           WHERE id = ANY ($1::bigint[])""",
-        [row["event_id"] for row in claimed],
-    )
-    endpoint = await database.fetchrow(
-        """SELECT url, secret, previous_secret, previous_secret_expires_at, status_changed_at
-           FROM webhook_endpoints WHERE id = $1""",
-        endpoint_id,
-    )
-    assert endpoint is not None
-    events = {event["event_id"]: event for event in event_rows}
-    return [ClaimedDelivery(**{**row, **events[row["event_id"]], **endpoint}) for row in claimed]
+    return [ClaimedDelivery(**row) for row in rows]
 
 
 async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
@@ -86,66 +111,60 @@ async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -
     return is_unchanged
 
 
-async def release(database: Database, delivery: ClaimedDelivery, now: datetime) -> None:
-    """Undo a claim for which nothing was sent, so that the delivery is due again."""
-    await database.execute(
-        f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
-            WHERE {_STILL_CLAIMED}""",
-        *_get_claim_values(delivery),
-        now,
+async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now: datetime) -> None:
+    """Undo claims for which nothing was sent, so that the deliveries are due again."""
+    await _RELEASED.record(
+        database,
+        [
+            (delivery, {"leased_until": delivery.next_attempt_at, "released_at": now})
+            for delivery in deliveries
+        ],
     )
-
-
-async def store_event_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
-    """Store the event's data if it has none yet; return the stored data."""
-    stored: str = await database.fetchval(
-        """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
-        event_id,
-        data,
-    )
-    return stored
 
 
 async def mark_delivered(
-    database: Database, delivery: ClaimedDelivery, result: AttemptResult, now: datetime
+    database: Database,
+    results: Sequence[tuple[ClaimedDelivery, AttemptResult]],
+    now: datetime,
 ) -> None:
+    """Record successful attempts, which also end the failure streaks of their endpoints."""
+    await _DELIVERED.record(
+        database,
+        [
+            (delivery, {"ended_at": now, **_get_result_values(result)})
+            for delivery, result in results
+        ],
+    )
     await database.execute(
-        """WITH succeeded AS (
-               UPDATE webhook_endpoints SET failing_since = NULL
-               WHERE id = $6 AND failing_since IS NOT NULL)
-           UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $2,
-                  last_status = $3, duration_ms = $4, response = $5
-           WHERE id = $1 AND status = 'pending'""",
-        delivery.id,
-        now,
-        *_get_result_values(result),
-        delivery.endpoint_id,
+        """UPDATE webhook_endpoints SET failing_since = NULL
+           WHERE id = ANY ($1::bigint[]) AND failing_since IS NOT NULL""",
+        list({delivery.endpoint_id for delivery, _ in results}),
     )
 
 
-async def record_failed_attempt(
+async def record_failed_attempts(
     database: Database,
-    delivery: ClaimedDelivery,
-    result: AttemptResult,
+    results: Sequence[tuple[ClaimedDelivery, AttemptResult, datetime | None]],
     now: datetime,
-    retry_at: datetime | None,
 ) -> None:
-    """Record a failed attempt and schedule the next attempt at `retry_at`.
+    """Record failed attempts and schedule the next ones at the given times.
 
-    If `retry_at` is None, the delivery fails. A redelivery requested during the attempt stays due.
+    If the time is None, the delivery fails. A redelivery requested during the attempt stays due.
     """
-    await database.execute(
-        f"""UPDATE deliveries
-            SET last_status = $4, duration_ms = $5, response = $6,
-                status = CASE WHEN {_SAME_LEASE} AND $7::timestamptz IS NULL
-                              THEN 'failed' ELSE status END,
-                next_attempt_at = CASE WHEN {_SAME_LEASE} THEN $7 ELSE next_attempt_at END,
-                ended_at = CASE WHEN {_SAME_LEASE} AND $7 IS NULL THEN $8 ELSE ended_at END
-            WHERE {_LATEST_ATTEMPT}""",
-        *_get_claim_values(delivery),
-        *_get_result_values(result),
-        retry_at,
-        now,
+    await _FAILED.record(
+        database,
+        [
+            (
+                delivery,
+                {
+                    "leased_until": delivery.next_attempt_at,
+                    "retry_at": retry_at,
+                    "failed_at": now,
+                    **_get_result_values(result),
+                },
+            )
+            for delivery, result, retry_at in results
+        ],
     )
 
 
@@ -196,23 +215,17 @@ async def disable_endpoint(
     )
 
 
-#: False once the delivery has been claimed again or has ended.
-_LATEST_ATTEMPT = "id = $1 AND attempts = $2 AND status = 'pending'"
-#: False once an admin has requested a redelivery.
-_SAME_LEASE = "next_attempt_at = $3"
-_STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
-
 #: False once the URL or status of the endpoint has changed, or the endpoint is deleted.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
-
-
-def _get_claim_values(delivery: ClaimedDelivery) -> tuple[int, int, datetime]:
-    return delivery.id, delivery.attempts, delivery.next_attempt_at
 
 
 def _get_endpoint_values(delivery: ClaimedDelivery) -> tuple[int, str, datetime]:
     return delivery.endpoint_id, delivery.url, delivery.status_changed_at
 
 
-def _get_result_values(result: AttemptResult) -> tuple[int | None, int | None, str | None]:
-    return result.status, result.duration_ms, result.response
+def _get_result_values(result: AttemptResult) -> dict[str, int | str | None]:
+    return {
+        "last_status": result.status,
+        "duration_ms": result.duration_ms,
+        "response": result.response,
+    }

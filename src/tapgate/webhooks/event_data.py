@@ -2,24 +2,33 @@
 
 The ledger writes events without data. The first attempt to deliver such an event loads and stores
 the record. Every attempt omits the personal data of subscribers who are restricted at that time.
+Claimed deliveries are prepared together, with a constant number of statements.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from tapgate import money
+from tapgate import ids, money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
+from tapgate.errors import ApiError, Code
 from tapgate.ledger import rules
 from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.webhooks import get_resource_type
+from tapgate.store.database import Database
+from tapgate.webhooks.model import ClaimedDelivery
 
-#: Loads the record of a transaction, an alert or an agent by its numeric id.
-RecordLoader = Callable[[Services, int], Awaitable[msgspec.Struct]]
+#: Loads the records of transactions, alerts or agents by their numeric ids. Missing records are
+#: omitted.
+RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
 RecordLoaders = Mapping[str, RecordLoader]
+
+#: Data of an event, as sent to the endpoint, or the error that prevented loading it.
+EventData = str | Exception
 
 #: Values of transaction fields at the time of the event. The transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
@@ -34,6 +43,92 @@ _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
+#: Types of the IDs of resources that the ledger names by `subject_id`.
+_SUBJECT_IDS: Final = {"transaction": ids.TRANSACTION, "alert": ids.ALERT}
+
+
+class RecordUnavailableError(Exception):
+    """The record for the data of an event cannot be loaded."""
+
+
+def load_each(get_record: Callable[[Services, int], Awaitable[msgspec.Struct]]) -> RecordLoader:
+    """Return a loader that loads records one by one, for resources whose events are rare."""
+
+    async def load_records(
+        services: Services, subject_ids: Collection[int]
+    ) -> Mapping[int, msgspec.Struct]:
+        records = {}
+        for subject_id in subject_ids:
+            try:
+                records[subject_id] = await get_record(services, subject_id)
+            except ApiError as error:
+                if error.code == Code.SERVICE_UNAVAILABLE:
+                    raise
+        return records
+
+    return load_records
+
+
+async def load_event_data(
+    services: Services, loaders: RecordLoaders, deliveries: Sequence[ClaimedDelivery]
+) -> dict[int, EventData]:
+    """Return the data of the events of these deliveries, by event id, redacted if necessary."""
+    data: dict[int, EventData] = {
+        delivery.event_id: delivery.data for delivery in deliveries if delivery.data is not None
+    }
+    without_data = {delivery.event_id: delivery for delivery in deliveries if delivery.data is None}
+    by_resource_type = defaultdict[str, list[ClaimedDelivery]](list)
+    for delivery in without_data.values():
+        by_resource_type[get_resource_type(delivery.event)].append(delivery)
+    for resource_type, events in by_resource_type.items():
+        data |= await _load_and_store(services, loaders.get(resource_type), events)
+    return await _redact(services, {each.event_id: each for each in deliveries}, data)
+
+
+async def _load_and_store(
+    services: Services, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
+) -> Mapping[int, EventData]:
+    try:
+        if load is None:
+            raise RecordUnavailableError
+        subject_ids = {event.subject_id for event in events if event.subject_id is not None}
+        records = await load(services, subject_ids)
+        built = {
+            event.event_id: build_event_data(event.event, record)
+            for event in events
+            if (record := records.get(event.subject_id or 0)) is not None
+        }
+        missing = {event.event_id: RecordUnavailableError() for event in events}
+        return {**missing, **await _store_event_data(services.database, built)}
+    except ApiError:  # the database is unavailable
+        raise
+    except Exception as error:
+        if len(events) == 1:
+            return {events[0].event_id: error}
+    # One record must not affect the others.
+    results: dict[int, EventData] = {}
+    for event in events:
+        results |= await _load_and_store(services, load, [event])
+    return results
+
+
+async def _store_event_data(
+    database: Database, data: Mapping[int, dict[str, Any]]
+) -> Mapping[int, str]:
+    """Store the data of events that have none yet; return the stored data as text."""
+    # Locked in id order: another process may deliver the same events to other endpoints.
+    rows = await database.fetch(
+        """WITH locked AS MATERIALIZED (
+               SELECT id FROM events WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE)
+           UPDATE events SET data = coalesce(events.data, new.data)
+           FROM locked JOIN unnest($1::bigint[], $2::jsonb[]) AS new (id, data) USING (id)
+           WHERE events.id = locked.id RETURNING events.id, events.data::text""",
+        list(data),
+        list(data.values()),
+    )
+    return {row["id"]: row["data"] for row in rows}
+
+
 def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     """Return the record as event data, with a transaction's state at the time of the event."""
     data: dict[str, Any] = msgspec.to_builtins(record)
@@ -45,21 +140,47 @@ def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     return data | not_refunded | fields
 
 
-async def redact_event_data(services: Services, event: str, data: str) -> str:
-    """Return the stored data of an event, redacted if it concerns a restricted subscriber.
+async def _redact(
+    services: Services, events: Mapping[int, ClaimedDelivery], data: Mapping[int, EventData]
+) -> dict[int, EventData]:
+    """Redact the data of events that concern a restricted subscriber.
 
     The subscriber may have become restricted after the data was stored.
     """
-    kind = get_resource_type(event)
+    results = dict(data)
+    subjects = {
+        event_id: subject
+        for event_id, text in data.items()
+        if isinstance(text, str) and (subject := _get_subject(events[event_id], text)) is not None
+    }
+    hidden = await find_hidden_subjects(
+        services.database, None, services.clock(), set(subjects.values())
+    )
+    for event_id, subject in subjects.items():
+        if subject in hidden:
+            record = _decode_data(str(data[event_id]))
+            results[event_id] = json.dumps(REDACTORS[subject.kind](record))
+    return results
+
+
+def _get_subject(event: ClaimedDelivery, data: str) -> Subject | None:
+    kind = get_resource_type(event.event)
     if kind not in REDACTORS:
-        return data
-    # Metadata may contain numbers that Python cannot represent, so long integers and all decimals
-    # are read as text. This does not change redacted data, which has no metadata.
-    record = json.loads(data, parse_int=_parse_int, parse_float=str)
-    public_id = record.get("serial" if kind == "card" else "id")
-    subjects = [] if public_id is None else [Subject(kind, public_id)]
-    hidden = await find_hidden_subjects(services.database, None, services.clock(), subjects)
-    return json.dumps(REDACTORS[kind](record)) if hidden else data
+        return None
+    if event.subject_id is not None and kind in _SUBJECT_IDS:
+        return Subject(kind, ids.encode(_SUBJECT_IDS[kind], event.subject_id))
+    public_id = _decode_data(data).get("serial" if kind == "card" else "id")
+    return None if public_id is None else Subject(kind, public_id)
+
+
+def _decode_data(data: str) -> dict[str, Any]:
+    """Decode event data for redaction.
+
+    Metadata may contain numbers that Python cannot represent, so long integers and all decimals
+    are read as text. This does not change redacted data, which has no metadata.
+    """
+    record: dict[str, Any] = json.loads(data, parse_int=_parse_int, parse_float=str)
+    return record
 
 
 async def find_hidden_responses(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from tapgate.notifications import work_queue
+from tapgate.store.work_queue import add_jitter
 
 _MINUTE, _HOUR = 60, 3_600
 #: Delays after the first, second, ... failed attempt. The attempt after the last delay is final.
@@ -28,5 +28,5 @@ def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> time
     """
     if failures > len(RETRY_DELAYS_SECONDS):
         return None
-    delay = work_queue.add_jitter(RETRY_DELAYS_SECONDS[failures - 1], fraction=0.1)
+    delay = add_jitter(RETRY_DELAYS_SECONDS[failures - 1], fraction=0.1)
     return delay if retry_after is None else max(delay, retry_after)

@@ -1,16 +1,27 @@
-"""HTTP client for webhooks. In production, it connects only to public addresses."""
+"""Sending of webhooks. In production, the sender connects only to public addresses."""
 
 import asyncio
 import contextlib
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import httpx2
 
 from tapgate import VERSION
 from tapgate.schemas.urls import TargetRejectedError
+from tapgate.webhooks.http_client import (
+    MAX_RESPONSE_BYTES,
+    ConnectError,
+    Connection,
+    ConnectionPool,
+    ConnectionReset,
+    RemoteProtocolError,
+    Target,
+    encode_request,
+    parse_target,
+)
 from tapgate.webhooks.target_urls import (
     Resolver,
     require_public,
@@ -25,9 +36,12 @@ _BODY_TIMEOUT_SECONDS: Final = 2.0
 #: Timeout for connecting to one address.
 _CONNECT_TIMEOUT_SECONDS: Final = 3.0
 _MAX_ADDRESSES: Final = 4
-MAX_RESPONSE_BYTES: Final = 1024
 
-_BEFORE_WRITE_EVENT: Final = "http11.send_request_headers.started"
+_HEADERS: Final = {
+    "User-Agent": f"Tapgate/{VERSION}",
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",  # the body is stored without decompression
+}
 
 #: Called when a connection is open, before the request is written to it. If it raises, the request
 #: is not sent.
@@ -68,7 +82,11 @@ class WebhookSender:
     ) -> None:
         self._resolve_addresses = require_public if public_only else resolve_addresses
         self._resolver = resolve
-        self._ssl_context = ssl_context or httpx2.create_ssl_context(trust_env=False)
+        self._pool = ConnectionPool(ssl_context or httpx2.create_ssl_context(trust_env=False))
+
+    def close_idle(self, *, only_expired: bool = False) -> None:
+        """Close connections that are not in use, or those of them that were idle for too long."""
+        self._pool.close_idle(only_expired=only_expired)
 
     async def send(
         self,
@@ -78,95 +96,113 @@ class WebhookSender:
         before_write: BeforeWrite = _do_nothing,
     ) -> Response:
         """Send a POST request and return the response; raise `NoResponseError` if none."""
-        request = _Request(url, headers, body, before_write, time.monotonic())
+        started_at = time.monotonic()
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
                 addresses = await self._resolve_addresses(url, self._resolver)
-                return await self._send_to_first_reachable(addresses, request, deadline)
-        except (TargetRejectedError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise NoResponseError(type(error).__name__, request.get_elapsed_ms()) from error
+                target = parse_target(url)
+                request = encode_request(target, {**_HEADERS, **headers}, body)
+                exchange = _Exchange(
+                    self._pool, target, addresses[:_MAX_ADDRESSES], request, before_write
+                )
+                async with contextlib.aclosing(exchange):
+                    status = await exchange.send()
+                    # The status alone decides whether the attempt succeeded, so a slow body must
+                    # not hit the response deadline.
+                    deadline.reschedule(None)
+                    duration_ms = _get_elapsed_ms(started_at)
+                    return await exchange.read_response(status, duration_ms)
+        except (
+            TargetRejectedError,
+            ConnectError,
+            RemoteProtocolError,
+            httpx2.InvalidURL,
+            OSError,
+        ) as error:
+            raise NoResponseError(type(error).__name__, _get_elapsed_ms(started_at)) from error
 
-    async def _send_to_first_reachable(
-        self, addresses: list[str], request: "_Request", deadline: asyncio.Timeout
-    ) -> Response:
-        """Send to the first address that accepts a connection, trying up to four.
+
+class _Exchange:
+    """One request and its response, on a connection to one of the checked addresses."""
+
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        target: Target,
+        addresses: list[str],
+        request: bytes,
+        before_write: BeforeWrite,
+    ) -> None:
+        self._pool = pool
+        self._target = target
+        self._addresses = addresses
+        self._request = request
+        self._before_write = before_write
+        self._address = ""
+        self._connection: Connection | None = None
+
+    async def send(self) -> int:
+        """Send the request and return the status, on an idle connection if there is one.
+
+        The server may close an idle connection at any time. If it does so before responding, the
+        request is repeated on a new connection; the receiver recognizes a duplicate by its ID.
+        """
+        if self._take_idle_connection():
+            with contextlib.suppress(ConnectionReset):
+                return await self._write()
+        await self._connect()
+        return await self._write()
+
+    async def read_response(self, status: int, duration_ms: int) -> Response:
+        connection = self._connection
+        assert connection is not None
+        if not connection.is_body_complete:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
+                    await connection.wait_for_body()
+        return Response(
+            status, duration_ms, decode_body_prefix(connection.body), connection.retry_after
+        )
+
+    async def aclose(self) -> None:
+        """Keep the connection if the response is complete, otherwise close it."""
+        if self._connection is not None:
+            self._pool.release(self._target, self._address, self._connection)
+
+    async def _write(self) -> int:
+        assert self._connection is not None
+        await self._before_write()
+        return await self._connection.send(self._request)
+
+    def _take_idle_connection(self) -> bool:
+        for address in self._addresses:
+            connection = self._pool.take(self._target, address)
+            if connection is not None:
+                self._address, self._connection = address, connection
+                return True
+        return False
+
+    async def _connect(self) -> None:
+        """Connect to the first reachable address.
 
         The next address is tried only if connecting failed, because then nothing was sent.
         """
-        *others, last = addresses[:_MAX_ADDRESSES]
+        *others, last = self._addresses
         for address in others:
-            try:
-                return await self._post(address, request, deadline)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                continue
-        return await self._post(last, request, deadline)
+            with contextlib.suppress(ConnectError):
+                await self._connect_to(address)
+                return
+        await self._connect_to(last)
 
-    async def _post(self, address: str, request: "_Request", deadline: asyncio.Timeout) -> Response:
-        target = httpx2.URL(request.url)
-        # One client per request: the URL contains the address, so a pooled connection could be
-        # reused for a different host name at the same address.
-        async with (
-            httpx2.AsyncClient(
-                verify=self._ssl_context,
-                trust_env=False,
-                follow_redirects=False,
-                timeout=httpx2.Timeout(RESPONSE_TIMEOUT_SECONDS, connect=_CONNECT_TIMEOUT_SECONDS),
-            ) as client,
-            client.stream(
-                "POST",
-                target.copy_with(host=address, fragment=None),
-                content=request.body,
-                headers={
-                    "User-Agent": f"Tapgate/{VERSION}",
-                    "Connection": "close",
-                    "Accept-Encoding": "identity",  # the body is stored without decompression
-                    **request.headers,
-                    "Host": target.netloc.decode("ascii"),
-                },
-                extensions={
-                    # The host name of the certificate, which never has a trailing dot.
-                    "sni_hostname": target.host.removesuffix("."),
-                    "trace": request.trace,
-                },
-            ) as response,
-        ):
-            # The status alone decides whether the attempt succeeded, so a slow body must not hit
-            # the response deadline.
-            deadline.reschedule(asyncio.get_running_loop().time() + 2 * _BODY_TIMEOUT_SECONDS)
-            duration_ms = request.get_elapsed_ms()
-            return Response(
-                response.status_code,
-                duration_ms,
-                await _read_body_prefix(response),
-                response.headers.get("retry-after"),
-            )
+    async def _connect_to(self, address: str) -> None:
+        self._connection = await self._pool.connect(
+            self._target, address, timeout_seconds=_CONNECT_TIMEOUT_SECONDS
+        )
+        self._address = address
 
 
-class _Request(NamedTuple):
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-    before_write: BeforeWrite
-    started_at: float
-
-    def get_elapsed_ms(self) -> int:
-        return round((time.monotonic() - self.started_at) * 1000)
-
-    async def trace(self, event: str, _info: Mapping[str, Any]) -> None:
-        if event == _BEFORE_WRITE_EVENT:
-            await self.before_write()
-
-
-async def _read_body_prefix(response: httpx2.Response) -> str | None:
-    """Return the start of the body: at most MAX_RESPONSE_BYTES, received before the timeout."""
-    prefix = bytearray()
-    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
-        async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
-            async for chunk in response.aiter_raw():
-                prefix += chunk[: MAX_RESPONSE_BYTES - len(prefix)]
-                if len(prefix) == MAX_RESPONSE_BYTES:
-                    break
-    return decode_body_prefix(prefix)
+def _get_elapsed_ms(started_at: float) -> int:
+    return round((time.monotonic() - started_at) * 1000)
 
 
 def decode_body_prefix(body: bytes | bytearray) -> str | None:

@@ -12,8 +12,9 @@ from messenger.fake_clock import FakeClock
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
-from tapgate.messenger.outbox.status_reporter import LEASE_DURATION, StatusReporter
+from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.notifications.messages import SERVICE_NAME
+from tapgate.store.work_queue import LEASE_DURATION
 
 
 async def send_code(

@@ -18,6 +18,7 @@ from tapgate.messenger.outbox.queries import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate.store.database import Database
+from tapgate.store.work_queue import compute_backoff
 from tapgate.vault import Vault
 
 
@@ -123,7 +124,7 @@ async def test_backoff_grows_until_the_message_is_sent(sender_driver: SenderDriv
 
 
 def test_backoff_is_capped_at_about_a_minute_with_jitter() -> None:
-    delays = [claims.compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    delays = [compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= delay <= 75 for delay in delays)
     assert len(set(delays)) > 1
 

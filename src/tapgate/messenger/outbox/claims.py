@@ -5,19 +5,16 @@ senders, so the person's later messages wait too. If a sender is killed, nothing
 message is due again when the lease expires.
 """
 
-import random
 from datetime import datetime, timedelta
 
 import msgspec
 
 from tapgate.messenger.outbox import statuses
 from tapgate.store.database import Database
+from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
 
 #: Longer than sending one part of a message takes; the sender extends the lease after each part.
 LEASE_DURATION = timedelta(seconds=45)
-_MAX_BACKOFF_SECONDS = 60.0
-
-_random = random.SystemRandom()
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,30 +34,44 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return (self.channel_message_id or "").split()
 
 
+_QUEUE = WorkQueue(
+    "messenger.outbox",
+    ", ".join(Claim.__struct_fields__),
+    destination="address",
+    pending="waiting",
+    lease=LEASE_DURATION,
+)
+_PART_ACCEPTED = ResultUpdate(
+    _QUEUE,
+    "channel_message_id = result.channel_ids, next_attempt_at = result.leased_until",
+    {"channel_ids": "text", "leased_until": "timestamptz"},
+)
+_RETRY = ResultUpdate(
+    _QUEUE,
+    "next_attempt_at = result.retry_at, problem = result.problem",
+    {"retry_at": "timestamptz", "problem": "text"},
+)
+_END = f"""content = CASE WHEN result.keep_content THEN content END,
+    report_at = CASE WHEN key LIKE '{statuses.REPORTED_KEY_PATTERN}' THEN result.ended_at END"""
+_END_VALUES = {"keep_content": "boolean", "ended_at": "timestamptz"}
+_SENT = ResultUpdate(
+    _QUEUE,
+    f"status = 'sent', channel_message_id = result.channel_ids, problem = NULL, {_END}",
+    {"channel_ids": "text", **_END_VALUES},
+    accepts_late=True,
+)
+_REJECTED = ResultUpdate(
+    _QUEUE,
+    f"status = 'refused', problem = result.problem, {_END}",
+    {"problem": "text", **_END_VALUES},
+)
+
+
 async def claim(
     database: Database, *, now: datetime, limit: int, address: str | None = None
 ) -> list[Claim]:
     """Claim up to `limit` due messages, longest due first, or the next due message to `address`."""
-    columns = ", ".join(Claim.__struct_fields__)
-    address_filter, values = ("true", ()) if address is None else ("address = $4", (address,))
-    # The status is checked again on the locked row: another sender may have processed the message
-    # after `oldest` was read.
-    rows = await database.fetch(
-        f"""WITH oldest AS MATERIALIZED (
-                SELECT DISTINCT ON (address) id AS oldest_id FROM messenger.outbox
-                WHERE status = 'waiting' AND {address_filter} ORDER BY address, id),
-            due AS MATERIALIZED (
-                SELECT id AS due_id FROM messenger.outbox JOIN oldest ON id = oldest_id
-                WHERE status = 'waiting' AND next_attempt_at <= $1
-                ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE OF outbox SKIP LOCKED)
-            UPDATE messenger.outbox SET attempts = attempts + 1, next_attempt_at = $2
-            FROM due WHERE id = due_id
-            RETURNING {columns}""",
-        now,
-        now + LEASE_DURATION,
-        limit,
-        *values,
-    )
+    rows = await _QUEUE.claim_in_order(database, now=now, limit=limit, destination=address)
     return [Claim(**row) for row in rows]
 
 
@@ -68,64 +79,30 @@ async def extend_lease(
     database: Database, claim: Claim, channel_ids: list[str], now: datetime
 ) -> None:
     """Record the accepted parts and renew the lease for the next part."""
-    await database.execute(
-        """UPDATE messenger.outbox SET channel_message_id = $3, next_attempt_at = $4
-           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
-        claim.id,
-        claim.attempts,
-        " ".join(channel_ids),
-        now + LEASE_DURATION,
-    )
+    values = {"channel_ids": " ".join(channel_ids), "leased_until": now + LEASE_DURATION}
+    await _PART_ACCEPTED.record(database, [(claim, values)])
 
 
 async def schedule_retry(database: Database, claim: Claim, problem: str, now: datetime) -> None:
-    # The attempt count identifies the claim: another sender that claims the message increments it.
-    await database.execute(
-        """UPDATE messenger.outbox SET next_attempt_at = $3, problem = $4
-           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
-        claim.id,
-        claim.attempts,
-        now + compute_backoff(claim.attempts),
-        problem,
-    )
+    values = {"retry_at": now + compute_backoff(claim.attempts), "problem": problem}
+    await _RETRY.record(database, [(claim, values)])
 
 
 async def complete(
     database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep_content: bool
 ) -> None:
+    values = {
+        "channel_ids": " ".join(channel_ids),
+        "keep_content": keep_content,
+        "ended_at": now,
+    }
     async with database.transaction() as tx:
         await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
-        await tx.execute(
-            """UPDATE messenger.outbox SET status = 'sent', channel_message_id = $2, problem = NULL,
-                      content = CASE WHEN $3::boolean THEN content END,
-                      report_at = CASE WHEN key LIKE $5 THEN $4::timestamptz END
-               WHERE id = $1 AND status = 'waiting'""",
-            claim.id,
-            " ".join(channel_ids),
-            keep_content,
-            now,
-            statuses.REPORTED_KEY_PATTERN,
-        )
+        await _SENT.record(tx, [(claim, values)])
 
 
 async def fail(
     database: Database, claim: Claim, problem: str, now: datetime, *, keep_content: bool
 ) -> None:
-    await database.execute(
-        """UPDATE messenger.outbox SET status = 'refused', problem = $3,
-                  content = CASE WHEN $4::boolean THEN content END,
-                  report_at = CASE WHEN key LIKE $6 THEN $5::timestamptz END
-           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
-        claim.id,
-        claim.attempts,
-        problem,
-        keep_content,
-        now,
-        statuses.REPORTED_KEY_PATTERN,
-    )
-
-
-def compute_backoff(attempts: int) -> timedelta:
-    """Return an exponential backoff of 1, 2, 4, ... 60 seconds, with ±25% jitter."""
-    seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return timedelta(seconds=seconds * _random.uniform(0.75, 1.25))
+    values = {"problem": problem, "keep_content": keep_content, "ended_at": now}
+    await _REJECTED.record(database, [(claim, values)])

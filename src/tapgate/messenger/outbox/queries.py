@@ -40,8 +40,8 @@ async def list_recent(
 ) -> list[OutboxMessage]:
     """Return the latest messages to an address, newest first."""
     rows = await database.fetch(
-        f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL_STATUS_SQL} AS status
-            FROM messenger.outbox o WHERE o.address = $1 ORDER BY o.id DESC LIMIT $2""",
+        f"""SELECT job.id, job.content, job.created_at, {statuses.OVERALL_STATUS_SQL} AS status
+            FROM messenger.outbox job WHERE job.address = $1 ORDER BY job.id DESC LIMIT $2""",
         address,
         limit,
     )

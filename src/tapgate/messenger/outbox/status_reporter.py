@@ -4,7 +4,6 @@ Reports are delivered at least once: a failed report is retried when its lease e
 gateway keeps the furthest status of each message, so duplicate and concurrent reports are harmless.
 """
 
-from datetime import timedelta
 from typing import Final, NoReturn
 
 import asyncpg
@@ -16,12 +15,22 @@ from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
 from tapgate.runtime.background import run_periodically
 from tapgate.schemas.messages import StatusReport
 from tapgate.store.database import Database
+from tapgate.store.work_queue import LEASE_DURATION, WorkQueue
 
 _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 100
-#: Delay before a failed report is retried.
-LEASE_DURATION: Final = timedelta(seconds=30)
 _GATEWAY_KEY_PREFIX: Final = "gateway:"
+
+#: A failed report is retried when its lease expires.
+_QUEUE: Final = WorkQueue(
+    "messenger.outbox",
+    f"""job.id, job.key, job.report_at, {OVERALL_STATUS_SQL} AS reported,
+        {ERROR_CODE_SQL} AS error_code""",
+    pending="",
+    due="report_at",
+    lease=LEASE_DURATION,
+    counts_attempts=False,
+)
 
 _log = structlog.get_logger()
 
@@ -40,7 +49,7 @@ class StatusReporter:
             pass
 
     async def _report_batch(self) -> int:
-        rows = await self._claim_batch()
+        rows = await _QUEUE.claim(self._database, now=self._clock(), limit=_BATCH_SIZE)
         if not rows:
             return 0
         try:
@@ -90,18 +99,3 @@ class StatusReporter:
                 for row in rows
             ]
         )
-
-    async def _claim_batch(self) -> list[asyncpg.Record]:
-        now = self._clock()
-        rows: list[asyncpg.Record] = await self._database.fetch(
-            f"""WITH due AS MATERIALIZED (
-                    SELECT id FROM messenger.outbox WHERE report_at <= $1
-                    ORDER BY report_at LIMIT {_BATCH_SIZE} FOR UPDATE SKIP LOCKED)
-                UPDATE messenger.outbox o SET report_at = $2
-                FROM due WHERE o.id = due.id
-                RETURNING o.id, o.key, o.report_at, {OVERALL_STATUS_SQL} AS reported,
-                          {ERROR_CODE_SQL} AS error_code""",
-            now,
-            now + LEASE_DURATION,
-        )
-        return rows

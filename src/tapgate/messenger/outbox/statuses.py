@@ -23,14 +23,14 @@ REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
 #: A message in several parts has the status of its slowest part; one failed part fails the message.
 OVERALL_STATUS_SQL: Final = """
-    CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
+    CASE job.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
     SELECT CASE WHEN bool_or(s.status = 'failed') THEN 'failed'
                 WHEN bool_and(s.status = 'read') THEN 'read'
                 WHEN bool_and(s.status IN ('delivered', 'read')) THEN 'delivered'
                 ELSE 'sent' END
-    FROM messenger.statuses s WHERE s.outbox_id = o.id) END"""
-ERROR_CODE_SQL: Final = """coalesce(o.problem, (SELECT max(s.error_code) FROM messenger.statuses s
-                                        WHERE s.outbox_id = o.id AND s.status = 'failed'))"""
+    FROM messenger.statuses s WHERE s.outbox_id = job.id) END"""
+ERROR_CODE_SQL: Final = """coalesce(job.problem, (SELECT max(s.error_code) FROM messenger.statuses s
+                                        WHERE s.outbox_id = job.id AND s.status = 'failed'))"""
 
 _log = structlog.get_logger()
 

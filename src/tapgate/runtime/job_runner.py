@@ -1,0 +1,146 @@
+"""Concurrent execution of claimed jobs, limited per destination and in total.
+
+A slow destination occupies only its own share of the concurrency. Each destination has a window:
+the number of jobs that may be claimed for it, running or waiting in memory. The window grows while
+the destination processes its jobs quickly and shrinks when it becomes slow, so jobs do not wait
+long after their claim.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+J = TypeVar("J")
+
+#: A window grows if half of it is processed within this time.
+_TARGET_SECONDS: Final = 0.5
+#: The window of a destination without jobs is kept for this time.
+_IDLE_SECONDS: Final = 60.0
+
+
+class _Lane(Generic[J]):
+    """Jobs of one destination."""
+
+    def __init__(self, window: int) -> None:
+        self.waiting: deque[J] = deque()
+        self.running = 0
+        self.window = window
+        self.is_full = False  # the last claim used the whole capacity, so more jobs may be due
+        self.filled_at = 0.0
+
+    @property
+    def claimed(self) -> int:
+        return len(self.waiting) + self.running
+
+    @property
+    def is_half_empty(self) -> bool:
+        return self.claimed <= self.window // 2
+
+
+class JobRunner(Generic[K, J]):
+    """Runs jobs with `run`, which must not raise.
+
+    `on_capacity` is called when jobs finish while more may be due.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[J], Awaitable[None]],
+        *,
+        max_concurrent: int,
+        max_concurrent_per_destination: int,
+        max_window: int,
+        on_capacity: Callable[[], None],
+    ) -> None:
+        self._run = run
+        self._max_concurrent = max_concurrent
+        self._min_window = max_concurrent_per_destination
+        self._max_window = max_window
+        self._on_capacity = on_capacity
+        self._lanes: dict[K, _Lane[J]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def claimed(self) -> int:
+        """Number of jobs that are running or waiting."""
+        return sum(lane.claimed for lane in self._lanes.values())
+
+    def get_capacities(self) -> dict[K, int]:
+        """Return how many jobs may be claimed for each destination that has claimed jobs."""
+        now = time.monotonic()
+        for key, lane in list(self._lanes.items()):
+            self._adapt_window(lane, now)
+            if not lane.claimed and now - lane.filled_at > _IDLE_SECONDS:
+                del self._lanes[key]
+        return {key: lane.window - lane.claimed for key, lane in self._lanes.items()}
+
+    def add(self, destination: K, jobs: list[J]) -> None:
+        """Start or enqueue the jobs of one claim."""
+        lane = self._lanes.get(destination)
+        if lane is None:
+            lane = self._lanes[destination] = _Lane(self._min_window)
+        lane.waiting.extend(jobs)
+        lane.is_full = lane.claimed >= lane.window
+        lane.filled_at = time.monotonic()
+        self._start_tasks(destination, lane)
+
+    def take_waiting(self, is_expired: Callable[[J], bool] = lambda _: True) -> Iterator[J]:
+        """Remove and yield the jobs that have not started, or those of them that are expired."""
+        for lane in self._lanes.values():
+            while lane.waiting and is_expired(lane.waiting[0]):
+                lane.window = self._min_window
+                yield lane.waiting.popleft()
+
+    async def wait_until_idle(self) -> None:
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def stop(self, *, timeout_seconds: float) -> None:
+        """Wait for running jobs until the timeout, then cancel them."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _adapt_window(self, lane: _Lane[J], now: float) -> None:
+        if not lane.is_full or not lane.is_half_empty:
+            return
+        is_fast = now - lane.filled_at < _TARGET_SECONDS
+        window = lane.window * 2 if is_fast else lane.window // 2
+        lane.window = min(max(window, self._min_window), self._max_window)
+        lane.is_full = False
+
+    def _start_tasks(self, destination: K, lane: _Lane[J]) -> None:
+        while (
+            lane.waiting
+            and lane.running < self._min_window
+            and len(self._tasks) < self._max_concurrent
+        ):
+            lane.running += 1
+            task = asyncio.create_task(self._run_lane(lane, lane.waiting.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(lambda task: self._on_task_done(task, destination))
+
+    async def _run_lane(self, lane: _Lane[J], job: J) -> None:
+        """Run a job and then waiting jobs of its destination, one at a time."""
+        while True:
+            await self._run(job)
+            if not lane.waiting:
+                return
+            job = lane.waiting.popleft()
+            if lane.is_full and lane.is_half_empty:
+                self._on_capacity()
+
+    def _on_task_done(self, task: asyncio.Task[None], destination: K) -> None:
+        self._tasks.discard(task)
+        lane = self._lanes[destination]
+        lane.running -= 1
+        if lane.is_full and lane.is_half_empty:
+            self._on_capacity()
+        if len(self._tasks) == self._max_concurrent - 1:  # others may have waited for this task
+            for other, waiting in self._lanes.items():
+                self._start_tasks(other, waiting)
