@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import cast
 
 from tapgate import ids
 from tapgate.api.services import Services
@@ -10,12 +11,35 @@ from tapgate.sandbox.demo.seed import build_request_context
 from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
 
-_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+_HEAD_END = b"\r\n\r\n"
+_CONTENT_LENGTH = b"Content-Length: "
+
+
+class _Receiver(asyncio.Protocol):
+    """Connection that answers every request with 200 and stays open."""
+
+    def __init__(self) -> None:
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while (head_end := self._received.find(_HEAD_END)) >= 0:
+            length_at = self._received.find(_CONTENT_LENGTH) + len(_CONTENT_LENGTH)
+            length = int(self._received[length_at : self._received.find(b"\r", length_at)])
+            end = head_end + len(_HEAD_END) + length
+            if len(self._received) < end:
+                return
+            self._received = self._received[end:]
+            self._transport.write(_RESPONSE)
 
 
 @contextlib.asynccontextmanager
 async def receive_webhooks(services: Services) -> AsyncIterator[None]:
-    server = await asyncio.start_server(_respond, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(_Receiver, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     request = build_request_context(services)
     async with server:
@@ -29,12 +53,3 @@ async def receive_webhooks(services: Services) -> AsyncIterator[None]:
             endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, created.id)
             assert endpoint_id is not None
             await webhooks.delete(request, endpoint_id)
-
-
-async def _respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(_RESPONSE)
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()

@@ -5,10 +5,10 @@
 """
 
 import contextlib
+import dataclasses
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
@@ -82,6 +82,7 @@ from tapgate.schemas.webhooks import (
     TestEventData,
 )
 from tapgate.settings import Settings, SettingsError, load_settings
+from tapgate.store import work_queue
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -158,6 +159,8 @@ WEBHOOK_EVENTS: Final = tuple(
 
 #: Currency of the amounts in the OpenAPI document, if no installation is described.
 _EXAMPLE_CURRENCY: Final = "SLE"
+#: Connections of a process for its queue workers.
+_QUEUE_CONNECTIONS: Final = 4
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 
 #: Fills a new installation, and yields lines for the operator.
@@ -323,22 +326,23 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
         open_services(settings, settings.database_url) as services,
-        _start_background_tasks(services),
+        _run_background_tasks(services, settings.database_url),
     ):
         await worker.serve(create(services), ConnectionLimit(settings))
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:
+    queue_services = dataclasses.replace(services, database=services.queue_database)
     return run_background_tasks(
         Sealer(services.database).run(),
         services.rejection_log.run(),
         RollupCompactor(services.database, services.clock).run(),
-        ReceiptWorker(services).run(),
-        MessageSender(services).run(),
+        ReceiptWorker(queue_services).run(),
+        MessageSender(queue_services).run(),
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
-        WebhookWorker(services, EVENT_RECORD_LOADERS).run(),
+        WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
         statement_operations.remove_expired(services.database, services.clock),
     )

@@ -88,7 +88,7 @@ class QueryExplainer:
         await self.fetch(sql, *values)
 
     async def fetch(self, sql: str, *values: object, **_: object) -> list[Any]:
-        arguments = ", ".join(f"'{value}'" for value in values)
+        arguments = ", ".join(f"'{_format_literal(value)}'" for value in values)
         async with self._database.connection() as connection:
             await connection.execute(f"PREPARE explained AS {sql}")
             for mode in ("force_custom_plan", "force_generic_plan"):
@@ -99,6 +99,10 @@ class QueryExplainer:
                 self.plans.append(msgspec.json.decode(text)[0]["Plan"])
             await connection.execute("RESET plan_cache_mode; DEALLOCATE explained")
         return []
+
+
+def _format_literal(value: object) -> str:
+    return f"{{{','.join(map(str, value))}}}" if isinstance(value, list) else str(value)
 
 
 def walk_plan(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

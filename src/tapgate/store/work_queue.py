@@ -25,6 +25,14 @@ from tapgate.store.database import Database
 #: may claim the job.
 LEASE_DURATION: Final = timedelta(seconds=30)
 _MAX_BACKOFF_SECONDS: Final = 60.0
+#: Session settings for workers. A statement may be planned while a queue is empty and executed
+#: while it is long, so plans must use the indexes.
+SESSION_SETTINGS: Final = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
 
 _random = random.SystemRandom()
 
@@ -142,7 +150,7 @@ class WorkQueue:
             f"""WITH due AS MATERIALIZED ({select}),
                 claimed AS (
                     UPDATE {self.table} SET {self._count_attempt}{self._due} = $2
-                    FROM due WHERE id = due_id RETURNING {self.table}.*)
+                    WHERE id = ANY (ARRAY(SELECT due_id FROM due)) RETURNING *)
                 SELECT {self._columns} FROM claimed AS job {join} ORDER BY job.id""",
             now,
             now + self._lease,
@@ -170,10 +178,13 @@ class ResultUpdate:
         columns = {"id": "bigint", "attempts": "integer", **values}
         arrays = ", ".join(f"${n}::{type_}[]" for n, type_ in enumerate(columns.values(), 1))
         has_lease = "true" if accepts_late else "job.attempts = result.attempts"
+        # `ANY`, and the concatenation that hides the status from the planner, leave only plans that
+        # look up the jobs by ID, even if the queue is empty when the statement is planned.
         self._sql = f"""
             UPDATE {queue.table} AS job SET {assignments}
             FROM unnest({arrays}) AS result ({", ".join(columns)})
-            WHERE job.id = result.id AND {has_lease} AND job.status = '{queue.pending}'"""
+            WHERE job.id = result.id AND job.id = ANY ($1) AND {has_lease}
+              AND job.status || '' = '{queue.pending}'"""
         self._names = tuple(values)
 
     async def record(

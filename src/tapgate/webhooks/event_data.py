@@ -116,15 +116,15 @@ async def _store_event_data(
     database: Database, data: Mapping[int, dict[str, Any]]
 ) -> Mapping[int, str]:
     """Store the data of events that have none yet; return the stored data as text."""
-    # Locked in id order: another process may deliver the same events to other endpoints.
+    # In id order, because another process may store the same events for other endpoints.
+    event_ids = sorted(data)
     rows = await database.fetch(
-        """WITH locked AS MATERIALIZED (
-               SELECT id FROM events WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE)
-           UPDATE events SET data = coalesce(events.data, new.data)
-           FROM locked JOIN unnest($1::bigint[], $2::jsonb[]) AS new (id, data) USING (id)
-           WHERE events.id = locked.id RETURNING events.id, events.data::text""",
-        list(data),
-        list(data.values()),
+        """UPDATE events SET data = coalesce(events.data, new.data)
+           FROM unnest($1::bigint[], $2::jsonb[]) AS new (id, data)
+           WHERE events.id = new.id AND events.id = ANY ($1)
+           RETURNING events.id, events.data::text""",
+        event_ids,
+        [data[event_id] for event_id in event_ids],
     )
     return {row["id"]: row["data"] for row in rows}
 

@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -78,11 +79,18 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
 
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     """Return the distinct addresses of a URL's host; raise OSError if there are none."""
-    host = parse_url(url).hostname or ""
-    addresses = [host] if parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
+    host, is_address = _parse_host(url)
+    addresses = [host] if is_address else list(dict.fromkeys(await resolve(host)))
     if not addresses:
         raise OSError("the host name has no address")
     return addresses
+
+
+@lru_cache(maxsize=1024)
+def _parse_host(url: str) -> tuple[str, bool]:
+    """Return a URL's host, and whether it is an IP address."""
+    host = parse_url(url).hostname or ""
+    return host, parse_ip_literal(host) is not None
 
 
 async def resolve_with_system(host: str) -> Sequence[str]:

@@ -38,7 +38,7 @@ _MAX_CLAIMED: Final = 2_000
 #: A delivery that has not started by then is released. The remaining lease covers an attempt.
 _MAX_WAIT: Final = timedelta(seconds=5)
 #: Results that arrive within this time are recorded together.
-_RECORD_DELAY_SECONDS: Final = 0.02
+_RECORD_DELAY_SECONDS: Final = 0.05
 _SHUTDOWN_TIMEOUT_SECONDS: Final = 3.0
 _GONE_STATUS: Final = 410
 _RETRY_AFTER_STATUSES: Final = (429, 503)
