@@ -9,6 +9,7 @@ import dataclasses
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
@@ -188,6 +189,10 @@ async def open_services(
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.connect(database_url)
         stack.push_async_callback(database.close)
+        queue_database = await Database.connect(
+            database_url, size=_QUEUE_CONNECTIONS, session=work_queue.SESSION_SETTINGS
+        )
+        stack.push_async_callback(queue_database.close)
         signals = Signals(database_url)
         await signals.start()
         stack.push_async_callback(signals.stop)
@@ -218,6 +223,7 @@ async def open_services(
         services = Services(
             settings=settings,
             database=database,
+            queue_database=queue_database,
             signals=signals,
             vault=vault,
             pin_verifier=pins,
@@ -326,7 +332,7 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
         open_services(settings, settings.database_url) as services,
-        _run_background_tasks(services, settings.database_url),
+        _start_background_tasks(services),
     ):
         await worker.serve(create(services), ConnectionLimit(settings))
 

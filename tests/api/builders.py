@@ -299,6 +299,7 @@ def build_services(
     return Services(
         settings=gateway_settings,
         database=unused,
+        queue_database=unused,
         signals=unused,
         vault=unused,
         pin_verifier=unused,

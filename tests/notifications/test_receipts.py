@@ -283,15 +283,13 @@ async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness
         assert plaintext not in str([*notices, *messages])
 
 
-async def test_running_gateway_sends_receipts_to_the_messenger(
-    harness: Harness, database_url: str
-) -> None:
+async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness) -> None:
     services = harness.services
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():
         settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
-        async with gateway._run_background_tasks(
-            dataclasses.replace(services, settings=settings), database_url
+        async with gateway._start_background_tasks(
+            dataclasses.replace(services, settings=settings)
         ):
             sender, receiver = (
                 await create_subscriber(harness, "Ibrahim", "100"),

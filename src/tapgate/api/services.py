@@ -90,6 +90,8 @@ _NULL_REJECTION_LOG: RejectionLog = _NullRejectionLog()
 class Services:
     settings: Settings
     database: Database
+    #: Connections of the queue workers; see `work_queue.SESSION_SETTINGS`.
+    queue_database: Database
     signals: Signals
     vault: Vault
     pin_verifier: PinVerifier
