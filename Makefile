@@ -16,7 +16,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test generators pictures torture fuzz audit bench bench-growth lint docs lock clean
+.PHONY: help run test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo 'make fuzz          call every endpoint with generated requests; REQUESTS=, SEED='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
+	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
 	@echo 'make bench-growth  compare payments on a large and a small database; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check style, types and imports'
 	@echo 'make docs          regenerate docs/api and docs/access.md'
@@ -71,6 +72,10 @@ audit: .venv/installed-dev
 bench: ROUNDS ?= 2
 bench: .venv/installed
 	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
+
+bench-webhooks: ROUNDS ?= 3
+bench-webhooks: .venv/installed
+	@$(BIN)/python -m bench.webhooks --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
 
 bench-growth: .venv/installed
 	@$(BIN)/python -m bench.growth --accounts $(ACCOUNTS) --entries $(ENTRIES)
