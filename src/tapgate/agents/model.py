@@ -96,35 +96,6 @@ def to_balance(agent: Agent) -> AgentBalance:
     )
 
 
-def build_agent(
-    registration: AgentRegistration,
-    parent_id: int | None,
-    *,
-    id: int,
-    account_id: int,
-    commission_account_id: int,
-    currency: str,
-    now: datetime,
-) -> Agent:
-    """Build the agent that a registration creates."""
-    return Agent(
-        id=id,
-        account_id=account_id,
-        commission_account_id=commission_account_id,
-        agent_type=registration.agent_type,
-        parent_agent_id=parent_id,
-        name=registration.name,
-        business_name=registration.business_name,
-        phone_number=registration.phone_number,
-        email=registration.email,
-        address=registration.address,
-        commission_tier=registration.commission_tier,
-        currency=currency,
-        created_at=now,
-        updated_at=now,
-    )
-
-
 def decode_parent_id(registration: AgentRegistration) -> int | None:
     """Return the id of the parent agent, or None if the registration has none.
 

@@ -39,14 +39,16 @@ async def register(
     if parent_id is not None:
         # Lock the parent, so that it cannot be terminated during the registration.
         model.require_valid_parent(await queries.lock(tx, parent_id))
-    agent = model.build_agent(
-        registration,
-        parent_id,
+    fields, now = msgspec.structs.asdict(registration), tx.now()
+    del fields["pin"]
+    agent = Agent(
+        **fields | {"parent_agent_id": parent_id},
         id=tx.new_id(),
         account_id=tx.new_id(),
         commission_account_id=tx.new_id(),
         currency=currency,
-        now=tx.now(),
+        created_at=now,
+        updated_at=now,
     )
     for account_id, kind in (
         (agent.account_id, chart.FLOAT),

@@ -14,11 +14,14 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
-_SELECT = """
-    SELECT agent.id, agent.account_id, agent.commission_account_id, agent.agent_type,
-           agent.parent_agent_id, agent.business_name, agent.phone_number, agent.email,
-           agent.address, agent.commission_tier, agent.created_at, agent.updated_at,
+_COLUMNS = (
+    "id", "account_id", "commission_account_id", "agent_type", "parent_agent_id", "business_name",
+    "phone_number", "email", "address", "commission_tier", "created_at", "updated_at",
+)  # fmt: skip
+_SELECT = f"""
+    SELECT {", ".join(f"agent.{column}" for column in _COLUMNS)},
            float_account.holder_name AS name, float_account.status,
            float_account.status_reason, float_account.currency,
            float_account.balance AS float_balance, commission_account.balance AS commission_balance,
@@ -34,7 +37,7 @@ _ACCOUNT_STATUSES: dict[str, str] = {
 _PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
 
 
-async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
+async def get(reader: Database | Transaction, agent_id: int) -> Agent:
     row = await reader.fetchrow(f"{_SELECT} WHERE agent.id = $1", agent_id)
     if row is None:
         raise not_found()
@@ -46,7 +49,7 @@ async def get_record(services: Services, agent_id: int) -> AgentRecord:
     return to_record(await get(services.database, agent_id))
 
 
-async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
+async def lock(tx: Transaction, agent_id: int) -> Agent:
     """Lock both accounts of an agent and return the agent.
 
     The locks serialize changes to status and PIN, and block all transactions of the agent until the
@@ -83,27 +86,13 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     return [Agent(**row) for row in rows]
 
 
-async def add(tx: asyncpg.Connection, agent: Agent) -> None:
+async def add(tx: Transaction, agent: Agent) -> None:
     """Insert an agent. Both of its accounts must already be open."""
     try:
         await tx.execute(
-            """INSERT INTO agents
-                   (id, account_id, commission_account_id, agent_type, parent_agent_id,
-                    business_name, phone_number, email, address, commission_tier, created_at,
-                    updated_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",
-            agent.id,
-            agent.account_id,
-            agent.commission_account_id,
-            agent.agent_type,
-            agent.parent_agent_id,
-            agent.business_name,
-            agent.phone_number,
-            agent.email,
-            agent.address,
-            agent.commission_tier,
-            agent.created_at,
-            agent.updated_at,
+            f"""INSERT INTO agents ({", ".join(_COLUMNS)})
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",
+            *(getattr(agent, column) for column in _COLUMNS),
         )
     except asyncpg.UniqueViolationError as error:
         if error.constraint_name != _PHONE_NUMBER_CONSTRAINT:
@@ -111,7 +100,7 @@ async def add(tx: asyncpg.Connection, agent: Agent) -> None:
         raise ApiError(Code.DUPLICATE_PHONE) from None
 
 
-async def save_state(tx: asyncpg.Connection, agent: Agent) -> None:
+async def save_state(tx: Transaction, agent: Agent) -> None:
     """Store the status on both accounts. The caller must hold the agent's lock."""
     await tx.execute(
         """UPDATE accounts SET status = $3, status_reason = $4, updated_at = $5

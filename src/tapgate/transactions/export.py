@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,8 @@ COLUMNS: Final = (
     "approval_code", "original_transaction_id", "request_id", "failure_code", "channel", "memo",
     "masked",
 )  # fmt: skip
+_get_leading_cells = attrgetter(*COLUMNS[: COLUMNS.index("from_type")])
+_get_trailing_cells = attrgetter(*COLUMNS[COLUMNS.index("card_serial") : -1])
 
 
 class Export(NamedTuple):
@@ -59,28 +62,10 @@ def _encode_rows(records: Iterable[TransactionRecord]) -> bytes:
 
 def _build_cells(record: TransactionRecord) -> tuple[str | None, ...]:
     return (
-        record.id,
-        record.created_at,
-        record.completed_at,
-        record.type,
-        record.status,
-        record.amount,
-        record.fee_amount,
-        record.refunded_amount,
-        record.currency,
+        *_get_leading_cells(record),
         *_build_party_cells(record.from_),
         *_build_party_cells(record.to),
-        record.card_serial,
-        record.processor_id,
-        record.terminal_id,
-        record.merchant_name,
-        record.transaction_ref,
-        record.approval_code,
-        record.original_transaction_id,
-        record.request_id,
-        record.failure_code,
-        record.channel,
-        record.memo,
+        *_get_trailing_cells(record),
         "true" if record.masked else None,
     )
 

@@ -21,12 +21,16 @@ from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden_accounts
 from tapgate.transactions.model import Transaction, TransactionSide, User, not_found, to_record
 
-_SELECT: Final = """
-    SELECT t.id, t.type, t.status, t.channel, t.amount, t.fee_amount, t.refunded_amount,
-           t.currency, t.card_serial, t.to_card_serial, t.original_id, t.request_id,
-           t.failure_code, CASE t.status WHEN 'failed' THEN t.answer END AS answer, t.context,
-           t.created_at, t.completed_at, t.from_account, t.to_account, t.from_balance,
-           t.to_balance, payer.kind AS from_kind, payer.owner_id AS from_owner,
+#: Columns that are fields of `Transaction`.
+_COLUMNS: Final = (
+    "id", "type", "status", "channel", "amount", "fee_amount", "refunded_amount", "currency",
+    "card_serial", "original_id", "request_id", "failure_code", "created_at", "completed_at",
+)  # fmt: skip
+_SELECT: Final = f"""
+    SELECT {", ".join(f"t.{column}" for column in _COLUMNS)}, t.to_card_serial,
+           CASE t.status WHEN 'failed' THEN t.answer END AS answer, t.context,
+           t.from_account, t.to_account, t.from_balance, t.to_balance,
+           payer.kind AS from_kind, payer.owner_id AS from_owner,
            payer.holder_name AS from_holder, payer.public_name AS from_public,
            payee.kind AS to_kind, payee.owner_id AS to_owner, payee.holder_name AS to_holder,
            payee.public_name AS to_public"""
@@ -190,24 +194,11 @@ def _get_first_id(moment: datetime) -> int:
 
 def _build_transaction(row: asyncpg.Record) -> Transaction:
     return Transaction(
-        id=row["id"],
-        type=row["type"],
-        status=row["status"],
-        channel=row["channel"],
-        amount=row["amount"],
-        fee_amount=row["fee_amount"],
-        refunded_amount=row["refunded_amount"],
-        currency=row["currency"],
+        **{column: row[column] for column in _COLUMNS},
         payer=_build_side(row, "from", row["card_serial"]),
         payee=_build_side(row, "to", row["to_card_serial"]),
-        card_serial=row["card_serial"],
-        original_id=row["original_id"],
-        request_id=row["request_id"],
-        failure_code=row["failure_code"],
         encoded_result=row["answer"],
         context=row["context"] or {},
-        created_at=row["created_at"],
-        completed_at=row["completed_at"],
     )
 
 
