@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     Choice,
@@ -106,9 +107,7 @@ class AgentRegistered(msgspec.Struct, kw_only=True):
     agent: AgentRecord
 
 
-class AgentResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class AgentResponse(SuccessResponse, kw_only=True):
     agent: AgentRecord
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     CardSerial,
@@ -121,9 +122,7 @@ class CardBlock(msgspec.Struct, kw_only=True):
     reason: Annotated[str, Choice(*CardBlockReason, name="CardBlockReason")]
 
 
-class CardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class CardResponse(SuccessResponse, kw_only=True):
     card: CardRecord
 
 
@@ -141,11 +140,9 @@ class RowError(msgspec.Struct, frozen=True):
     error: str
 
 
-class UploadCardsResponse(msgspec.Struct, kw_only=True):
+class UploadCardsResponse(SuccessResponse, kw_only=True):
     """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
 
-    success: bool = True
-    message: str
     total: int
     created: int
     skipped: int

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
@@ -134,16 +135,12 @@ class Resolution(msgspec.Struct, kw_only=True):
     ) = None
 
 
-class AlertCreated(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class AlertCreated(SuccessResponse, kw_only=True):
     alert_id: str
     alert: AlertRecord
 
 
-class AlertResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class AlertResponse(SuccessResponse, kw_only=True):
     alert: AlertRecord
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from tapgate.errors import invalid_field
-from tapgate.schemas.common import Redacted, build_missing_field_error
+from tapgate.schemas.common import Redacted, SuccessResponse, build_missing_field_error
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
@@ -70,9 +70,7 @@ class PartnerWebhookSecret(Redacted, msgspec.Struct, kw_only=True):
     webhook_secret: str
 
 
-class PartnerResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class PartnerResponse(SuccessResponse, kw_only=True):
     partner: PartnerRecord
 
 

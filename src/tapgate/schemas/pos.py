@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tapgate.schemas.cards import CardStatusField, CardTypeField
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
 from tapgate.schemas.transactions import MoneyRequest, Receipt
 
@@ -52,14 +53,12 @@ class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
     card_serial: CardSerial
 
 
-class VerifyCardResponse(msgspec.Struct, kw_only=True):
+class VerifyCardResponse(SuccessResponse, kw_only=True):
     """Result of a card verification.
 
     `balance` is present only if `is_active` is true and the card was verified with its PIN.
     """
 
-    success: bool = True
-    message: str
     is_active: bool
     holder_name: str | None
     balance: str | msgspec.UnsetType = msgspec.UNSET

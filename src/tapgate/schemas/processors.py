@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from tapgate.schemas.common import Redacted
+from tapgate.schemas.common import Redacted, SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     Choice,
@@ -73,9 +73,7 @@ class ProcessorCreated(Redacted, msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class ProcessorResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class ProcessorResponse(SuccessResponse, kw_only=True):
     processor: ProcessorRecord
 
 
@@ -114,9 +112,7 @@ class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class TerminalResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class TerminalResponse(SuccessResponse, kw_only=True):
     terminal: TerminalRecord
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Choice,
     Date,
@@ -217,9 +218,7 @@ class SubscriberRegistered(msgspec.Struct, kw_only=True):
     subscriber: SubscriberRecord
 
 
-class SubscriberResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
+class SubscriberResponse(SuccessResponse, kw_only=True):
     subscriber: SubscriberRecord
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.errors import invalid_field
-from tapgate.schemas.common import build_missing_field_error
+from tapgate.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate.schemas.fields import (
     CardSerial,
     Choice,
@@ -107,7 +107,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
             raise invalid_field("card_serial", "must not be combined with subscriber_id")
 
 
-class Receipt(msgspec.Struct, kw_only=True, dict=True):
+class Receipt(SuccessResponse, kw_only=True, dict=True):
     """Fields common to the responses of all operations that move money.
 
     The client sets `request_id` (the idempotency key) and `replayed` (whether the response is a
@@ -117,8 +117,6 @@ class Receipt(msgspec.Struct, kw_only=True, dict=True):
     request_id: ClassVar[str] = ""
     replayed: ClassVar[bool] = False
 
-    success: bool = True
-    message: str
     transaction_id: str
     status: ReceiptStatus
 

@@ -13,10 +13,8 @@ import asyncpg
 import structlog
 
 from tapgate.messenger.model.incoming import DeliveryStatus
+from tapgate.schemas.messages import STATUS_ORDER
 from tapgate.store.database import Database
-
-#: A status replaces the statuses that precede it in this order.
-STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 
 #: LIKE pattern for the keys of messages from the gateway, whose status is reported back to it.
 REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
