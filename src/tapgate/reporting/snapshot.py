@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tapgate import clock, money
 from tapgate.ledger import chart
+from tapgate.ledger.chart import AccountStatus
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
 from tapgate.schemas.cards import CardStatus
@@ -86,15 +87,13 @@ def _build_snapshot(
         ),
         subscribers=SubscriberCounts(
             total=subscribers.total(),
-            active=subscribers["active"],
-            blocked=subscribers["blocked"],
-            closed=subscribers["closed"],
+            **{status.value: subscribers[status] for status in AccountStatus},
         ),
         agents=AgentCounts(
             total=agents.total(),
-            active=agents["active"],
-            suspended=agents["blocked"],
-            terminated=agents["closed"],
+            active=agents[AccountStatus.ACTIVE],
+            suspended=agents[AccountStatus.BLOCKED],
+            terminated=agents[AccountStatus.CLOSED],
         ),
         money=PlatformBalances(
             wallets=format_total_balance(chart.WALLET),
