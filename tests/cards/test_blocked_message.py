@@ -7,6 +7,7 @@ import pytest
 
 from cards import builders
 from cards.builders import block_card, create_card, link_child_card, parse_error, unblock_card
+from cases import each
 from harness import Harness
 from tapgate.cards import model, queries
 
@@ -25,7 +26,7 @@ def test_every_block_reason_has_a_text() -> None:
     assert REASON_TEXTS.keys() == model._TRANSITIONS_BY_REASON.keys()
 
 
-@pytest.mark.parametrize("reason", REASON_TEXTS)
+@each("reason", REASON_TEXTS)
 async def test_block_message_names_the_card_and_the_reason(harness: Harness, reason: str) -> None:
     holder = await harness.create_subscriber()
     serial = await harness.create_card(holder["id"])

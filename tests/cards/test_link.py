@@ -5,8 +5,6 @@ import re
 from collections import Counter
 from datetime import timedelta
 
-import pytest
-
 from cards.builders import (
     CARDS_URL,
     CHILD_PIN,
@@ -18,6 +16,7 @@ from cards.builders import (
     list_events,
     parse_error,
 )
+from cases import each
 from harness import PIN, WRONG_PIN, Harness
 from tapgate import ids, money
 from tapgate.cards.model import get_child_card_error
@@ -121,7 +120,7 @@ async def test_subscriber_can_have_several_cards(harness: Harness) -> None:
         ).status_code == 200
 
 
-@pytest.mark.parametrize("verb", ["link", "child"])
+@each("verb", ["link", "child"])
 async def test_unknown_subscriber_or_card_is_not_found(harness: Harness, verb: str) -> None:
     holder = await harness.create_subscriber()
     serial = await create_card(harness)
@@ -140,8 +139,8 @@ async def create_unlinkable_card(harness: Harness, state: str) -> str:
     return await harness.create_card((await harness.create_subscriber())["id"], status=state)
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
+@each(
+    "state, expected",
     [
         ("ACTIVE", (409, "CARD_ALREADY_LINKED")),
         ("BLOCKED", (409, "CARD_ALREADY_LINKED")),

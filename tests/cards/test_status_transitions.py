@@ -5,8 +5,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from cards.builders import (
     CARDS_URL,
     block_card,
@@ -18,6 +16,7 @@ from cards.builders import (
     parse_error,
     unblock_card,
 )
+from cases import each
 from harness import PIN, Harness
 from tapgate.cards import model
 from tapgate.cards.model import Card
@@ -38,7 +37,7 @@ async def create_expired_card(harness: Harness, **fields: Any) -> str:
     return await create_linked_card(harness, expires_at=yesterday, **fields)
 
 
-@pytest.mark.parametrize("reason", PERMANENT_REASONS + TEMPORARY_REASONS)
+@each("reason", PERMANENT_REASONS + TEMPORARY_REASONS)
 async def test_block_reason_determines_whether_the_block_is_permanent(
     harness: Harness, reason: str
 ) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from cards.builders import CARDS_URL, create_card, get_card
+from cases import each
 from harness import Harness
 from tapgate.cards import upload as cards_upload
 from tapgate.cards.uids import parse_uid
@@ -129,7 +130,7 @@ async def test_header_is_required_but_case_spaces_and_quotes_are_ignored(harness
         assert list(response.json()["details"]["fields"]) == ["file"]
 
 
-@pytest.mark.parametrize(
+@each(
     "file",
     [
         HEADER.encode() + b"UP-\xff,\n",

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from PIL import Image
 
+from cases import each
 from harness import Harness
 from tapgate import ids, images
 from tapgate.subscribers.kyc_documents import operations
@@ -182,9 +183,7 @@ async def test_image_metadata_is_removed(harness: Harness) -> None:
         assert not {"icc_profile", "exif", "comment", "dpi", "xmp"} & set(image.info)
 
 
-@pytest.mark.parametrize(
-    ("image_format", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")]
-)
+@each("image_format, media_type", [("JPEG", "image/jpeg"), ("PNG", "image/png")])
 async def test_image_is_rotated_by_its_exif_orientation(
     harness: Harness, image_format: str, media_type: str
 ) -> None:
@@ -201,7 +200,7 @@ async def test_image_is_rotated_by_its_exif_orientation(
     assert bottom[2] > 150 > bottom[0]
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
+@each("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
 async def test_every_png_color_mode_is_accepted(harness: Harness, mode: str) -> None:
     source = build_image() if mode == "RGB" else Image.new(mode, (30, 20))
     _, image = await upload_and_fetch(harness, build_data_uri(encode_image(source)))
@@ -209,7 +208,7 @@ async def test_every_png_color_mode_is_accepted(harness: Harness, mode: str) -> 
     image.load()
 
 
-@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@each("mode", ["L", "RGB", "CMYK"])
 async def test_every_jpeg_color_mode_is_accepted(harness: Harness, mode: str) -> None:
     source = build_image().convert(mode)
     _, image = await upload_and_fetch(
@@ -318,7 +317,7 @@ INVALID_IMAGES: dict[str, str] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", INVALID_IMAGES)
+@each("case", INVALID_IMAGES)
 async def test_invalid_image_is_rejected(harness: Harness, case: str) -> None:
     record = await harness.create_subscriber()
     response = await upload_document(harness, record, INVALID_IMAGES[case])

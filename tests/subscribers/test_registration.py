@@ -3,8 +3,8 @@
 from typing import Any
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import PIN, Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -139,8 +139,8 @@ async def test_missing_field_is_named(client: httpx2.AsyncClient, harness: Harne
         assert list(response.json()["details"]["fields"]) == [field]
 
 
-@pytest.mark.parametrize(
-    ("field", "values"),
+@each(
+    "field, values",
     [
         ("phone_number", ["076123456", "+999999999999999", "+232", "+23276123456x"]),
         ("first_name", ["", "   ", "Ami\0nata", "A" * 10_000]),

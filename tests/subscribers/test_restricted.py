@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx2
-import pytest
 
 from cases import each
 from harness import PIN, BearerAuth, Harness
@@ -107,7 +106,7 @@ def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed
     assert set(disclosed.__struct_fields__) - extra_fields == set(full.__struct_fields__)
 
 
-@pytest.mark.parametrize("role", ["A", "C", "S", "F"])
+@each("role", ["A", "C", "S", "F"])
 async def test_code_grants_access_to_one_subscriber_for_one_admin(
     harness: Harness, role: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import PIN, Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -37,8 +38,8 @@ async def create_subscriber_in_status(harness: Harness, status: str) -> dict[str
     return record
 
 
-@pytest.mark.parametrize(
-    ("status", "verb", "result"),
+@each(
+    "status, verb, result",
     [
         ("ACTIVE", "block", "BLOCKED"),
         ("ACTIVE", "unblock", "NOT_BLOCKED"),

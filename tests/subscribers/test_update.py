@@ -5,6 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
+from cases import each
 from harness import Harness
 from tapgate.api.services import Services
 
@@ -118,7 +119,7 @@ async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
     assert level == 3
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {"kyc_level": 9},
