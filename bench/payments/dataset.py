@@ -17,7 +17,6 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
-from tapgate.sandbox.demo.seed import build_request_context
 from tapgate.schemas.admin import NewApiKey
 from tapgate.schemas.processors import NewProcessor, NewTerminal
 from tapgate.schemas.webhooks import NewWebhookEndpoint
@@ -55,7 +54,10 @@ class Dataset(NamedTuple):
 async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     keys = [await _create_terminal(services, number) for number in range(processors)]
     new_cards = await _create_cards(services, cards)
-    await webhooks.create(build_request_context(services), _FAILURE_WEBHOOK)
+    async with services.transaction() as tx:
+        await webhooks.create(
+            tx, SYSTEM_ACTOR, _FAILURE_WEBHOOK, vault=services.vault, signals=services.signals
+        )
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     async with services.transaction() as tx:

@@ -7,7 +7,7 @@ from typing import cast
 
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.sandbox.demo.seed import build_request_context
+from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
 
@@ -41,15 +41,18 @@ class _Receiver(asyncio.Protocol):
 async def receive_webhooks(services: Services) -> AsyncIterator[None]:
     server = await asyncio.get_running_loop().create_server(_Receiver, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    request = build_request_context(services)
     async with server:
         new_endpoint = NewWebhookEndpoint(
             url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
         )
-        created = await webhooks.create(request, new_endpoint)
+        async with services.transaction() as tx:
+            created = await webhooks.create(
+                tx, SYSTEM_ACTOR, new_endpoint, vault=services.vault, signals=services.signals
+            )
         try:
             yield
         finally:
             endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, created.id)
             assert endpoint_id is not None
-            await webhooks.delete(request, endpoint_id)
+            async with services.transaction() as tx:
+                await webhooks.delete(tx, SYSTEM_ACTOR, endpoint_id, signals=services.signals)

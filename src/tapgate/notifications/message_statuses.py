@@ -15,6 +15,7 @@ from tapgate.schemas.messages import (
     StatusReports,
 )
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 endpoints = Endpoints("Messages")
 
@@ -36,15 +37,13 @@ async def report_message_statuses(
     skipped. `updated` is the number of messages whose status changed.
     """
     async with request.services.transaction() as tx:
-        changed = await _store_reports(tx, request, body.data)
+        changed = await _store_reports(tx, body.data)
     for status in changed:
         request.services.count_message_status(status)
     return ReportStatusesResponse(updated=len(changed))
 
 
-async def _store_reports(
-    tx: asyncpg.Connection, request: RequestContext, reports: list[StatusReport]
-) -> list[str]:
+async def _store_reports(tx: Transaction, reports: list[StatusReport]) -> list[str]:
     """Store the highest-ranked report per message; return the statuses that changed."""
     latest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
@@ -65,7 +64,7 @@ async def _store_reports(
         list(latest),
         [report.status for report in latest.values()],
         [report.error_code for report in latest.values()],
-        request.services.clock(),
+        tx.now(),
         list(STATUS_ORDER),
     )
     return [row["delivery"] for row in rows]

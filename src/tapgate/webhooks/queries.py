@@ -6,6 +6,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.webhooks.model import delivery_not_found, endpoint_not_found
 
 _ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
@@ -14,7 +15,7 @@ _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, d
     events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
 
 
-async def get(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+async def get(source: Database | Transaction, endpoint_id: int) -> asyncpg.Record:
     return await _fetch_endpoint(
         source,
         f"SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL",
@@ -32,13 +33,12 @@ async def list_page(database: Database, *, before: int, limit: int) -> list[asyn
 
 
 async def insert(
-    tx: asyncpg.Connection,
+    tx: Transaction,
     *,
     endpoint_id: int,
     url: str,
     events: Sequence[str],
     secret: bytes,
-    now: datetime,
 ) -> asyncpg.Record:
     return await tx.fetchrow(
         f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
@@ -47,11 +47,11 @@ async def insert(
         url,
         events,
         secret,
-        now,
+        tx.now(),
     )
 
 
-async def lock(tx: asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+async def lock(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
     return await _fetch_endpoint(
         tx,
         f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL
@@ -61,14 +61,13 @@ async def lock(tx: asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
 
 
 async def save(
-    tx: asyncpg.Connection,
+    tx: Transaction,
     endpoint_id: int,
     *,
     url: str,
     events: Sequence[str],
     status: str,
     reason: str | None,
-    now: datetime,
 ) -> asyncpg.Record:
     """Update the endpoint. A new URL or status ends the endpoint's failure streak."""
     return await tx.fetchrow(
@@ -82,12 +81,12 @@ async def save(
         events,
         status,
         reason,
-        now,
+        tx.now(),
     )
 
 
 async def rotate_secret(
-    tx: asyncpg.Connection,
+    tx: Transaction,
     endpoint_id: int,
     *,
     secret: bytes,
@@ -105,13 +104,13 @@ async def rotate_secret(
     )
 
 
-async def delete(tx: asyncpg.Connection, endpoint_id: int, now: datetime) -> asyncpg.Record:
+async def delete(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
     return await _fetch_endpoint(
         tx,
         f"""UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL
             RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
-        now,
+        tx.now(),
     )
 
 
@@ -129,13 +128,11 @@ async def list_deliveries(
 
 
 async def insert_event(
-    tx: asyncpg.Connection,
+    tx: Transaction,
     endpoint_id: int,
     *,
-    event_id: int,
     event: str,
     data: Mapping[str, str],
-    now: datetime,
 ) -> asyncpg.Record:
     """Insert an event with a delivery to this endpoint only; return the delivery."""
     return await tx.fetchrow(
@@ -147,17 +144,15 @@ async def insert_event(
            SELECT id, $5, $4, $4 FROM event
            RETURNING id, (SELECT type FROM event) AS event, status, attempts, last_status,
                      duration_ms, response, created_at""",
-        event_id,
+        tx.new_id(),
         event,
         data,
-        now,
+        tx.now(),
         endpoint_id,
     )
 
 
-async def lock_delivery(
-    tx: asyncpg.Connection, endpoint_id: int, delivery_id: int
-) -> asyncpg.Record:
+async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
     """Return the delivery, locked against completion and concurrent redeliveries."""
     row = await tx.fetchrow(
         f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
@@ -170,7 +165,7 @@ async def lock_delivery(
     return row
 
 
-async def requeue(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
+async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
     """Make the delivery pending and due, and restart its retry schedule."""
     return await tx.fetchrow(
         f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
@@ -178,12 +173,12 @@ async def requeue(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> as
             FROM events WHERE deliveries.id = $1 AND events.id = event_id
             RETURNING {_DELIVERY_COLUMNS}""",
         delivery_id,
-        now,
+        tx.now(),
     )
 
 
 async def _fetch_endpoint(
-    source: Database | asyncpg.Connection, sql: str, *arguments: object
+    source: Database | Transaction, sql: str, *arguments: object
 ) -> asyncpg.Record:
     row = await source.fetchrow(sql, *arguments)
     if row is None:

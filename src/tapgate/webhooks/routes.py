@@ -31,7 +31,13 @@ async def create_webhook_endpoint(
     all events. In production, the URL must begin with https:// and its host must not resolve to a
     private address.
     """
-    return await operations.create(request, body)
+    services = request.services
+    if services.settings.is_production:
+        await operations.require_public_url(body.url)
+    async with services.transaction() as tx:
+        return await operations.create(
+            tx, request.actor, body, vault=services.vault, signals=services.signals
+        )
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints", access=_ACCESS)
@@ -61,7 +67,13 @@ async def update_webhook_endpoint(
     Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
     the response, normally only requests already in flight still use the old settings.
     """
-    return await operations.update(request, _decode_endpoint_id(id), body)
+    endpoint_id, services = _decode_endpoint_id(id), request.services
+    if body.url is not None and services.settings.is_production:
+        await operations.require_public_url(body.url)
+    async with services.transaction() as tx:
+        return await operations.update(
+            tx, request.actor, endpoint_id, body, signals=services.signals
+        )
 
 
 @endpoints.post(
@@ -78,7 +90,16 @@ async def rotate_webhook_secret(
     each request is signed with both the new and the old secret. After another rotation during this
     period, the oldest secret is no longer used.
     """
-    return await operations.rotate_secret(request, _decode_endpoint_id(id), body.grace_seconds)
+    endpoint_id, services = _decode_endpoint_id(id), request.services
+    async with services.transaction() as tx:
+        return await operations.rotate_secret(
+            tx,
+            request.actor,
+            endpoint_id,
+            body.grace_seconds,
+            vault=services.vault,
+            signals=services.signals,
+        )
 
 
 @endpoints.post(
@@ -93,7 +114,10 @@ async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
     `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
     retried and listed among the deliveries like any other event.
     """
-    return model.to_delivery(await operations.send_test_event(request, _decode_endpoint_id(id)))
+    endpoint_id = _decode_endpoint_id(id)
+    async with request.services.transaction() as tx:
+        row = await operations.send_test_event(tx, request.actor, endpoint_id)
+    return model.to_delivery(row)
 
 
 @endpoints.delete("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
@@ -102,7 +126,9 @@ async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
 
     Pending deliveries fail without further attempts.
     """
-    await operations.delete(request, _decode_endpoint_id(id))
+    endpoint_id, services = _decode_endpoint_id(id), request.services
+    async with services.transaction() as tx:
+        await operations.delete(tx, request.actor, endpoint_id, signals=services.signals)
 
 
 @endpoints.get(
@@ -146,7 +172,8 @@ async def redeliver_event(request: RequestContext, id: str, delivery_id: str) ->
     endpoint_id = _decode_endpoint_id(id)
     if number is None:
         raise model.delivery_not_found()
-    row = await operations.redeliver(request, endpoint_id, number)
+    async with request.services.transaction() as tx:
+        row = await operations.redeliver(tx, request.actor, endpoint_id, number)
     hidden = await find_hidden_responses(request.services, request.caller, [row])
     return model.to_delivery(row, hide_response=number in hidden)
 

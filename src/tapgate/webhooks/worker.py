@@ -299,9 +299,14 @@ class WebhookWorker:
         *,
         if_failing_since: datetime | None = None,
     ) -> bool:
-        disabled = await operations.disable(
-            self._services, delivery, reason, if_failing_since=if_failing_since
-        )
+        async with self._services.transaction() as tx:
+            disabled = await operations.disable(
+                tx,
+                delivery,
+                reason,
+                signals=self._services.signals,
+                if_failing_since=if_failing_since,
+            )
         if disabled:
             _log.warning(
                 "webhooks.endpoint_disabled",
