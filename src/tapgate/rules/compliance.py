@@ -14,19 +14,13 @@ from tapgate import ids, money
 from tapgate.schemas.compliance import RuleAction, RuleStatus, RuleSubject, RuleType
 from tapgate.schemas.transactions import TransactionType
 
-# Module constants, because every payment compares them and enum attributes are slow.
-_PAYER, _PAYEE = RuleSubject.PAYER, RuleSubject.PAYEE
-_AMOUNT_THRESHOLD, _PIN_FAILURES = RuleType.AMOUNT_THRESHOLD, RuleType.PIN_FAILURES
-_TRANSACTION_COUNT = RuleType.TRANSACTION_COUNT
-
 #: Rule types whose threshold is a count, not an amount.
 COUNT_RULE_TYPES: Final = frozenset({RuleType.TRANSACTION_COUNT, RuleType.PIN_FAILURES})
-#: Kind of the account that a rule's subject holds.
-_SUBJECT_ACCOUNT_KINDS: Final[Mapping[str, str]] = {
-    RuleSubject.PAYER: "wallet",
-    RuleSubject.PAYEE: "wallet",
-    RuleSubject.AGENT: "float",
-}
+# Plain strings, because every transaction compares them and enum members compare more slowly.
+_PAYER, _PAYEE, _AGENT = (subject.value for subject in RuleSubject)
+_AMOUNT_THRESHOLD: Final = RuleType.AMOUNT_THRESHOLD.value
+_TRANSACTION_COUNT: Final = RuleType.TRANSACTION_COUNT.value
+_PIN_FAILURES: Final = RuleType.PIN_FAILURES.value
 
 _FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
 #: Fields that compliance rules write into an alert's details, with validators of their values. The
@@ -113,13 +107,12 @@ def get_subject_accounts(
     subject: str, payer: AccountT | None, payee: AccountT | None
 ) -> tuple[AccountT, ...]:
     """Return the accounts that a rule with this subject applies to."""
-    kind = _SUBJECT_ACCOUNT_KINDS[subject]
     if subject == _PAYER:
-        return (payer,) if payer is not None and payer.kind == kind else ()
+        return (payer,) if payer is not None and payer.kind == "wallet" else ()
     if subject == _PAYEE:
-        return (payee,) if payee is not None and payee.kind == kind else ()
+        return (payee,) if payee is not None and payee.kind == "wallet" else ()
     return tuple(
-        account for account in (payer, payee) if account is not None and account.kind == kind
+        account for account in (payer, payee) if account is not None and account.kind == "float"
     )
 
 
@@ -155,7 +148,7 @@ def _build_match(
         "transaction_type": transaction_type,
         "figure": value,
     }
-    if rule.subject == RuleSubject.AGENT:
+    if rule.subject == _AGENT:
         details["agent_id"] = ids.encode(ids.AGENT, account.owner_id)
     needs_review = rule.action == RuleAction.REVIEW
     return RuleMatch(rule, account.owner_id, None, needs_review=needs_review, details=details)
