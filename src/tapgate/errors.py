@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Code(StrEnum):
@@ -162,6 +164,13 @@ class ApiError(Exception):
         if self.details is not None:
             body["details"] = self.details
         return body
+
+
+def require_found(value: T | None, code: Code, message: str | None = None) -> T:
+    """Return the result of a lookup, or raise an error if it is None."""
+    if value is None:
+        raise ApiError(code, message)
+    return value
 
 
 def invalid_field(field: str, message: str) -> ApiError:

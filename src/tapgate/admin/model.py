@@ -1,12 +1,18 @@
 """Admins: records, errors and password rules."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tapgate import clock, ids
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.errors import Code, invalid_field, require_found
 from tapgate.password_strength import is_weak_password
 from tapgate.schemas.admin import Admin, Me, NewAdmin
+
+T = TypeVar("T")
+
+
+def require_admin(value: T | None) -> T:
+    return require_found(value, Code.NOT_FOUND, "No such admin.")
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
@@ -19,10 +25,6 @@ def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
         raise invalid_field("password", "must not be the email address or the name")
     if strict and is_weak_password(new.password, personal):
         raise invalid_field("password", "must not be easy to guess")
-
-
-def admin_not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "No such admin.")
 
 
 def to_me(row: Mapping[str, Any]) -> Me:

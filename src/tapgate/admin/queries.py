@@ -4,7 +4,7 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.admin.model import admin_not_found
+from tapgate.admin.model import require_admin
 from tapgate.schemas.admin import AdminRole
 from tapgate.store.database import Database
 
@@ -16,9 +16,7 @@ async def get(
 ) -> asyncpg.Record:
     lock = "FOR NO KEY UPDATE" if for_update else ""
     row = await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE id = $1 {lock}", admin_id)
-    if row is None:
-        raise admin_not_found()
-    return row
+    return require_admin(row)
 
 
 async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:

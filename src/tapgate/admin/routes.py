@@ -171,10 +171,7 @@ async def enable_admin(request: RequestContext, id: str) -> Admin:
 
 
 def _decode_admin_id(public_id: str) -> int:
-    admin_id = ids.decode(ids.ADMIN, public_id)
-    if admin_id is None:
-        raise model.admin_not_found()
-    return admin_id
+    return model.require_admin(ids.decode(ids.ADMIN, public_id))
 
 
 def _get_admin_and_session_ids(request: RequestContext) -> tuple[int, int]:

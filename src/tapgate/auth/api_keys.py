@@ -13,7 +13,7 @@ from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, rotate_secret
 from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, require_found
 from tapgate.http.client_addresses import Network
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
@@ -25,6 +25,7 @@ API_KEY_PREFIX = "svc_"
 LIVE_PREFIX, TEST_PREFIX = f"{API_KEY_PREFIX}live_", f"{API_KEY_PREFIX}test_"
 
 _TOPIC = "api_keys"
+_NOT_FOUND_MESSAGE = "No such API key."
 _RANDOM_BYTES = 32
 _VISIBLE_CHARACTERS = 4
 _COLUMNS = (
@@ -148,7 +149,7 @@ class ApiKeys:
 
     async def delete(self, tx: Transaction, key_id: int) -> None:
         if not await delete_row(tx, "api_keys", key_id):
-            raise _build_not_found_error()
+            raise ApiError(Code.NOT_FOUND, _NOT_FOUND_MESSAGE)
         await self._signals.publish_and_wait(tx, _TOPIC, str(key_id))
 
     async def get(
@@ -158,9 +159,7 @@ class ApiKeys:
         row = await reader.fetchrow(
             f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL {lock}", key_id
         )
-        if row is None:
-            raise _build_not_found_error()
-        return ApiKey(**row)
+        return ApiKey(**require_found(row, Code.NOT_FOUND, _NOT_FOUND_MESSAGE))
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
         """Return keys that are not deleted, newest first, with ids below `before` if it is set."""
@@ -207,7 +206,3 @@ class ApiKeys:
 
     def _hash(self, key: str) -> bytes:
         return self._vault.keyed_hash("api_key", key.encode())
-
-
-def _build_not_found_error() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "No such API key.")

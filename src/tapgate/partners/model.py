@@ -9,7 +9,7 @@ import msgspec
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.auth.hmac_keys import SigningKey
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code, require_found
 from tapgate.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
 
 #: Partner status -> status stored on the partner's account.
@@ -59,13 +59,5 @@ ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
 )
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.PARTNER_NOT_FOUND)
-
-
 def decode_partner_id(public_id: str) -> int:
-    """Decode a public partner id, or raise `PARTNER_NOT_FOUND` if it is malformed."""
-    partner_id = ids.decode(ids.PARTNER, public_id)
-    if partner_id is None:
-        raise not_found()
-    return partner_id
+    return require_found(ids.decode(ids.PARTNER, public_id), Code.PARTNER_NOT_FOUND)

@@ -12,6 +12,7 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.errors import Code, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
@@ -105,9 +106,8 @@ async def rotate_webhook_secret(
 
     The old secret stays valid until the grace period ends.
     """
-    secret = await webhook_secrets.rotate(tx, partner_id, grace_seconds=grace_seconds)
-    if secret is None:
-        raise model.not_found()
+    rotated = await webhook_secrets.rotate(tx, partner_id, grace_seconds=grace_seconds)
+    secret = require_found(rotated, Code.PARTNER_NOT_FOUND)
     await _trail.record(
         tx,
         actor,

@@ -7,11 +7,10 @@ guards the partner row.
 from datetime import datetime
 from typing import NamedTuple
 
-import asyncpg
-
 from tapgate import ids
+from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.partners.model import ACCOUNT_STATUSES, Partner, not_found
+from tapgate.partners.model import ACCOUNT_STATUSES, Partner
 from tapgate.schemas.partners import PartnerFilters, PartnerStatus
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
@@ -23,24 +22,20 @@ _SELECT = """
     FROM partners p JOIN accounts a ON a.id = p.account_id"""
 
 
-async def get(reader: Database | asyncpg.Connection, partner_id: int) -> Partner:
+async def get(reader: Database | Transaction, partner_id: int) -> Partner:
     row = await reader.fetchrow(f"{_SELECT} WHERE p.id = $1", partner_id)
-    if row is None:
-        raise not_found()
-    return Partner(**row)
+    return Partner(**require_found(row, Code.PARTNER_NOT_FOUND))
 
 
-async def require_exists(reader: Database | asyncpg.Connection, partner_id: int) -> None:
+async def require_exists(reader: Database | Transaction, partner_id: int) -> None:
     if not await reader.fetchval("SELECT EXISTS (SELECT FROM partners WHERE id = $1)", partner_id):
-        raise not_found()
+        raise ApiError(Code.PARTNER_NOT_FOUND)
 
 
-async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
+async def lock(tx: Transaction, partner_id: int) -> Partner:
     """Lock a partner's account, which serializes status changes, and return the partner."""
     account_id = await tx.fetchval("SELECT account_id FROM partners WHERE id = $1", partner_id)
-    if account_id is None:
-        raise not_found()
-    await lock_account(tx, account_id)
+    await lock_account(tx, require_found(account_id, Code.PARTNER_NOT_FOUND))
     # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, partner_id)
@@ -59,7 +54,7 @@ async def list_page(database: Database, filters: PartnerFilters) -> list[Partner
     return [Partner(**row) for row in rows]
 
 
-async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -> None:
+async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:
     """Insert a partner with its sealed webhook secret. Its account must already be open."""
     await tx.execute(
         "INSERT INTO partners (id, account_id, webhook_secret, created_at) VALUES ($1, $2, $3, $4)",

@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code, require_found
 from tapgate.schemas.processors import ProcessorRecord, ProcessorStatus
 
 #: Processor status -> status stored on the processor's account.
@@ -67,13 +67,5 @@ def apply_transition(
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.PROCESSOR_NOT_FOUND)
-
-
 def decode_processor_id(public_id: str) -> int:
-    """Decode a public processor id, or raise `PROCESSOR_NOT_FOUND` if it is malformed."""
-    processor_id = ids.decode(ids.PROCESSOR, public_id)
-    if processor_id is None:
-        raise not_found()
-    return processor_id
+    return require_found(ids.decode(ids.PROCESSOR, public_id), Code.PROCESSOR_NOT_FOUND)

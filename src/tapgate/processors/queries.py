@@ -4,14 +4,14 @@ Status, name and balance are stored on the account row. The lock on the account 
 processor row.
 """
 
-import asyncpg
-
 from tapgate import ids
+from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.processors.model import ACCOUNT_STATUSES, Processor, not_found
+from tapgate.processors.model import ACCOUNT_STATUSES, Processor
 from tapgate.schemas.processors import ProcessorFilters
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _SELECT = """
     SELECT p.id, p.account_id, p.phone_number, p.email, p.created_at, p.updated_at,
@@ -20,27 +20,23 @@ _SELECT = """
     FROM processors p JOIN accounts a ON a.id = p.account_id"""
 
 
-async def get(reader: Database | asyncpg.Connection, processor_id: int) -> Processor:
+async def get(reader: Database | Transaction, processor_id: int) -> Processor:
     row = await reader.fetchrow(f"{_SELECT} WHERE p.id = $1", processor_id)
-    if row is None:
-        raise not_found()
-    return Processor(**row)
+    return Processor(**require_found(row, Code.PROCESSOR_NOT_FOUND))
 
 
-async def require_exists(reader: Database | asyncpg.Connection, processor_id: int) -> None:
+async def require_exists(reader: Database | Transaction, processor_id: int) -> None:
     """Raise `PROCESSOR_NOT_FOUND` unless the processor exists."""
     if not await reader.fetchval(
         "SELECT EXISTS (SELECT FROM processors WHERE id = $1)", processor_id
     ):
-        raise not_found()
+        raise ApiError(Code.PROCESSOR_NOT_FOUND)
 
 
-async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
+async def lock(tx: Transaction, processor_id: int) -> Processor:
     """Lock a processor's account, which serializes status changes, and return the processor."""
     account_id = await tx.fetchval("SELECT account_id FROM processors WHERE id = $1", processor_id)
-    if account_id is None:
-        raise not_found()
-    await lock_account(tx, account_id)
+    await lock_account(tx, require_found(account_id, Code.PROCESSOR_NOT_FOUND))
     # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, processor_id)
@@ -59,7 +55,7 @@ async def list_page(database: Database, filters: ProcessorFilters) -> list[Proce
     return [Processor(**row) for row in rows]
 
 
-async def add(tx: asyncpg.Connection, processor: Processor) -> None:
+async def add(tx: Transaction, processor: Processor) -> None:
     """Insert a processor. Its account must already be open."""
     await tx.execute(
         """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
@@ -73,7 +69,7 @@ async def add(tx: asyncpg.Connection, processor: Processor) -> None:
     )
 
 
-async def save_state(tx: asyncpg.Connection, processor: Processor) -> None:
+async def save_state(tx: Transaction, processor: Processor) -> None:
     """Store the status. The caller must hold the processor's lock."""
     await tx.execute(
         "UPDATE processors SET updated_at = $2 WHERE id = $1", processor.id, processor.updated_at

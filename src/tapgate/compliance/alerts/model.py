@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.compliance import (
     RESOLVED_STATUSES,
@@ -118,12 +118,5 @@ def require_transaction_decision(alert: Alert, resolution: Resolution) -> None:
         )
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.ALERT_NOT_FOUND)
-
-
-def decode_alert_id(text: str) -> int:
-    number = ids.decode(ids.ALERT, text)
-    if number is None:
-        raise not_found()
-    return number
+def decode_alert_id(public_id: str) -> int:
+    return require_found(ids.decode(ids.ALERT, public_id), Code.ALERT_NOT_FOUND)

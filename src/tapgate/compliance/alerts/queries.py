@@ -4,8 +4,8 @@ from typing import Final
 
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.compliance.alerts.model import Alert, not_found, to_record
-from tapgate.errors import ApiError, Code
+from tapgate.compliance.alerts.model import Alert, to_record
+from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
@@ -19,9 +19,7 @@ _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, sev
 async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool = False) -> Alert:
     lock = "FOR UPDATE" if for_update else ""
     row = await reader.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1 {lock}", alert_id)
-    if row is None:
-        raise not_found()
-    return Alert(**row)
+    return Alert(**require_found(row, Code.ALERT_NOT_FOUND))
 
 
 async def get_record(services: Services, alert_id: int) -> AlertRecord:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate import ids, money
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger import chart
 from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate.schemas.compliance import (
@@ -155,12 +155,5 @@ def require_below_limit(count: int) -> None:
         )
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.RULE_NOT_FOUND)
-
-
-def decode_rule_id(text: str) -> int:
-    number = ids.decode(ids.RULE, text)
-    if number is None:
-        raise not_found()
-    return number
+def decode_rule_id(public_id: str) -> int:
+    return require_found(ids.decode(ids.RULE, public_id), Code.RULE_NOT_FOUND)

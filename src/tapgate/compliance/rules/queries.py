@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.compliance.rules.model import not_found
+from tapgate.errors import Code, require_found
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.rules.compliance import ComplianceRule
 from tapgate.schemas.pagination import PageQuery
@@ -27,9 +27,7 @@ async def get(
 ) -> ComplianceRule:
     lock = "FOR NO KEY UPDATE" if for_update else ""
     row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", rule_id)
-    if row is None:
-        raise not_found()
-    return ComplianceRule(**row)
+    return ComplianceRule(**require_found(row, Code.RULE_NOT_FOUND))
 
 
 async def lock_and_count(tx: Transaction) -> int:

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.api.transitions import Transition
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code
 from tapgate.schemas.processors import TerminalRecord, TerminalStatus
 
 
@@ -41,7 +41,3 @@ BLOCK: Final[Transition[TerminalStatus]] = Transition(
 UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
     "unblocked", {TerminalStatus.BLOCKED: TerminalStatus.ACTIVE}, Code.NOT_BLOCKED
 )
-
-
-def not_found() -> ApiError:
-    return ApiError(Code.TERMINAL_NOT_FOUND)

@@ -2,7 +2,8 @@
 
 import asyncpg
 
-from tapgate.processors.terminals.model import Terminal, not_found
+from tapgate.errors import Code, require_found
+from tapgate.processors.terminals.model import Terminal
 from tapgate.store.database import Database
 
 _SELECT = """
@@ -19,9 +20,7 @@ async def lock(tx: asyncpg.Connection, terminal_id: int, *, processor_id: int) -
         terminal_id,
         processor_id,
     )
-    if row is None:
-        raise not_found()
-    return Terminal(**row)
+    return Terminal(**require_found(row, Code.TERMINAL_NOT_FOUND))
 
 
 async def list_page(
