@@ -99,3 +99,11 @@ def test_missing_surplus_or_unknown_argument_is_rejected(
 ) -> None:
     with pytest.raises(TypeError, match="argument"):
         RECORDED_OPERATIONS.partners.fund(*args, **kwargs)
+
+
+def test_read_with_a_pin_is_not_repeatable() -> None:
+    """An incorrect PIN counts toward the PIN lock."""
+    period = {"subscriber_id": "sub_1", "from_date": "2026-01-01", "to_date": "2026-01-31"}
+    create_statement = RECORDED_OPERATIONS.wallet.create_statement
+    assert create_statement(**period).is_repeatable
+    assert not create_statement(**period, pin="4071").is_repeatable

@@ -54,6 +54,7 @@ async def test_service_can_transfer_replay_block_a_card_and_create_a_statement(
         request_id="first",
     )
     assert (receipt.replayed, replayed_receipt.replayed) == (False, True)
+    assert receipt.request_id == replayed_receipt.request_id == "first"
     assert replayed_receipt.transaction_id == receipt.transaction_id
     assert receipt.recipient.card_serial == serial
     balance = await gateway.balances.get(sender["id"])
