@@ -147,18 +147,6 @@ async def test_customer_can_be_identified_by_card(harness: Harness) -> None:
     assert response.json()["subscriber_balance"] == "50.00 SLE"
 
 
-async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_pin_works(
-    harness: Harness,
-) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="100"),
-        await harness.create_restricted_subscriber(),
-    )
-    await harness.deposit(customer["id"], "80")
-    assert parse_error(await cash_in(harness, agent, customer, "80")) == (403, "OTP_REQUIRED")
-    assert (await cash_out(harness, agent, customer, "80")).status_code == 200
-
-
 async def test_replay_ignores_the_pin(harness: Harness) -> None:
     agent, customer = await create_agent(harness, balance="100"), await harness.create_subscriber()
     admin = await harness.create_admin()

@@ -1,7 +1,5 @@
 """Agent PINs: change, lockout after three failures, and concurrent attempts."""
 
-import asyncio
-from collections import Counter
 from typing import Any
 
 import httpx2
@@ -11,11 +9,8 @@ from agents.builders import (
     cash_in,
     cash_out,
     create_agent,
-    create_sub_agent,
-    get_balances,
     parse_error,
     post_as_admin,
-    transfer_float,
 )
 from harness import PIN, WRONG_PIN, Harness
 
@@ -125,33 +120,3 @@ async def test_pin_is_checked_before_the_agent_status(harness: Harness) -> None:
     assert parse_error(response) == (400, "INVALID_PIN")
     response = await cash_out(harness, agent, customer, "1", agent_pin=WRONG_PIN)
     assert parse_error(response) == (400, "INVALID_PIN")
-
-
-async def test_concurrent_wrong_pins_across_operations_share_one_attempt_limit(
-    harness: Harness,
-) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="100"),
-        await harness.create_subscriber(balance="100"),
-    )
-    sub_agent = await create_sub_agent(harness, agent)
-    attempts = [
-        response
-        for _ in range(10)
-        for response in (
-            cash_in(harness, agent, customer, "1", agent_pin=WRONG_PIN),
-            cash_out(harness, agent, customer, "1", agent_pin=WRONG_PIN),
-            transfer_float(harness, agent, sub_agent, "1", pin=WRONG_PIN),
-            change_pin(harness, agent, old_pin=WRONG_PIN),
-        )
-    ]
-    responses = await asyncio.gather(*attempts)
-    codes = Counter(response.json()["code"] for response in responses)
-    assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 37}
-    remaining = [
-        response.json()["details"]["attempts_remaining"]
-        for response in responses
-        if response.status_code == 400
-    ]
-    assert sorted(remaining) == [0, 1, 2]
-    assert await get_balances(harness, agent) == ("100.00", "0.00")

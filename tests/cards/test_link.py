@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import Counter
 from datetime import timedelta
 
 from cards.builders import (
@@ -207,20 +206,6 @@ async def test_correct_pin_resets_the_count_even_when_the_card_is_rejected(
             409,
             "CARD_ALREADY_LINKED",
         )
-
-
-async def test_concurrent_links_of_one_card_succeed_once(harness: Harness) -> None:
-    holders = [await harness.create_subscriber() for _ in range(8)]
-    serial, caller = await create_card(harness), await harness.create_admin()
-    responses = await asyncio.gather(
-        *(link_card(harness, serial, holder["id"]) for holder in holders),
-        *(link_child_card(harness, serial, holder["id"], caller=caller) for holder in holders),
-    )
-    linked = [response for response in responses if response.status_code in (200, 201)]
-    assert [response.json()["card"] for response in linked] == [await get_card(harness, serial)]
-    assert Counter(parse_error(response) for response in responses if response not in linked) == {
-        (409, "CARD_ALREADY_LINKED"): 15
-    }
 
 
 async def test_subscriber_category_determines_the_maximum_number_of_child_cards(

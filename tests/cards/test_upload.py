@@ -278,21 +278,6 @@ async def test_repeated_upload_changes_nothing(harness: Harness) -> None:
     assert (await harness.client.get(CARDS_URL, auth=harness.get_service_auth())).json() == before
 
 
-async def test_concurrent_uploads_create_each_card_once(harness: Harness) -> None:
-    admin = await harness.create_admin()
-    lines = [f"UP-{n},04A2B3{n:02X}\n" for n in range(100)]
-    files = [HEADER + "".join(order) for order in (lines, lines[::-1], lines[50:] + lines[:50])]
-    responses = await asyncio.gather(
-        *(upload_csv(harness, file, caller=admin) for file in files * 2)
-    )
-    bodies = [response.json() for response in responses]
-    assert sum(body["created"] for body in bodies) == 100
-    assert sum(body["skipped"] for body in bodies) == 500
-    assert all(body["errors"] == [] for body in bodies)
-    count = await harness.services.database.fetchval("SELECT count(*) FROM cards")
-    assert count == 100
-
-
 async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
     harness: Harness,
 ) -> None:

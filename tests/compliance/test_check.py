@@ -174,16 +174,6 @@ async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_check_of_a_restricted_subscriber_requires_an_access_code_except_for_services(
-    harness: Harness,
-) -> None:
-    restricted = await harness.create_restricted_subscriber()
-    body = {"subscriber_id": restricted["id"], "amount": "1", "transaction_type": "transfer"}
-    response = await harness.client.post(CHECK_URL, json=body, auth=await harness.create_admin("C"))
-    assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
-    assert (await run_check(harness, restricted["id"]))["allowed"] is True
-
-
 @each(
     "severities, expected",
     [

@@ -1,7 +1,5 @@
 """Partners: create, fund, read, list, suspend and search."""
 
-import asyncio
-
 import httpx2
 import pytest
 
@@ -11,7 +9,6 @@ from partners.builders import (
     UNKNOWN_IDS,
     create_partner,
     get_auth,
-    get_balance,
     parse_error,
     post_webhook,
     suspend_partner,
@@ -74,31 +71,6 @@ async def test_invalid_partner_field_is_rejected(
 async def test_overdraft_limit_defaults_to_zero(harness: Harness) -> None:
     for fields in ({}, {"overdraft_limit": None}, {"overdraft_limit": "0"}):
         assert (await create_partner(harness, **fields))["partner"]["overdraft_limit"] == "0.00"
-
-
-async def test_concurrent_identical_deposits_fund_the_partner_once(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    new = await create_partner(harness)
-    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}/fund", await harness.create_admin("F")
-    body = {"amount": "1500", "request_id": "one"}
-    responses = await asyncio.gather(*(client.post(url, json=body, auth=admin) for _ in range(5)))
-    receipts = [response.json() for response in responses]
-    assert receipts == [receipts[0]] * 5
-    assert receipts[0] == {
-        "success": True,
-        "message": "Partner funded",
-        "transaction_id": receipts[0]["transaction_id"],
-        "status": "completed",
-        "amount": "1,500.00 SLE",
-        "new_balance": "1,500.00 SLE",
-    }
-    assert await get_balance(harness, new) == "1500.00"
-    other = await client.post(url, json=body | {"amount": "1"}, auth=admin)
-    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    row = await harness.services.database.fetchrow("SELECT type, channel FROM transactions")
-    assert row is not None
-    assert tuple(row) == ("partner_deposit", "admin")
 
 
 async def test_suspended_partner_cannot_be_funded(

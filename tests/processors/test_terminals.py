@@ -123,17 +123,6 @@ async def test_invalid_terminal_transition_is_rejected(
     assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
-async def test_unknown_terminal_or_one_of_another_processor_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    terminals_url, admin = await _create_processor(harness), await harness.create_admin()
-    other_id = (await _add_terminal(harness, await _create_processor(harness)))["terminal"]["id"]
-    for id in (other_id, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
-        for verb in ("block", "unblock"):
-            response = await client.post(f"{terminals_url}/{id}/{verb}", auth=admin)
-            assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
-
-
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])
 async def test_terminal_requires_a_name(
     client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int

@@ -45,22 +45,6 @@ async def test_transfer_receipt_shows_the_remaining_balance(
     assert subscriber.json()["balance"] == "750.00"
 
 
-async def test_replayed_transfer_moves_no_money(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    url, customer, admin = (
-        await _create_funded_processor(harness),
-        await harness.create_subscriber(),
-        await harness.create_admin(),
-    )
-    body = {"subscriber_id": customer["id"], "amount": "10", "request_id": "one"}
-    first, replayed = [await client.post(url, json=body, auth=admin) for _ in range(2)]
-    assert replayed.json() == first.json()
-    assert replayed.headers["Idempotent-Replayed"] == "true"
-    conflict = await client.post(url, json=body | {"amount": "11"}, auth=admin)
-    assert (conflict.status_code, conflict.json()["code"]) == (409, "DUPLICATE_REQUEST")
-
-
 async def test_suspended_processor_cannot_transfer(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
@@ -82,19 +66,3 @@ async def test_unknown_subscriber_is_not_found(
         await _create_funded_processor(harness), json=body, auth=await harness.create_admin()
     )
     assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
-
-
-async def test_transfer_to_a_restricted_subscriber_requires_a_one_time_code(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
-    """A decline for the maximum balance would reveal the subscriber's balance."""
-    url, customer = (
-        await _create_funded_processor(harness, "600000"),
-        await harness.create_restricted_subscriber(),
-    )
-    await harness.deposit(customer["id"], "1234.50")
-    body = {"subscriber_id": customer["id"], "amount": "500000"}
-    for role in "AF":
-        response = await client.post(url, json=body, auth=await harness.create_admin(role))
-        assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
-        assert "1234.50" not in response.text

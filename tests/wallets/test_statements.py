@@ -272,17 +272,3 @@ async def test_closed_subscriber_gets_a_statement_but_a_pin_is_rejected(
     assert (await get_statement(harness, key, holder))["entries"] == []
     status, body = await get_error(harness, key, holder, pin=PIN)
     assert (status, body["code"]) == (409, "NOT_CLOSABLE")
-
-
-async def test_statement_of_a_restricted_subscriber_requires_a_one_time_code(
-    harness: Harness, key: BearerAuth
-) -> None:
-    holder = await harness.create_restricted_subscriber(balance="5")
-    for caller in (key, await harness.create_admin("F")):
-        for format in ("json", "csv", "pdf"):
-            status, body = await get_error(harness, caller, holder, format=format, pin=WRONG_PIN)
-            assert (status, body["code"]) == (403, "OTP_REQUIRED")
-    response = await harness.client.post(
-        URL, json=build_request(harness, holder), auth=harness.get_service_auth()
-    )
-    assert response.json()["closing_balance"] == "5.00"
