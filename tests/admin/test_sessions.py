@@ -4,6 +4,7 @@ import httpx2
 import pytest
 
 from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from cases import each
 from tapgate.api.services import Services
 
 
@@ -73,8 +74,8 @@ async def test_failed_login_gets_the_same_error_and_is_audited_without_the_passw
     assert "incorrect horse" not in str(everything)
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
+@each(
+    "body, status",
     [
         ({"email": EMAIL}, 400),
         ({"email": EMAIL, "password": 1}, 400),

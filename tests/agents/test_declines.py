@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from agents.builders import (
     cash_in,
     cash_out,
@@ -12,6 +10,7 @@ from agents.builders import (
     parse_error,
     transfer_float,
 )
+from cases import each
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -74,8 +73,8 @@ async def test_exactly_one_of_subscriber_id_and_card_serial_is_required(harness:
         assert list(response.json()["details"]["fields"]) == ["card_serial"]
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "status"),
+@each(
+    "field, value, status",
     [
         ("agent_id", None, 400),
         ("agent_id", "", 422),

@@ -15,6 +15,7 @@ from agents.builders import (
     parse_error,
     register_agent,
 )
+from cases import each
 from harness import Harness
 from tapgate import ids
 from tapgate.agents import model, queries
@@ -193,8 +194,8 @@ async def test_weak_pins_are_rejected_unless_allowed_by_the_settings(harness: Ha
     assert (await register_agent(harness, pin=AGENT_PIN)).status_code == 201
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "status"),
+@each(
+    "field, value, status",
     [
         ("agent_type", None, 400),
         ("agent_type", "agent", 422),

@@ -24,6 +24,7 @@ from agents.builders import (
     register_agent,
     transfer_float,
 )
+from cases import each
 from harness import Harness
 from tapgate import ids
 from tapgate.agents.model import TERMINATE, Agent, apply_transition
@@ -31,8 +32,8 @@ from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 
 
-@pytest.mark.parametrize(
-    ("status", "verb", "result"),
+@each(
+    "status, verb, result",
     [
         ("active", "suspend", "suspended"),
         ("active", "activate", "NOT_SUSPENDED"),

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from agents.builders import cash_in, cash_out, create_agent, get_balances, parse_error
+from cases import each
 from compliance.builders import (
     RULES_URL,
     decode_id,
@@ -102,7 +103,7 @@ INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "status", "field"), INVALID_RULES)
+@each("fields, status, field", INVALID_RULES)
 async def test_invalid_rule_is_rejected_and_the_error_names_the_field(
     harness: Harness, fields: dict[str, Any], status: int, field: str
 ) -> None:
@@ -333,7 +334,7 @@ async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_thre
     assert alert["occurrences"] == 7
 
 
-@pytest.mark.parametrize("decision", ["release", "reject"])
+@each("decision", ["release", "reject"])
 async def test_held_cash_in_is_released_or_rejected(harness: Harness, decision: str) -> None:
     await create_rule(harness, action="review")
     agent, customer = await create_agent(harness, balance="500"), await harness.create_subscriber()
@@ -359,7 +360,7 @@ async def test_held_cash_in_is_released_or_rejected(harness: Harness, decision: 
     await require_balanced_books(harness)
 
 
-@pytest.mark.parametrize("decision", ["release", "reject"])
+@each("decision", ["release", "reject"])
 async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: str) -> None:
     await create_rule(harness, transaction_types=["partner_fund"], action="review")
     partner, customer = (

@@ -120,3 +120,13 @@ class TwoLedgers:
             )
         )
         return Counter(outcome.code for outcome in outcomes)
+
+
+async def wait_for_blocked_sessions(database: Database, count: int) -> None:
+    """Wait up to 30 seconds until at least `count` database sessions wait for a lock."""
+    async with asyncio.timeout(30):
+        while count > await database.fetchval(
+            """SELECT count(*) FROM pg_stat_activity
+               WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+        ):
+            await asyncio.sleep(0.01)

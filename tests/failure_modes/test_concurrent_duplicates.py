@@ -7,7 +7,7 @@ import pytest
 from drivers.actors import new_request_id
 from drivers.api_caller import require_success
 from drivers.clients import Client, PendingResponse, count_outcomes
-from drivers.two_processes import TwoGateways
+from drivers.two_processes import TwoGateways, wait_for_blocked_sessions
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from tapgate import ids
 
@@ -52,11 +52,11 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
         first = asyncio.create_task(terminal.pay("10", aminata.card, **idempotency))
-        await _wait_for_blocked_sessions(two_gateways, 1)
+        await wait_for_blocked_sessions(database, 1)
         duplicate = asyncio.create_task(
             terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **idempotency)
         )
-        await _wait_for_blocked_sessions(two_gateways, 2)
+        await wait_for_blocked_sessions(database, 2)
         await tx.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event = 'transactionid'
@@ -68,13 +68,3 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
     retried = await terminal.pay("10", aminata.card, **idempotency)
     assert retried.content == (await duplicate).content
     assert await aminata.get_balance() == "90.00"
-
-
-async def _wait_for_blocked_sessions(two_gateways: TwoGateways, count: int) -> None:
-    """Wait up to 30 seconds until exactly `count` database sessions wait for a lock."""
-    async with asyncio.timeout(30):
-        while count != await two_gateways.harness.services.database.fetchval(
-            """SELECT count(*) FROM pg_stat_activity
-               WHERE datname = current_database() AND wait_event_type = 'Lock'"""
-        ):
-            await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ import time_machine
 
 from drivers.actors import new_request_id
 from drivers.api_caller import require_error, require_success
-from drivers.two_processes import TwoGateways
+from drivers.two_processes import TwoGateways, wait_for_blocked_sessions
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import BearerAuth
 from tapgate import ids
@@ -58,18 +58,19 @@ async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: T
         (await two_gateways.create_merchant()).server,
     )
     idempotency = {"request_id": new_request_id()}
-    async with two_gateways.harness.services.transaction() as tx:
+    database = two_gateways.harness.services.database
+    async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await terminal.pay("10", aminata.card, **idempotency)
+        abandoned = asyncio.create_task(terminal.pay("10", aminata.card, **idempotency))
+        await wait_for_blocked_sessions(database, 1)
+        abandoned.cancel()
         retry = asyncio.create_task(
             terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **idempotency)
         )
-        await asyncio.sleep(0.1)
+        await wait_for_blocked_sessions(database, 2)
     assert require_success(await retry)["remaining_balance"] == "90.00 SLE"
     assert await aminata.get_balance() == "90.00"
     assert await count_transactions(two_gateways.harness, idempotency["request_id"]) == 1

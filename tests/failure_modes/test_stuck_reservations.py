@@ -8,7 +8,7 @@ import msgspec
 
 from drivers.actors import Customer, new_request_id
 from drivers.api_caller import require_error, require_success
-from drivers.two_processes import TwoGateways, TwoLedgers
+from drivers.two_processes import TwoGateways, TwoLedgers, wait_for_blocked_sessions
 from ledger import load_process
 from ledger.load_process import LoadPlan
 from tapgate import ids
@@ -64,7 +64,7 @@ async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGatew
             )
             for number, request_id in enumerate(request_ids)
         ]
-        await asyncio.sleep(0.1)
+        await wait_for_blocked_sessions(database, 2)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

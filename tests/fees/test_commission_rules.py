@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 import httpx2
-import pytest
 
 from agents.builders import cash_in, cash_out, create_agent
+from cases import each
 from harness import Harness
 from tapgate.gateway import open_services
 from tapgate.settings import Settings
@@ -69,7 +69,7 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rules", "status", "field"), INVALID_RULES)
+@each("rules, status, field", INVALID_RULES)
 async def test_invalid_rule_is_rejected_with_its_field(
     harness: Harness, rules: list[dict[str, Any]], status: int, field: str
 ) -> None:

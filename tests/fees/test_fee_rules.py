@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import Harness
 from tapgate import ids
 from tapgate.gateway import open_services
@@ -148,7 +149,7 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rules", "fields"), INVALID_RULES)
+@each("rules, fields", INVALID_RULES)
 async def test_invalid_rule_is_rejected_with_its_field(
     harness: Harness, rules: list[dict[str, Any]], fields: list[str]
 ) -> None:

@@ -3,8 +3,8 @@
 from typing import Any
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from partners.builders import (
     FUND_URL,
@@ -77,8 +77,8 @@ async def test_subscriber_can_be_identified_by_card(
     assert await get_wallet_balance(harness, customer) == "40.00"
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "reported_field"),
+@each(
+    "change, status, reported_field",
     [
         ({"subscriber_id": None}, 400, "subscriber_id"),
         ({"subscriber_id": None, "amount": "no"}, 400, "subscriber_id"),

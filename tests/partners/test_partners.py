@@ -1,8 +1,8 @@
 """Partners: create, fund, read, list, suspend and search."""
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from partners.builders import (
     PARTNERS_URL,
@@ -46,8 +46,8 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     assert not {body["hmac_secret"], body["webhook_secret"]} & set(str(entry).split("'"))
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "reported_field"),
+@each(
+    "body, status, reported_field",
     [
         ({}, 400, "name"),
         ({"name": "B", "overdraft_limit": 5}, 400, "overdraft_limit"),
@@ -98,7 +98,7 @@ async def test_partners_are_listed_newest_first_in_pages(
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
-@pytest.mark.parametrize("id", UNKNOWN_IDS)
+@each("id", UNKNOWN_IDS)
 async def test_unknown_partner_is_not_found(
     client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:

@@ -7,6 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
+from cases import each
 from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from harness import Harness
 from partners.builders import (
@@ -121,8 +122,8 @@ async def test_invalid_signature_and_unknown_partner_get_the_same_error(
     assert await get_balance(harness, new) == "100.00"
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "reported_field"),
+@each(
+    "change, status, reported_field",
     [
         ({"phone_number": None}, 400, "card_serial"),
         ({"phone_number": None, "amount": "no"}, 400, "card_serial"),
@@ -150,7 +151,7 @@ async def test_invalid_webhook_field_is_rejected(
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
-@pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
+@each("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
 async def test_malformed_body_is_rejected(
     client: httpx2.AsyncClient, harness: Harness, raw: bytes
 ) -> None:

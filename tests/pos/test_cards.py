@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 
+from cases import each
 from harness import PIN, Harness
 from pos.builders import LOOKUP_URL, VERIFY_URL, PosDriver, parse_error
 
@@ -75,9 +76,7 @@ async def test_lookup_finds_a_card_by_serial_or_uid(
         }
 
 
-@pytest.mark.parametrize(
-    "url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"]
-)
+@each("url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"])
 async def test_unknown_card_returns_card_not_found(
     client: httpx2.AsyncClient, harness: Harness, url: str
 ) -> None:

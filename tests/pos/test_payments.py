@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from cases import each
 from harness import PIN, WRONG_PIN, Harness
 from pos.builders import PAY_URL, PosDriver, parse_error
 from tapgate import ids
@@ -29,7 +30,7 @@ async def test_approved_payment_returns_a_receipt(harness: Harness) -> None:
     }
 
 
-@pytest.mark.parametrize("url", [PAY_URL, *ALIAS_PATHS])
+@each("url", [PAY_URL, *ALIAS_PATHS])
 async def test_missing_request_id_is_rejected(harness: Harness, url: str) -> None:
     pos = await PosDriver.create(harness)
     response = await pos.pay(url=url, request_id=None)

@@ -1,8 +1,8 @@
 """Processors: create, read, list and search."""
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from processors.builders import (
     PROCESSORS_URL,
@@ -61,8 +61,8 @@ async def test_new_processor_gets_a_working_key(
     }
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "reported_field"),
+@each(
+    "change, status, reported_field",
     [
         ({"name": None}, 400, "name"),
         ({"phone_number": None}, 400, "phone_number"),
@@ -96,7 +96,7 @@ async def test_processor_record_shows_the_balance(
         assert response.json() == processor | {"balance": "1234.50"}
 
 
-@pytest.mark.parametrize("id", UNKNOWN_IDS)
+@each("id", UNKNOWN_IDS)
 async def test_unknown_processor_is_not_found(
     client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:

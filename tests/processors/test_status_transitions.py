@@ -3,8 +3,8 @@
 import asyncio
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from processors.builders import (
     PROCESSORS_URL,
@@ -75,8 +75,8 @@ async def test_suspension_and_activation_are_recorded_and_audited(
     }
 
 
-@pytest.mark.parametrize(
-    ("earlier_verbs", "verb", "code"),
+@each(
+    "earlier_verbs, verb, code",
     [(["suspend"], "suspend", "ALREADY_SUSPENDED"), ([], "activate", "NOT_SUSPENDED")],
 )
 async def test_invalid_transition_is_rejected(

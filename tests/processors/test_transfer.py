@@ -1,8 +1,8 @@
 """Transfers from a processor's settlement account to a subscriber."""
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from processors.builders import PROCESSORS_URL, SUSPEND_BODY, create_processor, deposit
 from tapgate import ids
@@ -57,7 +57,7 @@ async def test_suspended_processor_cannot_transfer(
     assert response.json()["details"] == {"party": "sender"}
 
 
-@pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
+@each("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
 async def test_unknown_subscriber_is_not_found(
     client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:
