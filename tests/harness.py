@@ -310,3 +310,8 @@ class Harness:
             event,
         )
         return [dict(row) for row in rows]
+
+
+def parse_error(response: httpx2.Response) -> tuple[int, str]:
+    """Return the status and the code of an error response."""
+    return response.status_code, response.json()["code"]

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate.api.services import Services
 from tapgate.gateway import create_first_admin
 

@@ -7,7 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services

@@ -11,8 +11,8 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.builders import Headers, ListAuditEntries
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
+from builders.auth import Headers, ListAuditEntries
 from tapgate.api.services import Services
 from tapgate.gateway import create_app
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from admin.builders import Headers, ListAuditEntries
+from builders.auth import Headers, ListAuditEntries
 from harness import Harness
 from tapgate import ids
 

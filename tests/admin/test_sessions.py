@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from cases import each
 from tapgate.api.services import Services
 

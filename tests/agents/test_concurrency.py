@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from agents.builders import (
+from builders.agents import (
     cash_in,
     cash_out,
     change_status,

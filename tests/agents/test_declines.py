@@ -2,16 +2,9 @@
 
 from typing import Any
 
-from agents.builders import (
-    cash_in,
-    cash_out,
-    create_agent,
-    create_sub_agent,
-    parse_error,
-    transfer_float,
-)
+from builders.agents import cash_in, cash_out, create_agent, create_sub_agent, transfer_float
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.api.services import Services
 

@@ -4,16 +4,15 @@ from typing import Any
 
 import httpx2
 
-from agents.builders import (
+from builders.agents import (
     AGENTS_URL,
     cash_in,
     change_status,
     create_agent,
     create_sub_agent,
     fund_agent,
-    parse_error,
 )
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids
 
 UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.builders import (
+from builders.agents import (
     AGENT_PIN,
     AGENTS_URL,
     cash_in,
@@ -14,11 +14,10 @@ from agents.builders import (
     create_sub_agent,
     fund_agent,
     get_balances,
-    parse_error,
     pay_out_commission,
     transfer_float,
 )
-from harness import WRONG_PIN, Harness
+from harness import WRONG_PIN, Harness, parse_error
 from tapgate.api.services import Services
 
 

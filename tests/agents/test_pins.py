@@ -4,15 +4,8 @@ from typing import Any
 
 import httpx2
 
-from agents.builders import (
-    AGENT_PIN,
-    cash_in,
-    cash_out,
-    create_agent,
-    parse_error,
-    post_as_admin,
-)
-from harness import PIN, WRONG_PIN, Harness
+from builders.agents import AGENT_PIN, cash_in, cash_out, create_agent, post_as_admin
+from harness import PIN, WRONG_PIN, Harness, parse_error
 
 NEW_PIN = "8302"
 

@@ -6,17 +6,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.builders import (
+from builders.agents import (
     AGENT_PIN,
     AGENTS_URL,
     build_registration,
     create_agent,
     create_agent_in_status,
-    parse_error,
     register_agent,
 )
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.agents import model, queries
 from tapgate.api.services import Services

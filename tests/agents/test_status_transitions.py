@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.builders import (
+from builders.agents import (
     AGENT_PIN,
     AGENTS_URL,
     cash_in,
@@ -18,14 +18,13 @@ from agents.builders import (
     create_sub_agent,
     fund_agent,
     get_balances,
-    parse_error,
     pay_out_commission,
     post_as_admin,
     register_agent,
     transfer_float,
 )
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.agents.model import TERMINATE, Agent, apply_transition
 from tapgate.api.services import Services

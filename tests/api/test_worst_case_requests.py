@@ -24,7 +24,7 @@ from api.worst_case_requests import (
     build_head_attacks,
     build_wide_body_attacks,
 )
-from messenger.routes.builders import run_messenger_app
+from builders.messenger import run_messenger_app
 from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoint
 from tapgate.api.examples import build_example, get_path_example

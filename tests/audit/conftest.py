@@ -3,7 +3,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from audit.builders import ACTOR, WriteEntry
+from builders.audit import ACTOR, WriteEntry
 from tapgate import clock, ids
 from tapgate.audit import trail
 from tapgate.store.transaction import Transaction

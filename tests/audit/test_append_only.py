@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from audit.builders import ACTOR, WriteEntry
+from builders.audit import ACTOR, WriteEntry
 from tapgate.store.database import Database
 
 

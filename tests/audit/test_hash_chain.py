@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from audit.builders import WriteEntry, assert_seals
+from builders.audit import WriteEntry, assert_seals
 from tapgate import ids
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Sealer, verify

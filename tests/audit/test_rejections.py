@@ -1,13 +1,14 @@
 """Rejected requests are counted in a bounded number of audit entries."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
 import pytest
 
-from audit.builders import ACTOR
+from builders.audit import ACTOR
+from builders.clock import FakeClock
 from harness import Harness
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import rejections
@@ -16,17 +17,6 @@ from tapgate.auth.actors import Actor
 from tapgate.store.database import Database
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **time: float) -> None:
-        self.now += timedelta(**time)
 
 
 @pytest.fixture(autouse=True)

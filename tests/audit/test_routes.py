@@ -6,14 +6,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.builders import ACTOR, WriteEntry, assert_seals
+from builders.audit import ACTOR, WriteEntry, assert_seals
+from builders.transactions import create_processor, submit_and_get_id
 from harness import BearerAuth, Harness
 from tapgate import clock, ids
 from tapgate.api.services import Services
 from tapgate.audit.chain import Sealer
 from tapgate.ledger import chart
 from tapgate.store.database import Database
-from transactions.builders import create_processor, submit_and_get_id
 
 LOGS_URL = "/api/v1/audit/logs"
 

@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from auth.builders import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
+from builders.auth import FAST_ARGON2, GatewayProcess, OwnerBuilder
+from builders.clock import FakeClock
 from tapgate import ids, settings
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
@@ -19,7 +21,7 @@ from tapgate.vault import Vault
 
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock()
+    return FakeClock(datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC))
 
 
 @pytest.fixture

@@ -8,12 +8,8 @@ from datetime import datetime, timedelta
 import asyncpg
 import pytest
 
-from auth.builders import (
-    FakeClock,
-    GatewayProcess,
-    OwnerBuilder,
-    catch_unauthorized,
-)
+from builders.auth import GatewayProcess, OwnerBuilder, catch_unauthorized
+from builders.clock import FakeClock
 from tapgate import ids
 from tapgate.auth.api_keys import ApiKey, ApiKeys
 from tapgate.runtime.background import run_background_tasks

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
+from builders.auth import GatewayProcess, OwnerBuilder, catch_unauthorized
+from builders.clock import FakeClock
 from tapgate import signing
 from tapgate.auth.principals import Principal
 

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from auth.builders import (
+from builders.auth import (
     EMAIL,
     PASSWORD,
-    FakeClock,
     GatewayProcess,
     OwnerBuilder,
     catch_api_error,
     catch_unauthorized,
 )
+from builders.clock import FakeClock
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code, unavailable

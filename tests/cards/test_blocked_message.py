@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from builders.cards import block_card, create_card, link_child_card, parse_error, unblock_card
 from cards import builders
-from cards.builders import block_card, create_card, link_child_card, parse_error, unblock_card
 from cases import each
 from harness import Harness
 from tapgate.cards import model, queries

@@ -4,7 +4,7 @@ import asyncio
 import re
 from datetime import timedelta
 
-from cards.builders import (
+from builders.cards import (
     CARDS_URL,
     CHILD_PIN,
     create_card,

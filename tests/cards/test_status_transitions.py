@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cards.builders import (
+from builders.cards import (
     CARDS_URL,
     block_card,
     create_card,

@@ -1,6 +1,6 @@
 import pytest
 
-from client.builders import ClientFactory
+from drivers.client import ClientFactory
 from harness import Harness
 from tapgate.api.services import Services
 

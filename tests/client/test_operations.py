@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from client.builders import ClientFactory
+from drivers.client import ClientFactory
 from harness import PIN, WRONG_PIN
 from tapgate.client import DeclinedError, ValidationError
 

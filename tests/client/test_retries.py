@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cases import each
-from client.builders import NO_BACKOFF, ClientFactory
+from drivers.client import NO_BACKOFF, ClientFactory
 from drivers.flaky_server import (
     DROP,
     HANG,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from client.builders import ClientFactory
 from client.operation_catalog import list_methods
+from drivers.client import ClientFactory
 from drivers.flaky_server import FlakyServer
 from tapgate import client
 from tapgate.clock import system_clock

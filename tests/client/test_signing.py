@@ -6,7 +6,7 @@ import httpx2
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from client.builders import GATEWAY_URL, ClientFactory
+from drivers.client import GATEWAY_URL, ClientFactory
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, build_operation
 from tapgate.http.asgi import AsgiApp

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cases import each
-from client.builders import ClientFactory
+from drivers.client import ClientFactory
 from tapgate import signing
 from tapgate.client import AuthenticationError, SignatureError, webhooks
 from tapgate.clock import system_clock

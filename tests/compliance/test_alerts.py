@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from compliance.builders import (
+from builders.compliance import (
     ALERTS_URL,
     decode_id,
     get_rules_by_name,
@@ -16,10 +16,10 @@ from compliance.builders import (
     subscribe_to_events,
     update_rule,
 )
+from builders.transactions import submit_and_get_id
 from harness import Harness
 from tapgate.compliance.alerts import queries
 from tapgate.ledger import chart
-from transactions.builders import submit_and_get_id
 
 NEW_ALERT: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from builders.compliance import decode_id, list_alerts, submit_transfer, update_rule
 from cases import each
-from compliance.builders import decode_id, list_alerts, submit_transfer, update_rule
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.compliance.check.model import build_result

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from compliance.builders import list_alerts, submit_transfer, update_rule
+from builders.compliance import list_alerts, submit_transfer, update_rule
 from harness import PIN, WRONG_PIN, Harness
 
 

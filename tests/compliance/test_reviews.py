@@ -6,7 +6,7 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
-from compliance.builders import (
+from builders.compliance import (
     ALERTS_URL,
     RESOLUTION,
     create_held_transfer,

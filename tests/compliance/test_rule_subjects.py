@@ -6,9 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.builders import cash_in, cash_out, create_agent, get_balances, parse_error
-from cases import each
-from compliance.builders import (
+from builders.agents import cash_in, cash_out, create_agent, get_balances
+from builders.compliance import (
     RULES_URL,
     decode_id,
     get_funds,
@@ -19,8 +18,9 @@ from compliance.builders import (
     submit_transfer,
     update_rule,
 )
-from harness import Harness
-from partners.builders import FUND_URL, create_partner, get_balance
+from builders.partners import FUND_URL, create_partner, get_balance
+from cases import each
+from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands

@@ -3,11 +3,11 @@
 import html
 import re
 
-from cards.builders import create_card
+from builders.cards import create_card
+from builders.transactions import create_processor, submit_and_get_id, submit_refund
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
 from tapgate.ledger import chart
-from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 _LINK = re.compile(r'(?:href|hx-get|src)="(/(?:console|simulator)[^"#]*)')
 _EXCLUDED_PATHS = ("/console/assets/", "/simulator/assets/", "/console/sign-in")

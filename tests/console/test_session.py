@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.builders import EMAIL, PASSWORD
+from builders.auth import EMAIL, PASSWORD
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services

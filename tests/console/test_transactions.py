@@ -3,12 +3,8 @@
 import csv
 import io
 
-from drivers.console import ConsoleClient, ConsoleClients
-from harness import Harness
-from ledger.builders import build_request_key
-from pos.builders import PosDriver
-from tapgate.ledger import chart
-from transactions.builders import (
+from builders.ledger import build_request_key
+from builders.transactions import (
     create_processor,
     encode_transaction_id,
     set_kyc_level,
@@ -16,6 +12,10 @@ from transactions.builders import (
     submit_command,
     submit_refund,
 )
+from drivers.console import ConsoleClient, ConsoleClients
+from drivers.pos import PosDriver
+from harness import Harness
+from tapgate.ledger import chart
 
 URL = "/console/transactions"
 

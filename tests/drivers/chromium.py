@@ -35,7 +35,7 @@ _ARGUMENTS: Final = (
     "--disable-gpu --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
 ).split()
-_AXE_SCRIPT: Final = Path(__file__).parent / "axe" / "axe.min.js"
+_AXE_SCRIPT: Final = Path(__file__).parents[1] / "browser" / "axe" / "axe.min.js"
 _AXE_OPTIONS: Final[dict[AxeCheck, dict[str, Any]]] = {
     "structure": {"rules": {"color-contrast": {"enabled": False}}},
     "contrast": {"runOnly": ["color-contrast"]},

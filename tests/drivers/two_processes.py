@@ -9,11 +9,12 @@ from typing import Any
 
 import httpx2
 
-from agents.builders import AGENT_PIN, create_agent
+from builders.agents import AGENT_PIN, create_agent
+from builders.clock import FakeClock
+from builders.ledger import START, LedgerDriver, build_command
 from drivers.actors import Admin, Agent, App, Customer, Merchant, Partner
 from drivers.clients import Client, SendRequest, send_round_robin
 from harness import Harness
-from ledger.builders import FakeClock, LedgerDriver, build_command
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
@@ -76,7 +77,7 @@ class TwoLedgers:
         cls, url: str, database: Database, timezone: str = "Africa/Freetown"
     ) -> AsyncIterator["TwoLedgers"]:
         ledgers = [
-            await LedgerDriver.open(url, database, FakeClock(), timezone, slot)
+            await LedgerDriver.open(url, database, FakeClock(START), timezone, slot)
             for slot in (501, 502)
         ]
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")

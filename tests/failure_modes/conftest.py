@@ -3,9 +3,9 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from builders.ledger import require_balanced_books
 from drivers.two_processes import TwoGateways, TwoLedgers
 from harness import Harness
-from ledger.builders import require_balanced_books
 from tapgate.store.database import Database
 
 

@@ -10,11 +10,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from audit.builders import assert_seals
+from builders.audit import assert_seals
+from builders.ledger import build_refund, require_balanced_books
 from drivers.api_caller import require_success
 from drivers.two_processes import TwoGateways, TwoLedgers
-from ledger.builders import require_balanced_books
-from ledger.command_builders import build_refund
 from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.clock import get_platform_day

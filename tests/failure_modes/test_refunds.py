@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from compliance.builders import list_alerts, resolve_alert, update_rule
+from builders.compliance import list_alerts, resolve_alert, update_rule
 from drivers.actors import Customer, Merchant, Terminal
 from drivers.api_caller import require_error, require_success
 from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes

@@ -12,11 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.ledger import (
+    LedgerDriver,
+    build_p2p,
+    build_payment,
+    build_refund,
+    remove_limits,
+    require_balanced_books,
+)
 from drivers.api_caller import require_error, require_success
 from drivers.two_processes import TwoGateways
 from harness import Harness
-from ledger.builders import LedgerDriver, require_balanced_books
-from ledger.command_builders import build_p2p, build_payment, build_refund, remove_limits
 from tapgate import money
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator

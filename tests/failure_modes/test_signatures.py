@@ -5,11 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness import PIN, WRONG_PIN, Harness, HmacAuth
-from partners.builders import (
-    parse_error,
-)
-from pos.builders import PAY_URL, VERIFY_URL, PosDriver, new_request_id
+from drivers.pos import PAY_URL, VERIFY_URL, PosDriver, new_request_id
+from harness import PIN, WRONG_PIN, Harness, HmacAuth, parse_error
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from agents.builders import AGENT_PIN, create_agent, create_sub_agent
+from builders.agents import AGENT_PIN, create_agent, create_sub_agent
+from builders.partners import create_partner as new_partner
+from builders.partners import get_auth
 from gateway.access_fixtures import AccessFixtures, create_terminal_key
 from harness import PIN, Harness, HmacAuth
-from partners.builders import create_partner as new_partner
-from partners.builders import get_auth
 from tapgate import ids
 
 V1 = "/api/v1"

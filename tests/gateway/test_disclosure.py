@@ -14,7 +14,8 @@ import httpx2
 import msgspec
 import pytest
 
-from agents.builders import AGENT_PIN
+from builders.agents import AGENT_PIN
+from builders.partners import get_auth, post_webhook
 from cases import run_cases
 from gateway.access_fixtures import Caller
 from gateway.ownership_requests import (
@@ -25,7 +26,6 @@ from gateway.ownership_requests import (
     new_request_id,
 )
 from harness import PIN
-from partners.builders import get_auth, post_webhook
 from tapgate import ids
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.examples import build_example

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.partners import post_webhook
 from cases import each
 from gateway import ownership_requests
 from gateway.access_fixtures import Caller, get_status_and_code
@@ -23,7 +24,6 @@ from gateway.ownership_requests import (
     new_request_id,
 )
 from harness import PIN
-from partners.builders import post_webhook
 from tapgate import ids
 from tapgate.api.endpoint import Access
 from tapgate.gateway import list_endpoints

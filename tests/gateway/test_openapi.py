@@ -10,9 +10,9 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries
 from drivers.webhook_receiver import WebhookReceiver
 from harness import Harness
-from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries
 from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import TABLE
 from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS

@@ -9,13 +9,13 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
+from builders.webhooks import wait_until_equal
 from drivers.actors import Admin, Customer
 from drivers.api_caller import Record, require_error, require_success
 from drivers.deployment import Deployment
 from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import PIN, WRONG_PIN
 from journeys.balance_from_history import sum_history
-from notifications.builders import wait_until_equal
 from wallets.pdf_text import extract_pages
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.statements]

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
+from builders.webhooks import wait_until_equal
 from drivers.actors import Admin, new_request_id
 from drivers.api_caller import require_error, require_error_details, require_success
 from drivers.deployment import Deployment
 from harness import PIN, WRONG_PIN
 from journeys.balance_from_history import sum_history
-from notifications.builders import wait_until_equal
 
 pytestmark = [pytest.mark.refund, pytest.mark.statements]
 

@@ -4,7 +4,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.builders import LedgerDriver, require_balanced_books
+from builders.ledger import LedgerDriver, require_balanced_books
 from tapgate.ledger.state import State
 from tapgate.store.database import Database
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ledger.builders import LedgerDriver
+from builders.ledger import LedgerDriver
 from ledger.test_processes import build_plan, build_second_plan, run_processes, start_process
 from store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.ledger.verify import verify

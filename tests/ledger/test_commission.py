@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.builders import (
+from builders.ledger import (
     PIN,
     LedgerDriver,
+    build_cash_in,
+    build_cash_out,
     build_command,
+    build_payment,
     build_request_key,
+    remove_limits,
     require_balanced_books,
 )
-from ledger.command_builders import build_cash_in, build_cash_out, build_payment, remove_limits
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.errors import Code

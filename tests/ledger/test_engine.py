@@ -6,8 +6,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
-from ledger.command_builders import build_p2p, remove_limits
+from builders.ledger import (
+    PIN,
+    WRONG_PIN,
+    LedgerDriver,
+    build_command,
+    build_p2p,
+    is_correct_pin,
+    remove_limits,
+)
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from ledger.builders import WRONG_PIN, LedgerDriver, build_request_key
-from ledger.command_builders import (
+from builders.ledger import (
+    WRONG_PIN,
+    LedgerDriver,
     build_cash_in,
     build_fund,
     build_p2p,
     build_payment,
     build_refund,
+    build_request_key,
     remove_limits,
 )
 from tapgate.errors import Code

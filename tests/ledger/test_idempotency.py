@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
+from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey

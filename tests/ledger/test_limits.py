@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ledger.builders import PIN, LedgerDriver, build_command
+from builders.ledger import PIN, LedgerDriver, build_command
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome, ReviewDecision

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
+from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands, pin_failures
 from tapgate.ledger.accounts import lock_account

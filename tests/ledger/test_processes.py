@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ledger.builders import LedgerDriver
+from builders.ledger import LedgerDriver
 from ledger.load_process import LoadPlan
 from tapgate.errors import Code
 from tapgate.ledger import chart

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from builders.ledger import LedgerDriver, build_command, build_request_key
+from builders.transactions import create_partner, submit_and_get_id
 from harness import Harness
-from ledger.builders import LedgerDriver, build_command, build_request_key
 from tapgate import gateway, ids
 from tapgate.errors import ApiError, unavailable
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, PartnerReference
 from tapgate.store.database import Database
-from transactions.builders import create_partner, submit_and_get_id
 
 
 async def build_transfer(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from ledger.builders import LedgerDriver, build_command
+from builders.ledger import LedgerDriver, build_command
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult

@@ -9,20 +9,19 @@ from typing import Any
 
 import pytest
 
-from ledger.builders import (
+from builders.clock import FakeClock
+from builders.ledger import (
     PIN,
+    START,
     WRONG_PIN,
-    FakeClock,
     LedgerDriver,
-    build_request_key,
-    require_balanced_books,
-)
-from ledger.command_builders import (
     build_cash_in,
     build_p2p,
     build_payment,
     build_refund,
+    build_request_key,
     remove_limits,
+    require_balanced_books,
 )
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
@@ -38,7 +37,7 @@ ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
     """Yield three ledgers, as in three processes, that share a database and a clock."""
-    clock = FakeClock()
+    clock = FakeClock(START)
     drivers = [
         await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
     ]

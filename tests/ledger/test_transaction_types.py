@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.builders import PIN, LedgerDriver, build_command, build_request_key
+from builders.ledger import PIN, LedgerDriver, build_command, build_request_key
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH_PARTY

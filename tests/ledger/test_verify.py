@@ -5,8 +5,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.builders import LedgerDriver, build_command
-from ledger.command_builders import build_cash_in, build_cash_out
+from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command
 from tapgate.ledger import chart, commands
 from tapgate.ledger.verify import CLAIMS, verify
 from tapgate.store.database import Database

@@ -1,6 +1,6 @@
 """Stored data about people: language, trust, verified phone and recipients."""
 
-from messenger.fake_clock import FakeClock
+from builders.clock import FakeClock
 from tapgate.messenger import people
 from tapgate.messenger.model.people import (
     Effect,

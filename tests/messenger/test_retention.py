@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from messenger.fake_clock import FakeClock
+from builders.clock import FakeClock
 from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database

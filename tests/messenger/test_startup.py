@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from builders.messenger import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
 from drivers.processes import free_port
-from messenger.routes.builders import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
 from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings
 

@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from builders.clock import FakeClock
 from drivers.webhook_receiver import WebhookReceiver
-from notifications.builders import FakeClock
 from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.store import signals

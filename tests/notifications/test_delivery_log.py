@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from cases import each
-from drivers.webhook_receiver import WebhookReceiver
-from harness import Harness
-from notifications.builders import (
+from builders.webhooks import (
     ENDPOINTS_URL,
     attempt_due_deliveries,
     create_endpoint,
     get_only_delivery,
     publish_event,
 )
+from cases import each
+from drivers.webhook_receiver import WebhookReceiver
+from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.webhooks import sender

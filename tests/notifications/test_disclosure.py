@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from cards.builders import create_card
+from builders.cards import create_card
+from builders.transactions import create_processor, submit_and_get_id, submit_refund
+from builders.webhooks import create_endpoint
 from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import PIN, Harness
-from notifications.builders import create_endpoint
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
@@ -17,7 +18,6 @@ from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 from tapgate.settings import Settings
 from tapgate.webhooks.event_data import REDACTORS
 from tapgate.webhooks.worker import WebhookWorker
-from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 PROFILE = {
     "first_name": "Zebulonia",

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from drivers.webhook_receiver import WebhookReceiver
-from harness import BearerAuth, Harness
-from notifications.builders import (
+from builders.webhooks import (
     ENDPOINTS_URL,
     attempt_due_deliveries,
     list_deliveries,
     publish_event,
     wait_until_equal,
 )
+from drivers.webhook_receiver import WebhookReceiver
+from harness import BearerAuth, Harness
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.store.signals import Signals

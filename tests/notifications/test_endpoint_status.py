@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
-from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.gateway import EVENT_RECORD_LOADERS

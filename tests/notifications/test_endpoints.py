@@ -9,9 +9,9 @@ import httpx2
 import msgspec
 import pytest
 
+from builders.webhooks import attempt_due_deliveries, publish_event
 from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
-from notifications.builders import attempt_due_deliveries, publish_event
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.ledger.rules import EVENT_TYPES

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from builders.clock import FakeClock
 from notifications.fake_messenger import FakeMessenger
 from tapgate import ids
 from tapgate.api.services import Services
@@ -23,17 +24,6 @@ PHONE = "+23276123456"
 #: Longer than a real code, which could occur by chance in a row id or in sealed bytes.
 CODE = "402917402917402917"
 SECRET = "what the gateway signs with"
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **delta: float) -> None:
-        self.now += timedelta(**delta)
 
 
 @pytest.fixture

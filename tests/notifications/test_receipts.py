@@ -10,6 +10,13 @@ import httpx2
 import msgspec
 import pytest
 
+from builders.transactions import (
+    create_agent,
+    create_partner,
+    create_processor,
+    submit_and_get_id,
+    submit_refund,
+)
 from harness import PIN, Harness
 from notifications.fake_messenger import FakeMessenger
 from tapgate import gateway, ids
@@ -21,13 +28,6 @@ from tapgate.notifications import receipts
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.settings import Settings
-from transactions.builders import (
-    create_agent,
-    create_partner,
-    create_processor,
-    submit_and_get_id,
-    submit_refund,
-)
 
 MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
 

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from notifications.builders import FakeClock, create_endpoint, publish_event
+from builders.clock import FakeClock
+from builders.webhooks import create_endpoint, publish_event
 from tapgate.api.services import Services
 from tapgate.notifications import retention
 from tapgate.notifications.messages import enqueue_message

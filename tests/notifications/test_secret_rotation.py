@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import BearerAuth, Harness
-from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 
 
 class RotatingEndpoint:

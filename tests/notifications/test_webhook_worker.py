@@ -7,9 +7,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from drivers.webhook_receiver import WebhookReceiver
-from notifications.builders import (
-    FakeClock,
+from builders.clock import FakeClock
+from builders.webhooks import (
     TransactionRecord,
     attempt_due_deliveries,
     create_endpoint,
@@ -20,6 +19,7 @@ from notifications.builders import (
     publish_ledger_event,
     wait_until_equal,
 )
+from drivers.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from auth.builders import FakeClock, OwnerBuilder, catch_api_error
+from builders.auth import OwnerBuilder, catch_api_error
+from builders.clock import FakeClock
 from tapgate import ids
 from tapgate.errors import ApiError, Code
 from tapgate.one_time_codes import codes as one_time_codes

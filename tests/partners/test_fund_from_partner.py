@@ -4,19 +4,18 @@ from typing import Any
 
 import httpx2
 
-from cases import each
-from harness import Harness
-from partners.builders import (
+from builders.partners import (
     FUND_URL,
     UNKNOWN_IDS,
     create_partner,
     get_auth,
     get_balance,
     get_wallet_balance,
-    parse_error,
     post_webhook,
     suspend_partner,
 )
+from cases import each
+from harness import Harness, parse_error
 from tapgate import ids
 
 

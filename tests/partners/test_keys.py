@@ -5,16 +5,15 @@ from typing import Any
 
 import httpx2
 
-from harness import BearerAuth, Harness, HmacAuth
-from partners.builders import (
+from builders.partners import (
     FUND_URL,
     PARTNERS_URL,
     create_partner,
     get_auth,
     get_balance,
-    parse_error,
     post_webhook,
 )
+from harness import BearerAuth, Harness, HmacAuth, parse_error
 
 REPLAYED_HEADER = "idempotent-replayed"
 

@@ -2,17 +2,16 @@
 
 import httpx2
 
-from cases import each
-from harness import Harness
-from partners.builders import (
+from builders.partners import (
     PARTNERS_URL,
     UNKNOWN_IDS,
     create_partner,
     get_auth,
-    parse_error,
     post_webhook,
     suspend_partner,
 )
+from cases import each
+from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.api.services import Services
 

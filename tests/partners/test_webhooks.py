@@ -7,18 +7,17 @@ import httpx2
 import msgspec
 import pytest
 
-from cases import each
-from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
-from harness import Harness
-from partners.builders import (
+from builders.partners import (
     UNKNOWN_IDS,
     create_partner,
     get_balance,
     get_wallet_balance,
-    parse_error,
     post_webhook,
     suspend_partner,
 )
+from cases import each
+from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
+from harness import Harness, parse_error
 from tapgate import ids, signing
 from tapgate.schemas.partners import WebhookTopUp
 

@@ -4,8 +4,8 @@ import httpx2
 import pytest
 
 from cases import each
-from harness import PIN, Harness
-from pos.builders import LOOKUP_URL, VERIFY_URL, PosDriver, parse_error
+from drivers.pos import LOOKUP_URL, VERIFY_URL, PosDriver
+from harness import PIN, Harness, parse_error
 
 
 async def test_verify_card_with_pin_returns_holder_and_balance(

@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import Harness, HmacAuth
-from pos.builders import PAY_URL, PosDriver, parse_error
+from drivers.pos import PAY_URL, PosDriver
+from harness import Harness, HmacAuth, parse_error
 from tapgate import ids
 from tapgate.auth.principals import Principal
 

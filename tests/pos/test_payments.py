@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from cases import each
-from harness import PIN, WRONG_PIN, Harness
-from pos.builders import PAY_URL, PosDriver, parse_error
+from drivers.pos import PAY_URL, PosDriver
+from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate import ids
 
 ALIAS_PATHS = ["/payment", "/api/v1/payment"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness import PIN, Harness
-from pos.builders import PosDriver, parse_error
+from drivers.pos import PosDriver
+from harness import PIN, Harness, parse_error
 from tapgate import ids
 
 

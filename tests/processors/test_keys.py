@@ -4,14 +4,14 @@ from typing import Any
 
 import httpx2
 
-from harness import Harness
-from processors.builders import (
+from builders.processors import (
     PROCESSORS_URL,
     VALID_CREDENTIAL,
     create_processor,
     get_auth,
     probe_credential,
 )
+from harness import Harness
 
 UNAUTHORIZED = (401, "UNAUTHORIZED")
 

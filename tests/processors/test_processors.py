@@ -2,9 +2,7 @@
 
 import httpx2
 
-from cases import each
-from harness import Harness
-from processors.builders import (
+from builders.processors import (
     PROCESSORS_URL,
     SUSPEND_BODY,
     UNKNOWN_IDS,
@@ -14,6 +12,8 @@ from processors.builders import (
     get_auth,
     probe_credential,
 )
+from cases import each
+from harness import Harness
 
 
 async def test_new_processor_gets_a_working_key(

@@ -4,9 +4,7 @@ import asyncio
 
 import httpx2
 
-from cases import each
-from harness import Harness
-from processors.builders import (
+from builders.processors import (
     PROCESSORS_URL,
     SUSPEND_BODY,
     VALID_CREDENTIAL,
@@ -14,6 +12,8 @@ from processors.builders import (
     get_auth,
     probe_credential,
 )
+from cases import each
+from harness import Harness
 from tapgate.api.services import Services
 
 PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")

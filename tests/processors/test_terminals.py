@@ -5,14 +5,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import Harness
-from processors.builders import (
+from builders.processors import (
     PROCESSORS_URL,
     VALID_CREDENTIAL,
     create_processor,
     get_auth,
     probe_credential,
 )
+from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.clock import format_rfc3339

@@ -2,9 +2,9 @@
 
 import httpx2
 
+from builders.processors import PROCESSORS_URL, SUSPEND_BODY, create_processor, deposit
 from cases import each
 from harness import Harness
-from processors.builders import PROCESSORS_URL, SUSPEND_BODY, create_processor, deposit
 from tapgate import ids
 
 

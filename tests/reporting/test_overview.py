@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from compliance.builders import ALERTS_URL, create_held_transfer, resolve_alert
+from builders.compliance import ALERTS_URL, create_held_transfer, resolve_alert
+from drivers.pos import PosDriver
 from harness import Harness
-from pos.builders import PosDriver
 from tapgate.reporting.rollups import RollupCompactor
 
 URL = "/api/v1/overview"

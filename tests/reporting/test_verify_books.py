@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from drivers.pos import PosDriver
 from harness import Harness
-from pos.builders import PosDriver
 from tapgate.ledger.verify import CLAIMS
 from tapgate.reporting.operations import _LOCK_KEY
 

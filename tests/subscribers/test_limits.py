@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from builders.transactions import create_processor, submit_and_get_id, submit_command, submit_refund
 from harness import Harness
 from tapgate import ids
 from tapgate.clock import get_platform_day
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from transactions.builders import create_processor, submit_and_get_id, submit_command, submit_refund
 
 
 async def get_limits(harness: Harness, subscriber_id: str, caller: Any = None) -> dict[str, Any]:

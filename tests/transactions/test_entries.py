@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness import BearerAuth, Harness
-from tapgate import ids
-from tapgate.ledger import chart
-from transactions.builders import (
+from builders.transactions import (
     create_agent,
     create_processor,
     decide_review,
@@ -17,6 +14,9 @@ from transactions.builders import (
     submit_command,
     submit_refund,
 )
+from harness import BearerAuth, Harness
+from tapgate import ids
+from tapgate.ledger import chart
 
 URL = "/api/v1/transactions"
 

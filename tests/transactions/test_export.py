@@ -7,13 +7,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.transactions import create_processor, submit_and_get_id, submit_command, submit_refund
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.transactions import export
 from tapgate.transactions.export import COLUMNS
-from transactions.builders import create_processor, submit_and_get_id, submit_command, submit_refund
 
 URL = "/api/v1/transactions"
 

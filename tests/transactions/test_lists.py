@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from builders.transactions import create_processor, submit_and_get_id, submit_command
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.ledger import chart
-from transactions.builders import create_processor, submit_and_get_id, submit_command
 
 URL = "/api/v1/transactions"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from builders.transactions import create_processor, submit_and_get_id, submit_refund
 from harness import PIN, BearerAuth, Harness
 from tapgate.ledger import chart
-from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 URL = "/api/v1/transactions"
 

@@ -5,14 +5,7 @@ from typing import Any
 
 import httpx2
 
-from harness import Harness
-from tapgate import ids
-from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.transactions import queries
-from tapgate.transactions.model import TransactionRecord, calculate_approval_code
-from tapgate.webhooks.event_data import build_event_data
-from transactions.builders import (
+from builders.transactions import (
     create_agent,
     create_partner,
     create_processor,
@@ -23,6 +16,13 @@ from transactions.builders import (
     submit_command,
     submit_refund,
 )
+from harness import Harness
+from tapgate import ids
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import ScopedIdempotencyKey
+from tapgate.transactions import queries
+from tapgate.transactions.model import TransactionRecord, calculate_approval_code
+from tapgate.webhooks.event_data import build_event_data
 
 URL = "/api/v1/transactions"
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import httpx2
 
-from harness import Harness
-from tapgate.ledger import chart
-from transactions.builders import (
+from builders.transactions import (
     create_agent,
     create_partner,
     create_processor,
     set_kyc_level,
     submit_and_get_id,
 )
+from harness import Harness
+from tapgate.ledger import chart
 
 URL = "/api/v1/balance"
 

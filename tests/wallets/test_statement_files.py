@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.transactions import submit_and_get_id
 from cases import each
 from harness import BearerAuth, Harness
 from tapgate import ids
@@ -24,7 +25,6 @@ from tapgate.wallets.statements.typesetting import (
     replace_missing_glyphs,
     truncate_to_width,
 )
-from transactions.builders import submit_and_get_id
 from wallets.pdf_text import extract_pages
 from wallets.test_statements import URL, build_request, get_statement
 

@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.clock import FakeClock
+from builders.transactions import create_processor, decide_review, set_kyc_level, submit_command
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -24,7 +26,6 @@ from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.wallets.statements.queries import load_activity
-from transactions.builders import create_processor, decide_review, set_kyc_level, submit_command
 
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
 ZONE = ZoneInfo("Africa/Lagos")  # one hour ahead of UTC
@@ -36,22 +37,9 @@ STEPS = st.tuples(
 )
 
 
-class FakeClock:
-    """Clock set by the test; generated IDs follow it, as in production."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def milliseconds(self) -> int:
-        return int(self.now.timestamp() * 1000)
-
-
 @pytest.fixture
 def fake_clock() -> FakeClock:
-    return FakeClock()
+    return FakeClock(START)
 
 
 @pytest.fixture

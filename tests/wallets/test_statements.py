@@ -7,9 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from harness import PIN, WRONG_PIN, BearerAuth, Harness
-from tapgate.ledger import chart
-from transactions.builders import (
+from builders.transactions import (
     create_processor,
     decide_review,
     set_kyc_level,
@@ -17,6 +15,8 @@ from transactions.builders import (
     submit_command,
     submit_refund,
 )
+from harness import PIN, WRONG_PIN, BearerAuth, Harness
+from tapgate.ledger import chart
 
 URL = "/api/v1/wallet/account-statement"
 

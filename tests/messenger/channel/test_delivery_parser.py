@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.messenger import DOCUMENTED_DELIVERY, build_message, encode_delivery
 from cases import each
-from messenger.channel.deliveries import DOCUMENTED_DELIVERY, build_delivery, build_message
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
 from tapgate.messenger.model.incoming import (
     Content,
@@ -32,7 +32,7 @@ def parse_messages(body: bytes, **options: Any) -> list[ReceivedMessage]:
 
 
 def _parse_content(kind: str, part: object) -> Content:
-    (received,) = parse_messages(build_delivery(build_message(kind, part)))
+    (received,) = parse_messages(encode_delivery(build_message(kind, part)))
     return received.content
 
 
@@ -172,12 +172,14 @@ def test_body_that_is_not_a_json_object_is_malformed(body: bytes) -> None:
 def test_message_without_a_valid_id_or_sender_is_skipped(missing: str, value: object) -> None:
     good = build_message("text", {"body": "hi"}, id="good")
     bad = build_message("text", {"body": "hi"}) | {missing: value}
-    assert [message.message_id for message in parse_messages(build_delivery(bad, good))] == ["good"]
+    assert [message.message_id for message in parse_messages(encode_delivery(bad, good))] == [
+        "good"
+    ]
 
 
 def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
     assert (
-        parse_messages(build_delivery(build_message("text", {"body": "hi"}, group_id="g1"))) == []
+        parse_messages(encode_delivery(build_message("text", {"body": "hi"}, group_id="g1"))) == []
     )
     change = {"field": "history", "value": {"messages": [build_message("text", {"body": "hi"})]}}
     assert parse_messages(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
@@ -208,7 +210,7 @@ def test_sender_address_and_user_id_are_resolved(
     sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
 ) -> None:
     message = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
-    (received,) = parse_messages(build_delivery(message, contacts=contacts))
+    (received,) = parse_messages(encode_delivery(message, contacts=contacts))
     assert (received.address, received.user_id) == (address, user_id)
 
 
@@ -230,7 +232,7 @@ def test_sender_address_and_user_id_are_resolved(
 )
 def test_invalid_timestamp_is_parsed_as_zero(timestamp: object, seconds: int) -> None:
     (received,) = parse_messages(
-        build_delivery(build_message("text", {"body": "x"}, timestamp=timestamp))
+        encode_delivery(build_message("text", {"body": "x"}, timestamp=timestamp))
     )
     assert received.sent_at == seconds
 
@@ -289,7 +291,7 @@ def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     text_message = build_message("text", {"body": "hi"}, id="kept")
     assert [
         message.message_id
-        for message in parse_messages(build_delivery(build_message(kind, part), text_message))
+        for message in parse_messages(encode_delivery(build_message(kind, part), text_message))
     ] == ["kept"]
 
 

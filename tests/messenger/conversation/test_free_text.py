@@ -2,14 +2,14 @@
 
 import msgspec
 
-from cases import each
-from messenger.conversation.builders import (
+from builders.conversation import (
     PAYEE_PHONE,
     PIN,
     WRONG_PIN,
     ConversationDriver,
     resolve_text_message,
 )
+from cases import each
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage, UnsupportedMessage

@@ -2,13 +2,13 @@
 
 import msgspec
 
-from cases import each
-from messenger.conversation.builders import (
+from builders.conversation import (
     PIN,
     ConversationDriver,
     build_text_message,
     reencode_conversation,
 )
+from cases import each
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (

@@ -7,7 +7,7 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from messenger.conversation.builders import (
+from builders.conversation import (
     CODE,
     IMAGE,
     PAYEE_PHONE,

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from cases import each
-from messenger.conversation.builders import (
+from builders.conversation import (
     CARDLESS_PHONE,
     PAYEE_PHONE,
     PIN,
@@ -12,6 +11,7 @@ from messenger.conversation.builders import (
     PaymentRecord,
     build_text_message,
 )
+from cases import each
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
     FormClosed,

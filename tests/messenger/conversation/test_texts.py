@@ -4,8 +4,8 @@ import re
 import string
 from pathlib import Path
 
+from builders.conversation import ConversationDriver
 from cases import each
-from messenger.conversation.builders import ConversationDriver
 from tapgate.errors import Code
 from tapgate.messenger.conversation import engine, error_messages, texts
 from tapgate.messenger.conversation.commands import SCRIPTS

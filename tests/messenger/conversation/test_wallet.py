@@ -2,8 +2,7 @@
 
 import msgspec
 
-from cases import each
-from messenger.conversation.builders import (
+from builders.conversation import (
     CODE,
     PHONE,
     PIN,
@@ -11,6 +10,7 @@ from messenger.conversation.builders import (
     ConversationDriver,
     build_text_message,
 )
+from cases import each
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
     GatewayUnreachable,

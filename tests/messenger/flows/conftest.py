@@ -1,6 +1,6 @@
 import pytest
 
-from messenger.flows.builders import FlowDriver
+from builders.messenger import FlowDriver
 from tapgate.store.database import Database
 
 

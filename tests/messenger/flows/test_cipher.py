@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.messenger import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from cases import each
-from messenger.flows.builders import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
 from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import SettingsError

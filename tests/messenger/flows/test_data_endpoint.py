@@ -8,7 +8,7 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messenger.flows.builders import (
+from builders.messenger import (
     CORRECT_PIN,
     NEW_PIN,
     PUBLIC_PEM,

@@ -1,6 +1,6 @@
 import asyncio
 
-from messenger.flows.builders import ADDRESS, FlowDriver
+from builders.messenger import ADDRESS, FlowDriver
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
 

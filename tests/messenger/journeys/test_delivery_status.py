@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx2
 
+from builders.clock import FakeClock
 from drivers.messenger import MessengerDriver, ServicesDriver
 from drivers.phone import WEBHOOK_PATH
-from messenger.fake_clock import FakeClock
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
+from builders.clock import FakeClock
 from drivers.messenger import MessengerDriver, ServicesDriver
 from drivers.phone import Phone, build_text
 from harness import PIN, WRONG_PIN
-from messenger.fake_clock import FakeClock
 from tapgate.messenger import one_time_codes
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template

@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from messenger.fake_clock import FakeClock
-from messenger.outbox.builders import OutboxDriver, SenderDriver
-from sandbox.fake_provider.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
+from builders.clock import FakeClock
+from builders.messenger import OutboxDriver, SenderDriver
+from builders.provider import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import Rules

@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
+from builders.messenger import OTHER_PHONE, PHONE, OutboxDriver
 from cases import each
-from messenger.outbox.builders import OTHER_PHONE, PHONE, OutboxDriver
 from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.messenger.model.replies import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from messenger.outbox.builders import OTHER_PHONE, PHONE, SenderDriver
+from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
 from tapgate.messenger.model.replies import Option, OptionList, Template

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from messenger.outbox.builders import PHONE, OutboxDriver, SenderDriver
+from builders.messenger import PHONE, OutboxDriver, SenderDriver
 from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.messenger.model.replies import Template, TextReply
 from tapgate.messenger.outbox import claims, statuses

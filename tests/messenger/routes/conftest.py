@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from messenger.routes.builders import PRODUCTION_ENVIRON, MessengerApp, run_messenger_app
+from builders.messenger import PRODUCTION_ENVIRON, MessengerApp, run_messenger_app
 
 
 @pytest.fixture

@@ -11,6 +11,12 @@ import httpx2
 import jwt
 import pytest
 
+from builders.messenger import (
+    PRODUCTION_ENVIRON,
+    MessengerApp,
+    build_error,
+    run_messenger_app,
+)
 from gateway.bad_credentials import (
     ChangeRequest,
     TamperedAuth,
@@ -19,12 +25,6 @@ from gateway.bad_credentials import (
     sign_as_service,
 )
 from harness import BearerAuth, HmacAuth, ServiceAuth
-from messenger.routes.builders import (
-    PRODUCTION_ENVIRON,
-    MessengerApp,
-    build_error,
-    run_messenger_app,
-)
 from tapgate import signing
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS

@@ -7,8 +7,7 @@ import httpx2
 import pytest
 from msgspec.json import encode
 
-from harness import BearerAuth
-from messenger.routes.builders import (
+from builders.messenger import (
     BRIDGE_PATH,
     CODE_BODY,
     HEALTH_PATH,
@@ -21,6 +20,7 @@ from messenger.routes.builders import (
     build_error,
     run_messenger_app,
 )
+from harness import BearerAuth
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 

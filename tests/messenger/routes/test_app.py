@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import structlog
 
-from messenger.routes.builders import (
+from builders.messenger import (
     BRIDGE_PATH,
     HEALTH_PATH,
     PHONE,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from api import cost_meter
-from messenger.routes.builders import (
+from builders.messenger import (
     BRIDGE_PATH,
     FLOWS_PATH,
     TEMPLATE_PATH,

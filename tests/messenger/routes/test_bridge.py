@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from messenger.routes.builders import (
+from builders.messenger import (
     BRIDGE_PATH,
     MESSAGE_BODY,
     PHONE,

@@ -8,7 +8,7 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.routes.builders import (
+from builders.messenger import (
     CODE_BODY,
     OUTBOX_PATH,
     PHONE,

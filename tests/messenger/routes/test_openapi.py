@@ -7,7 +7,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from messenger.routes.builders import (
+from builders.messenger import (
     BRIDGE_PATH,
     CODE_BODY,
     FLOWS_PATH,

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.routes.builders import (
+from builders.messenger import (
     FLOWS_PATH,
     PRODUCTION_ENVIRON,
     WEBHOOK_PATH,

@@ -10,8 +10,8 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.fake_clock import FakeClock
-from sandbox.fake_provider.builders import (
+from builders.clock import FakeClock
+from builders.provider import (
     ACCESS_TOKEN,
     GRAPH_APP_SECRET,
     PHONE_NUMBER_ID,

@@ -1,4 +1,4 @@
-"""Ledger driver for tests, with accounts and their owners written directly to the database."""
+"""A ledger with its accounts, and commands to submit."""
 
 import itertools
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from builders.clock import FakeClock
 from tapgate import ids
-from tapgate.ledger import chart, rules
+from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
@@ -19,6 +20,9 @@ from tapgate.pins.lockout import PinState
 from tapgate.pins.storage import set_pin
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+
+#: Start of the ledger's clock.
+START = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 CURRENCY = "SLE"
 PIN = "1234"
@@ -36,16 +40,6 @@ class PlaintextPin(msgspec.Struct, frozen=True):
 
 def is_correct_pin(state: PinState, pin: str) -> bool:
     return state.verifier == pin.encode()
-
-
-class FakeClock:
-    """Clock that advances only when a test sets it."""
-
-    def __init__(self, moment: datetime | None = None) -> None:
-        self.now = moment or datetime(2026, 3, 10, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 class LedgerDriver:
@@ -67,7 +61,7 @@ class LedgerDriver:
         slot: int = 1,
     ) -> "LedgerDriver":
         """Open a driver; a different slot simulates another process on the same database."""
-        clock = clock or FakeClock()
+        clock = clock or FakeClock(START)
         signals = Signals(url)
         await signals.start()
         new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
@@ -279,3 +273,66 @@ def build_request_key(name: str, content: str = "the same") -> ScopedIdempotency
 
 def build_command(kind: str, payer: Any, payee: Any, amount: int | None, **fields: Any) -> Command:
     return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **fields)
+
+
+def build_p2p(sender: int, receiver: int, amount: int, **fields: Any) -> Command:
+    return build_command(
+        chart.TRANSFER_P2P,
+        commands.subscriber_party(sender),
+        commands.subscriber_party(receiver),
+        amount,
+        **fields,
+    )
+
+
+def build_payment(payer: int, processor: int, amount: int, **fields: Any) -> Command:
+    return build_command(
+        chart.POS_PAYMENT,
+        commands.subscriber_party(payer),
+        commands.processor_party(processor),
+        amount,
+        **fields,
+    )
+
+
+def build_refund(processor: int, original_id: int, amount: int | None) -> Command:
+    return build_command(
+        chart.REFUND,
+        commands.processor_party(processor),
+        commands.CASH_PARTY,
+        amount,
+        original_id=original_id,
+    )
+
+
+def build_fund(agent: int, amount: int) -> Command:
+    return build_command(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent), amount)
+
+
+def build_cash_in(agent: int, subscriber: int, amount: int) -> Command:
+    return build_command(
+        chart.AGENT_CASHIN,
+        commands.agent_party(agent),
+        commands.subscriber_party(subscriber),
+        amount,
+        payer_pin=PIN,
+    )
+
+
+def build_cash_out(agent: int, subscriber: int, amount: int) -> Command:
+    return build_command(
+        chart.AGENT_CASHOUT,
+        commands.subscriber_party(subscriber),
+        commands.agent_party(agent),
+        amount,
+        payer_pin=PIN,
+        payee_pin=PIN,
+    )
+
+
+async def remove_limits(ledger: LedgerDriver) -> None:
+    await ledger.database.execute(
+        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
+                                    monthly_limit = 1000000000, max_balance = 1000000000"""
+    )
+    ledger.ledger._invalidate_rules()

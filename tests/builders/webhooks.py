@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -16,17 +15,6 @@ from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **delta: float) -> None:
-        self.now += timedelta(**delta)
 
 
 class CardRecord(msgspec.Struct):

@@ -1,14 +1,15 @@
-"""Helpers for credential tests: gateway processes, a fake clock, and owners of credentials."""
+"""Owners of credentials, simulated gateway processes, and names used by admin tests."""
 
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import argon2
 import msgspec
 import pytest
 
+from builders.clock import FakeClock
 from tapgate import ids
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
@@ -23,17 +24,6 @@ EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
 _sequence = itertools.count(1)
 FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **delta: float) -> None:
-        self.now += timedelta(**delta)
 
 
 class GatewayProcess(msgspec.Struct):
@@ -152,3 +142,11 @@ async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
     error = await catch_api_error(operation)
     assert error.code is Code.UNAUTHORIZED
     return error.message
+
+
+EMAIL = "ada@example.com"
+PASSWORD = "correct horse battery"
+
+Headers = dict[str, str]
+LogIn = Callable[..., Awaitable[Headers]]
+ListAuditEntries = Callable[..., Awaitable[list[dict[str, Any]]]]

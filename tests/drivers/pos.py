@@ -86,7 +86,3 @@ class PosDriver:
             ids.decode(ids.KEY, self.merchant_auth.id),
         )
         return ids.encode(ids.TERMINAL, terminal_id)
-
-
-def parse_error(response: httpx2.Response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]

@@ -86,10 +86,6 @@ async def get_card(harness: Harness, serial: str) -> dict[str, Any]:
     return record
 
 
-def parse_error(response: httpx2.Response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
-
-
 async def create_webhook_endpoint(harness: Harness) -> None:
     """Create a webhook endpoint for all events, so that events are stored."""
     await harness.services.database.execute(

@@ -63,7 +63,3 @@ async def post_webhook(
         content=raw,
         headers={"X-Webhook-Signature": signature, **headers},
     )
-
-
-def parse_error(response: httpx2.Response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]

@@ -120,7 +120,3 @@ async def get_balances(harness: Harness, agent: dict[str, Any]) -> tuple[str, st
     )
     balances = response.json()
     return balances["float_balance"], balances["commission_balance"]
-
-
-def parse_error(response: httpx2.Response) -> tuple[int, str]:
-    return response.status_code, response.json().get("code")
