@@ -29,7 +29,7 @@ def _lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock(services: Services) -> FakeClock:
-    clock = FakeClock()
+    clock = FakeClock(datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC))
     services.clock = clock
     return clock
 
