@@ -4,7 +4,13 @@ from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.fees import operations
-from tapgate.fees.model import require_single_type, to_commission_rules, to_fee_rules
+from tapgate.fees.model import (
+    parse_commission_rules,
+    parse_fee_rules,
+    require_single_type,
+    to_commission_rules,
+    to_fee_rules,
+)
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.schemas.fees import CommissionRules, FeeRules
 
@@ -48,15 +54,17 @@ async def replace_fee_rules_of_type(request: RequestContext, type: str, body: Fe
 async def _replace_fee_rules(
     request: RequestContext, body: FeeRules, kind: str | None = None
 ) -> FeeRules:
-    services = request.services
+    services, currency = request.services, request.services.settings.currency
+    tiers = parse_fee_rules(body, currency)
     async with services.transaction() as tx:
-        return await operations.replace_fee_rules(
+        return await operations.replace(
             tx,
             request.actor,
-            body,
-            kind,
-            currency=services.settings.currency,
+            FEE_RULES,
+            tiers,
+            lambda rows: to_fee_rules(rows, currency),
             signals=services.signals,
+            keep=lambda tier: kind is not None and tier.type != kind,
         )
 
 
@@ -84,12 +92,14 @@ async def replace_commission_rules(
     Commission is rounded half up, and the rounding error is carried over to the agent's next
     commission, so splitting an amount does not increase the commission.
     """
-    services = request.services
+    services, currency = request.services, request.services.settings.currency
+    rates = parse_commission_rules(body, currency)
     async with services.transaction() as tx:
-        return await operations.replace_commission_rules(
+        return await operations.replace(
             tx,
             request.actor,
-            body,
-            currency=services.settings.currency,
+            COMMISSION_RULES,
+            rates,
+            lambda rows: to_commission_rules(rows, currency),
             signals=services.signals,
         )
