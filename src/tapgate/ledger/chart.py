@@ -63,8 +63,8 @@ PROCESSOR_TRANSFER: Final = TransactionType.PROCESSOR_TRANSFER
 REFUND: Final = TransactionType.REFUND
 TRANSACTION_TYPES: Final = tuple(TransactionType)
 
-ACTIVE: Final = AccountStatus.ACTIVE
-CLOSED: Final = AccountStatus.CLOSED
+ACTIVE: Final = AccountStatus.ACTIVE.value
+CLOSED: Final = AccountStatus.CLOSED.value
 
 COMPLETED: Final = TransactionStatus.COMPLETED
 FAILED: Final = TransactionStatus.FAILED

@@ -13,8 +13,8 @@ from tapgate.rules.compliance import find_matches
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.compliance import RuleAction
 
-#: A module constant, because every payment compares it and enum attributes are slow.
-_CARD_ACTIVE: Final = CardStatus.ACTIVE
+#: A plain string, because every payment compares it and enum members are slow.
+_CARD_ACTIVE: Final = CardStatus.ACTIVE.value
 
 
 def _check_parties_exist(context: CommandContext) -> Rejection | None:

@@ -8,8 +8,8 @@ import msgspec
 from tapgate import money
 from tapgate.schemas.fees import FeePayer
 
-#: A module constant, because every command compares it and enum attributes are slow.
-SENDER: Final = FeePayer.SENDER
+#: A plain string, because every command compares it and enum members are slow.
+SENDER: Final = FeePayer.SENDER.value
 
 
 class FeeTier(msgspec.Struct, frozen=True, kw_only=True):
