@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
     def is_body_complete(self) -> bool:
         return self._is_complete or self._is_closed or len(self.body) >= MAX_RESPONSE_BYTES
 
-    async def send(self, request: bytes) -> int:
+    async def send(self, request: bytes, *, timeout_seconds: float) -> int:
         """Send a request and return the status of the response."""
         if self._is_closed or self._transport is None:
             raise ConnectionReset
@@ -92,9 +92,18 @@ class Connection(asyncio.Protocol):
         self._is_complete = False
         self.retry_after = None
         self.body.clear()
-        self._head = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._head = loop.create_future()
+        timer = loop.call_later(timeout_seconds, self.expire)
         self._transport.write(request)
-        return await self._head
+        try:
+            return await self._head
+        finally:
+            timer.cancel()
+
+    def expire(self) -> None:
+        """End the request because its timeout has passed."""
+        self._fail(TimeoutError())
 
     async def wait_for_body(self) -> None:
         """Wait until the body is complete, or as much of it as is stored has been received."""
@@ -222,7 +231,10 @@ class ConnectionPool:
 
     def release(self, target: Target, address: str, connection: Connection) -> None:
         """Keep a connection for later requests, or close it if it cannot be reused."""
-        idle = self._idle.setdefault(_get_key(target, address), deque())
+        key = _get_key(target, address)
+        idle = self._idle.get(key)
+        if idle is None:
+            idle = self._idle[key] = deque()
         if not connection.is_usable or len(idle) >= _MAX_IDLE_PER_TARGET:
             connection.close()
             return

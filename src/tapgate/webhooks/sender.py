@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import httpx2
@@ -98,20 +98,16 @@ class WebhookSender:
         """Send a POST request and return the response; raise `NoResponseError` if none."""
         started_at = time.monotonic()
         try:
-            async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
-                addresses = await self._resolve_addresses(url, self._resolver)
-                target = parse_target(url)
-                request = encode_request(target, {**_HEADERS, **headers}, body)
-                exchange = _Exchange(
-                    self._pool, target, addresses[:_MAX_ADDRESSES], request, before_write
-                )
-                async with contextlib.aclosing(exchange):
-                    status = await exchange.send()
-                    # The status alone decides whether the attempt succeeded, so a slow body must
-                    # not hit the response deadline.
-                    deadline.reschedule(None)
-                    duration_ms = _get_elapsed_ms(started_at)
-                    return await exchange.read_response(status, duration_ms)
+            addresses = await self._resolve_addresses(url, self._resolve_in_time)
+            exchange = _Exchange(
+                self._pool, parse_target(url), addresses[:_MAX_ADDRESSES], started_at
+            )
+            try:
+                request = encode_request(exchange.target, {**_HEADERS, **headers}, body)
+                status = await exchange.send(request, before_write)
+                return await exchange.read_response(status, _get_elapsed_ms(started_at))
+            finally:
+                exchange.close()
         except (
             TargetRejectedError,
             ConnectError,
@@ -121,39 +117,47 @@ class WebhookSender:
         ) as error:
             raise NoResponseError(type(error).__name__, _get_elapsed_ms(started_at)) from error
 
+    async def _resolve_in_time(self, host: str) -> Sequence[str]:
+        async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):
+            return await self._resolver(host)
+
 
 class _Exchange:
     """One request and its response, on a connection to one of the checked addresses."""
 
     def __init__(
-        self,
-        pool: ConnectionPool,
-        target: Target,
-        addresses: list[str],
-        request: bytes,
-        before_write: BeforeWrite,
+        self, pool: ConnectionPool, target: Target, addresses: list[str], started_at: float
     ) -> None:
+        self.target = target
         self._pool = pool
-        self._target = target
         self._addresses = addresses
-        self._request = request
-        self._before_write = before_write
+        self._started_at = started_at
         self._address = ""
         self._connection: Connection | None = None
 
-    async def send(self) -> int:
+    async def send(self, request: bytes, before_write: BeforeWrite) -> int:
         """Send the request and return the status, on an idle connection if there is one.
 
         The server may close an idle connection at any time. If it does so before responding, the
         request is repeated on a new connection; the receiver recognizes a duplicate by its ID.
         """
-        if self._take_idle_connection():
-            with contextlib.suppress(ConnectionReset):
-                return await self._write()
-        await self._connect()
-        return await self._write()
+        connection = self._take_idle_connection()
+        if connection is not None:
+            await before_write()
+            try:
+                return await connection.send(request, timeout_seconds=self._get_seconds_left())
+            except ConnectionReset:
+                pass
+        async with asyncio.timeout(self._get_seconds_left()):
+            connection = await self._connect()
+            await before_write()
+        return await connection.send(request, timeout_seconds=self._get_seconds_left())
 
     async def read_response(self, status: int, duration_ms: int) -> Response:
+        """Read the start of the body.
+
+        The status alone decides whether the attempt succeeded, so the body has its own timeout.
+        """
         connection = self._connection
         assert connection is not None
         if not connection.is_body_complete:
@@ -164,25 +168,23 @@ class _Exchange:
             status, duration_ms, decode_body_prefix(connection.body), connection.retry_after
         )
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         """Keep the connection if the response is complete, otherwise close it."""
         if self._connection is not None:
-            self._pool.release(self._target, self._address, self._connection)
+            self._pool.release(self.target, self._address, self._connection)
 
-    async def _write(self) -> int:
-        assert self._connection is not None
-        await self._before_write()
-        return await self._connection.send(self._request)
+    def _get_seconds_left(self) -> float:
+        return self._started_at + RESPONSE_TIMEOUT_SECONDS - time.monotonic()
 
-    def _take_idle_connection(self) -> bool:
+    def _take_idle_connection(self) -> Connection | None:
         for address in self._addresses:
-            connection = self._pool.take(self._target, address)
+            connection = self._pool.take(self.target, address)
             if connection is not None:
                 self._address, self._connection = address, connection
-                return True
-        return False
+                return connection
+        return None
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> Connection:
         """Connect to the first reachable address.
 
         The next address is tried only if connecting failed, because then nothing was sent.
@@ -190,15 +192,15 @@ class _Exchange:
         *others, last = self._addresses
         for address in others:
             with contextlib.suppress(ConnectError):
-                await self._connect_to(address)
-                return
-        await self._connect_to(last)
+                return await self._connect_to(address)
+        return await self._connect_to(last)
 
-    async def _connect_to(self, address: str) -> None:
+    async def _connect_to(self, address: str) -> Connection:
         self._connection = await self._pool.connect(
-            self._target, address, timeout_seconds=_CONNECT_TIMEOUT_SECONDS
+            self.target, address, timeout_seconds=_CONNECT_TIMEOUT_SECONDS
         )
         self._address = address
+        return self._connection
 
 
 def _get_elapsed_ms(started_at: float) -> int:
@@ -207,6 +209,8 @@ def _get_elapsed_ms(started_at: float) -> int:
 
 def decode_body_prefix(body: bytes | bytearray) -> str | None:
     """Return text that PostgreSQL can store, at most MAX_RESPONSE_BYTES in UTF-8; None if empty."""
+    if not body:
+        return None
     text = body.decode(errors="replace").replace("\0", "")
     # A replacement character is longer than the byte it replaces.
     return text.encode()[:MAX_RESPONSE_BYTES].decode(errors="ignore") or None
