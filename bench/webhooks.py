@@ -63,8 +63,10 @@ class WebhookBenchmark:
                 subscribed = await self._run_phase("webhook", pay, seconds)
                 backlog = await self._drain()
             ratios.append(subscribed.per_second / without.per_second)
+            cost = _get_cost(without) / _get_cost(subscribed)
             print_line(
-                f"  ratio {ratios[-1]:.2f}; {backlog.delivered:,} delivered during the phase,"
+                f"  ratio {ratios[-1]:.2f}, by CPU time {cost:.2f};"
+                f" {backlog.delivered:,} delivered during the phase,"
                 f" {backlog.pending:,} pending at its end, sent after {backlog.drain_seconds:.1f} s"
             )
         return ratios
@@ -98,6 +100,11 @@ class WebhookBenchmark:
                FROM deliveries WHERE endpoint_id = (SELECT max(id) FROM webhook_endpoints)"""
         )
         return row[0], row[1]
+
+
+def _get_cost(phase: Phase) -> float:
+    """Return the CPU time of all processes but the receiver, in microseconds per payment."""
+    return phase.cpu.workers + phase.cpu.postgres + phase.cpu.load_client
 
 
 def print_line(line: str) -> None:

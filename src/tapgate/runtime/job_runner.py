@@ -141,6 +141,8 @@ class JobRunner(Generic[K, J]):
         lane.running -= 1
         if lane.is_full and lane.is_half_empty:
             self._on_capacity()
+        if not lane.claimed and self._max_window == self._min_window:
+            del self._lanes[destination]  # there is no window to keep
         if len(self._tasks) == self._max_concurrent - 1:  # others may have waited for this task
             for other, waiting in self._lanes.items():
                 self._start_tasks(other, waiting)

@@ -5,7 +5,6 @@ killed in between causes a duplicate, never a loss.
 """
 
 import asyncio
-import contextlib
 from datetime import timedelta
 from typing import NoReturn
 
@@ -19,6 +18,7 @@ from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.claims import Claim
 from tapgate.messenger.outbox.sealing import UnreadableError, open_message
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -54,7 +54,13 @@ class Sender:
         self._clock = clock
         self._keep_content = keep_content
         self._wake_event = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._runner = JobRunner[str, Claim](
+            self._process_address,
+            max_concurrent=_MAX_CONCURRENT_SENDS,
+            max_concurrent_per_destination=1,
+            max_window=1,
+            on_capacity=self.wake,
+        )
         self._is_stopping = False
 
     def wake(self) -> None:
@@ -74,55 +80,42 @@ class Sender:
                 wake=self._wake_event,
             )
         finally:
-            await self._drain()
+            self._is_stopping = True
+            await self._runner.stop(timeout_seconds=_SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due(self) -> int:
         """Start sending due messages within the concurrency limit; return how many were claimed."""
-        capacity = _MAX_CONCURRENT_SENDS - len(self._tasks)
+        capacity = _MAX_CONCURRENT_SENDS - self._runner.claimed
         if self._graph is None or capacity <= 0:
             return 0
         claimed = await claims.claim(self._database, now=self._clock(), limit=capacity)
         for claim in claimed:
-            task = asyncio.create_task(self._process_address(self._graph, claim))
-            self._tasks.add(task)
-            task.add_done_callback(self._on_task_done)
+            self._runner.add(claim.address, [claim])
         return len(claimed)
 
     async def send_due(self) -> None:
         """Send all due messages, including those that become due while it runs."""
-        while await self.start_due() or self._tasks:
-            await asyncio.wait(set(self._tasks))
+        while await self.start_due() or self._runner.claimed:
+            await self._runner.wait_until_idle()
 
-    def _on_task_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._wake_event.set()  # the concurrency limit allows another send
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # Usually because PostgreSQL is unavailable. The message is retried when its lease ends.
-            _log.warning("outbox.completion_failed", error=type(error).__name__)
-
-    async def _drain(self) -> None:
-        self._is_stopping = True
-        if self._tasks:
-            _, unfinished = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_TIMEOUT_SECONDS)
-            for task in unfinished:
-                task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(*unfinished, return_exceptions=True)
-
-    async def _process_address(self, graph: GraphClient, claim: Claim) -> None:
+    async def _process_address(self, claim: Claim) -> None:
         """Process the claimed message, then the next messages to the same address.
 
         Claiming by address is faster than searching the whole outbox when the backlog is long.
         """
         claimed = [claim]
-        while claimed:
-            await self._process(graph, claimed[0])
-            claimed = [] if self._is_stopping else await self._claim_next(claim.address)
+        try:
+            while claimed:
+                await self._process(claimed[0])
+                claimed = [] if self._is_stopping else await self._claim_next(claim.address)
+        except Exception as error:
+            # Usually because PostgreSQL is unavailable. The message is retried when its lease ends.
+            _log.warning("outbox.completion_failed", error=type(error).__name__)
 
     async def _claim_next(self, address: str) -> list[Claim]:
         return await claims.claim(self._database, now=self._clock(), limit=1, address=address)
 
-    async def _process(self, graph: GraphClient, claim: Claim) -> None:
+    async def _process(self, claim: Claim) -> None:
         if claim.created_at + MAX_MESSAGE_AGE <= self._clock():
             await self._fail(claim, claim.problem or "too old")
             return
@@ -135,14 +128,16 @@ class Sender:
             # The secret key may be wrong, which the operator can correct.
             await self._schedule_retry(claim, "unreadable")
             return
-        await self._send(graph, claim, parts)
+        await self._send(claim, parts)
 
     def _render_parts(self, claim: Claim) -> list[Payload]:
         if claim.content is None:
             raise UnreadableError("content is missing")
         return render_payloads(open_message(self._vault, claim.id, claim.content), claim.address)
 
-    async def _send(self, graph: GraphClient, claim: Claim, parts: list[Payload]) -> None:
+    async def _send(self, claim: Claim, parts: list[Payload]) -> None:
+        graph = self._graph
+        assert graph is not None
         accepted_ids = claim.accepted_part_ids
         try:
             for part in parts[len(accepted_ids) :]:
