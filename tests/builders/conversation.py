@@ -8,9 +8,9 @@ import msgspec
 
 from tapgate import money
 from tapgate.images import EncodedImage
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine, keywords
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
-from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.common import Command, Language
 from tapgate.messenger.model.events import (
     Event,
@@ -19,11 +19,13 @@ from tapgate.messenger.model.events import (
     ImageReceived,
     Intent,
     OptionChosen,
+    RequestOutcome,
     RequestRejected,
     RequestSucceeded,
     TextMessage,
 )
 from tapgate.messenger.model.people import (
+    Card,
     Effect,
     Person,
     RemoveRecipient,
@@ -31,10 +33,13 @@ from tapgate.messenger.model.people import (
     SetLanguage,
     SetTrusted,
     SetVerifiedPhone,
+    Subscriber,
     TurnContext,
 )
 from tapgate.messenger.model.replies import DocumentReply, OptionList, PinRequest, Reply
 from tapgate.messenger.understanding import resolver
+from tapgate.schemas.compliance import AccountRuleRecord
+from tapgate.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
 
 PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
 PIN, WRONG_PIN = "4907", "8316"
@@ -43,8 +48,6 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 IMAGE = EncodedImage("image/jpeg", b"jpeg")
 MAX_PIN_ATTEMPTS = 3
 
-GatewayOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
-
 
 class PaymentRecord(msgspec.Struct, frozen=True):
     request_id: str
@@ -52,30 +55,35 @@ class PaymentRecord(msgspec.Struct, frozen=True):
     amount: str
 
 
+def build_balance(**fields: str) -> Balance:
+    return Balance(user_id="sub_me", account_id="acc_me", currency="SLE", as_of="", **fields)
+
+
+def build_receipt(status: str = "completed", **fields: str) -> P2pReceipt:
+    recipient = Recipient(name="Aminata K.", card_serial="AM-1001")
+    return P2pReceipt(message="", status=status, recipient=recipient, **fields)
+
+
 class FakeGateway:
     """In-memory gateway: one payment per request id, PIN checks with a lockout."""
 
     def __init__(self) -> None:
-        self.subscriber: gateway_requests.Subscriber | None = gateway_requests.Subscriber(
+        self.subscriber: Subscriber | None = Subscriber(
             id="sub_me", first_name="Mariama", status="active", kyc_level=1, kyc_status="NONE"
         )
         self.pin = PIN
         self.failures = 0
         self.balance = 1_000_00
         self.cards = [
-            gateway_requests.Card(
-                serial="TG-0001", type="PARENT", status="ACTIVE", holder_name=None
-            ),
-            gateway_requests.Card(
-                serial="TG-0002", type="CHILD", status="BLOCKED", holder_name="Ibrahim"
-            ),
+            Card(serial="TG-0001", type="PARENT", status="ACTIVE", holder_name=None),
+            Card(serial="TG-0002", type="CHILD", status="BLOCKED", holder_name="Ibrahim"),
         ]
         self.payments_by_request_id: dict[
-            str, tuple[gateway_requests.SendMoney, GatewayOutcome]
+            str, tuple[gateway_requests.SendMoney, RequestOutcome]
         ] = {}
         self.requests: list[gateway_requests.GatewayRequest] = []
         #: Outcomes to return without executing the request, by request type, in order.
-        self.overrides: dict[type, list[GatewayOutcome]] = {}
+        self.overrides: dict[type, list[RequestOutcome]] = {}
         #: Request types whose next request is executed, but whose response is lost.
         self.lost_responses: list[type] = []
 
@@ -87,7 +95,7 @@ class FakeGateway:
             if isinstance(outcome, RequestSucceeded)
         ]
 
-    def handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+    def handle(self, request: gateway_requests.GatewayRequest) -> RequestOutcome:
         self.requests.append(request)
         if self.overrides.get(type(request)):
             return self.overrides[type(request)].pop(0)
@@ -97,7 +105,7 @@ class FakeGateway:
             return GatewayUnreachable(uncertain=True)
         return outcome
 
-    def _handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+    def _handle(self, request: gateway_requests.GatewayRequest) -> RequestOutcome:
         match request:
             case gateway_requests.SendMoney():
                 return self._send_money(request)
@@ -117,7 +125,7 @@ class FakeGateway:
                 )
         return RequestSucceeded(result=self._handle_request_without_pin(request))
 
-    def _send_money(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
+    def _send_money(self, request: gateway_requests.SendMoney) -> RequestOutcome:
         if request.request_id in self.payments_by_request_id:
             first, outcome = self.payments_by_request_id[request.request_id]
             is_replay = (first.card_serial, first.amount) == (request.card_serial, request.amount)
@@ -129,20 +137,18 @@ class FakeGateway:
         self.payments_by_request_id[request.request_id] = (request, outcome)
         return outcome
 
-    def _build_receipt(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
+    def _build_receipt(self, request: gateway_requests.SendMoney) -> RequestOutcome:
         amount = money.parse(request.amount, "SLE")
         fee = money.apply_rate(amount, 1_500)
         if amount + fee > self.balance:
             return RequestRejected(code="INSUFFICIENT_FUNDS")
         self.balance -= amount + fee
         return RequestSucceeded(
-            result=gateway_requests.Receipt(
+            result=build_receipt(
                 transaction_id=f"txn_{len(self.payments_by_request_id)}",
-                status="completed",
                 amount=money.format_money(amount, "SLE"),
                 fee_amount=money.format_money(fee, "SLE"),
-                new_balance=money.format_money(self.balance, "SLE"),
-                recipient_name="Aminata K.",
+                sender_new_balance=money.format_money(self.balance, "SLE"),
             )
         )
 
@@ -161,16 +167,14 @@ class FakeGateway:
     def _handle_pin_request(self, request: gateway_requests.GatewayRequest) -> Any:
         match request:
             case gateway_requests.LinkCard(card_serial=serial):
-                return gateway_requests.Card(
-                    serial=serial, type="PARENT", status="ACTIVE", holder_name=None
-                )
+                return Card(serial=serial, type="PARENT", status="ACTIVE", holder_name=None)
             case gateway_requests.UnblockCard(card_serial=serial):
                 return self._set_card_status(serial, "ACTIVE")
             case gateway_requests.ChangePin(new_pin=new_pin):
                 self.pin = new_pin
         return True
 
-    def _set_card_status(self, serial: str, status: str) -> gateway_requests.Card:
+    def _set_card_status(self, serial: str, status: str) -> Card:
         card = next(card for card in self.cards if card.serial == serial)
         changed = msgspec.structs.replace(card, status=status)
         self.cards[self.cards.index(card)] = changed
@@ -182,23 +186,23 @@ class FakeGateway:
                 return self.subscriber
             case gateway_requests.RegisterSubscriber(first_name=first_name, pin=pin):
                 self.pin = pin
-                self.subscriber = gateway_requests.Subscriber(
+                self.subscriber = Subscriber(
                     id="sub_me", first_name=first_name, status="active", kyc_level=1, kyc_status=""
                 )
                 return self.subscriber
             case gateway_requests.GetBalance():
                 text = money.format_decimal(self.balance, "SLE")
-                return gateway_requests.Balance(
-                    balance=text, available=text, held="0.00", currency="SLE"
-                )
+                return build_balance(balance=text, available=text, held="0.00")
             case gateway_requests.GetLimits(kyc_level=level):
-                return gateway_requests.Limits(
+                return AccountRuleRecord(
                     kyc_level=level,
                     currency="SLE",
                     max_balance="50000.00",
                     max_transaction="5000.00",
                     daily_limit="10000.00",
                     monthly_limit="100000.00",
+                    no_pin_limit="0.00",
+                    requirements=[],
                 )
             case gateway_requests.FindPayeeByCard(card_serial=serial) if serial.startswith("AM-"):
                 return gateway_requests.Payee(
@@ -222,43 +226,37 @@ class FakeGateway:
                 return self._build_quote(money.parse(amount, "SLE"))
             case gateway_requests.ListTransactions(limit=limit):
                 return self._build_history(limit)
-            case gateway_requests.CreateStatement(from_date=first, to_date=last):
-                return gateway_requests.Statement(
-                    link="https://x.test/s", from_date=first, to_date=last
-                )
+            case gateway_requests.CreateStatement():
+                return "https://x.test/s"
             case gateway_requests.ListCards():
                 return list(self.cards)
             case gateway_requests.BlockCard(card_serial=serial, reason=reason):
                 return self._set_card_status(
                     serial, "BLOCKED" if reason == "customer_request" else "LOST"
                 )
-            case gateway_requests.AddDocument():
-                return "PENDING"
             case gateway_requests.VerifyOneTimeCode(code=code):
                 return code == CODE
         return True
 
-    def _build_quote(self, amount: int) -> gateway_requests.TransferQuote:
+    def _build_quote(self, amount: int) -> Quote:
         fee = money.apply_rate(amount, 1_500)
         is_allowed = amount + fee <= self.balance
-        return gateway_requests.TransferQuote(
+        return Quote(
             amount=money.format_decimal(amount, "SLE"),
             fee_amount=money.format_decimal(fee, "SLE"),
             total=money.format_decimal(amount + fee, "SLE"),
             currency="SLE",
             allowed=is_allowed,
-            reasons=() if is_allowed else ("INSUFFICIENT_FUNDS",),
+            reasons=[] if is_allowed else ["INSUFFICIENT_FUNDS"],
         )
 
     def _build_history(self, limit: int) -> list[gateway_requests.TransactionSummary]:
         return [
             gateway_requests.TransactionSummary(
-                transaction_id=f"txn_{n}",
                 type="transfer_p2p",
                 status="completed" if n else "under_review",
-                direction="debit" if n % 2 else "credit",
+                is_credit=n % 2 == 0,
                 amount="1234.50",
-                fee_amount="0.00",
                 currency="SLE",
                 counterparty_name="Aminata K." if n else None,
                 at=NOW - timedelta(days=n),

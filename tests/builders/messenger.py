@@ -29,15 +29,15 @@ from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.flows.forms import Form
+from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Language
 from tapgate.messenger.model.events import (
     FormSubmitted,
     GatewayUnreachable,
     Intent,
-    RequestRejected,
+    RequestOutcome,
     RequestSucceeded,
 )
-from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.model.replies import OutgoingMessage, PinRequest, TextReply
 from tapgate.messenger.outbox.operations import enqueue
 from tapgate.messenger.outbox.sender import Sender
@@ -237,9 +237,7 @@ class FakeGateway:
     def __init__(self) -> None:
         self.is_unreachable = False
 
-    async def perform(
-        self, request: GatewayRequest
-    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
+    async def perform(self, request: GatewayRequest) -> RequestOutcome:
         return (
             GatewayUnreachable(uncertain=False)
             if self.is_unreachable
@@ -286,7 +284,7 @@ async def run_messenger_app(
         clock=system_clock,
         new_id=ids.IdGenerator(7),
         process_id=7,
-        gateway=gateway,
+        perform_request=gateway.perform,
         resolve_intent=resolve_nothing,
         throttle=throttle,
     )

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from tapgate.errors import Code
 from tapgate.messenger import rate_limits
+from tapgate.messenger.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
 from tapgate.messenger.model.events import RequestRejected, RequestSucceeded
-from tapgate.messenger.model.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.services import Services

@@ -18,22 +18,22 @@ from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.events import (
-    Event,
-    FormSubmitted,
-    GatewayUnreachable,
-    ImageReceived,
-    RequestRejected,
-    RequestSucceeded,
-    TextMessage,
-    UnsupportedMessage,
-)
-from tapgate.messenger.model.gateway_requests import (
+from tapgate.messenger.gateway_requests import (
     GatewayRequest,
     RequestSupport,
     SendMoney,
     SendOneTimeCode,
     VerifyOneTimeCode,
+)
+from tapgate.messenger.model.events import (
+    Event,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    RequestOutcome,
+    RequestSucceeded,
+    TextMessage,
+    UnsupportedMessage,
 )
 from tapgate.messenger.model.people import Person, TurnContext
 from tapgate.messenger.model.replies import OutgoingMessage, PinForm, PinRequest, Reply, TextReply
@@ -139,14 +139,12 @@ async def run_turn(
     raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
-async def _perform(
-    services: Services, person: Person, request: GatewayRequest
-) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
+async def _perform(services: Services, person: Person, request: GatewayRequest) -> RequestOutcome:
     if isinstance(request, SendOneTimeCode | VerifyOneTimeCode):
         return await one_time_codes.perform(services, person, request)
     if isinstance(request, RequestSupport) and not await _can_request_support(services, person):
         return RequestSucceeded(result=True)  # support already has requests from this person
-    return await services.gateway.perform(request)
+    return await services.perform_request(request)
 
 
 async def _can_request_support(services: Services, person: Person) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import asyncpg
 
@@ -10,14 +9,9 @@ from tapgate.clock import Clock
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
+from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.events import (
-    GatewayUnreachable,
-    Intent,
-    RequestRejected,
-    RequestSucceeded,
-)
-from tapgate.messenger.model.gateway_requests import GatewayRequest
+from tapgate.messenger.model.events import Intent, RequestOutcome
 from tapgate.messenger.model.replies import OutgoingMessage
 from tapgate.messenger.outbox import operations as outbox
 from tapgate.settings import Settings
@@ -26,14 +20,8 @@ from tapgate.vault import Vault
 
 #: Resolves the intent of a text, given the person's language if it is known.
 ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]
-
-
-class Gateway(Protocol):
-    """Executes the conversation engine's requests; returns failures as events."""
-
-    async def perform(
-        self, request: GatewayRequest
-    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable: ...
+#: Sends a request to the gateway; failures are returned as outcomes.
+PerformRequest = Callable[[GatewayRequest], Awaitable[RequestOutcome]]
 
 
 @dataclass(kw_only=True)
@@ -45,7 +33,7 @@ class Services:
     new_id: Callable[[], int]
     #: Random ID, unique to this process.
     process_id: int
-    gateway: Gateway
+    perform_request: PerformRequest
     resolve_intent: ResolveIntent
     throttle: Throttle
     #: If None, all messages stay in the outbox, and images cannot be downloaded.

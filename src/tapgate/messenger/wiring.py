@@ -1,6 +1,7 @@
 """Assembly of one messenger process: opens its dependencies, and closes them on shutdown."""
 
 import contextlib
+import functools
 import secrets
 from collections.abc import AsyncIterator
 
@@ -10,9 +11,9 @@ from tapgate import ids
 from tapgate.client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate.clock import Clock, system_clock
 from tapgate.http.throttle import Throttle
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
-from tapgate.messenger.gateway_adapter import GatewayAdapter
 from tapgate.messenger.inbox_worker import InboxWorker
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
@@ -92,7 +93,7 @@ async def _build_services(
         clock=clock,
         new_id=ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
         process_id=secrets.randbits(63),
-        gateway=GatewayAdapter(gateway),
+        perform_request=functools.partial(gateway_requests.perform, gateway),
         resolve_intent=understanding.resolve_intent,
         throttle=throttle,
         graph=await _open_graph_client(stack, settings),

@@ -10,8 +10,8 @@ from builders.conversation import (
     resolve_text_message,
 )
 from cases import each
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage, UnsupportedMessage
 from tapgate.messenger.model.people import Recipient
 

@@ -9,8 +9,8 @@ from builders.conversation import (
     reencode_conversation,
 )
 from cases import each
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
     FormClosed,
     FormSubmitted,
@@ -110,7 +110,7 @@ def test_language_can_be_changed():
 def test_support_request_includes_the_phone_number():
     chat = ConversationDriver("fr")
     assert "Un conseiller va bientôt" in chat(build_text_message("humain", "person"))
-    assert chat.list_requests(gateway_requests.RequestSupport)[0].phone == chat.person.phone
+    assert chat.list_requests(gateway_requests.RequestSupport)[0].asked_by == chat.person.phone
 
 
 @each(

@@ -16,15 +16,14 @@ from builders.conversation import (
     WRONG_PIN,
     ConversationDriver,
     FakeGateway,
-    GatewayOutcome,
     build_text_message,
     format_reply,
 )
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
-from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.common import COMMANDS, CONVERSATION_TIMEOUT_SECONDS
 from tapgate.messenger.model.events import (
     Event,
@@ -36,6 +35,7 @@ from tapgate.messenger.model.events import (
     Intent,
     NumberChanged,
     OptionChosen,
+    RequestOutcome,
     RequestRejected,
     TextMessage,
     UnsupportedMessage,
@@ -95,7 +95,7 @@ GATEWAY_FAILURES = st.sampled_from(
         ),
     ]
 )
-REQUEST_TYPES = st.sampled_from([*gateway_requests.GatewayRequest.__args__])
+REQUEST_TYPES = st.sampled_from(gateway_requests.GatewayRequest.__subclasses__())
 PIN_REQUESTS = (
     gateway_requests.SendMoney,
     gateway_requests.LinkCard,
@@ -117,7 +117,7 @@ class ConfirmingGateway(FakeGateway):
         super().__init__()
         self.confirmed: dict[str, tuple[str, str]] = {}
 
-    def handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+    def handle(self, request: gateway_requests.GatewayRequest) -> RequestOutcome:
         if isinstance(request, gateway_requests.SendMoney):
             card, amount = self.confirmed[request.request_id]
             assert (request.card_serial, request.amount) == (card, amount)

@@ -9,10 +9,11 @@ from builders.conversation import (
     WRONG_PIN,
     ConversationDriver,
     PaymentRecord,
+    build_receipt,
     build_text_message,
 )
 from cases import each
-from tapgate.messenger.model import gateway_requests
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.model.events import (
     FormClosed,
     FormSubmitted,
@@ -347,13 +348,12 @@ def save_recipient(chat: ConversationDriver, recipient: Recipient = AMINATA):
 
 def test_receipt_states_that_the_payment_is_under_review():
     chat = drive_to_pin()
-    receipt = gateway_requests.Receipt(
+    receipt = build_receipt(
         transaction_id="txn_9",
         status="under_review",
         amount="500.00 SLE",
         fee_amount="7.50 SLE",
-        new_balance="492.50 SLE",
-        recipient_name="Aminata K.",
+        sender_new_balance="492.50 SLE",
     )
     chat.gateway.overrides = {gateway_requests.SendMoney: [RequestSucceeded(result=receipt)]}
     assert "under review" in chat(PIN)

@@ -8,10 +8,11 @@ from builders.conversation import (
     PIN,
     WRONG_PIN,
     ConversationDriver,
+    build_balance,
     build_text_message,
 )
 from cases import each
-from tapgate.messenger.model import gateway_requests
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.model.events import (
     GatewayUnreachable,
     ImageRejected,
@@ -31,9 +32,7 @@ def test_balance_is_shown_in_both_languages():
 
 def test_balance_shows_held_and_available_funds():
     chat = ConversationDriver()
-    balance = gateway_requests.Balance(
-        balance="1000.00", available="900.00", held="100.00", currency="SLE"
-    )
+    balance = build_balance(balance="1000.00", available="900.00", held="100.00")
     chat.gateway.overrides = {gateway_requests.GetBalance: [RequestSucceeded(result=balance)]}
     reply = chat("balance")
     for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):

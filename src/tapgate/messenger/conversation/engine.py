@@ -15,6 +15,7 @@ from tapgate.messenger.model.events import (
     ImageRejected,
     NumberChanged,
     OptionChosen,
+    RequestOutcome,
     RequestRejected,
     RequestSucceeded,
     TextMessage,
@@ -24,14 +25,12 @@ from tapgate.messenger.model.people import Person, SetTrusted, TurnContext
 from tapgate.messenger.model.replies import TextReply
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
-_RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
-
 
 def process_event(
     person: Person, conversation: Conversation, event: Event, context: TurnContext
 ) -> EngineOutput:
     turn = Turn(person, conversation, context)
-    if not isinstance(event, _RequestOutcome):
+    if not isinstance(event, RequestOutcome):
         if conversation.lapsed and _is_pin_for_lapsed_conversation(event):
             turn.update(lapsed=False)
             turn.suggest_commands(turn.translate("lapsed.pin"), "history", "menu")

@@ -20,9 +20,14 @@ from tapgate.messenger.conversation.steps import (
     Step,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Command
-from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
-from tapgate.messenger.model.gateway_requests import GatewayRequest
+from tapgate.messenger.model.events import (
+    GatewayUnreachable,
+    RequestOutcome,
+    RequestRejected,
+    RequestSucceeded,
+)
 from tapgate.messenger.model.replies import PinRequest
 
 #: Error codes that do not concern the request itself and are handled like an unreachable gateway.
@@ -163,7 +168,7 @@ def submit_pin(turn: Turn, step: PinStep, pins: PinInput) -> None:
     _send_request(turn, step, step.build_request(turn, pins))
 
 
-def handle(turn: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnreachable) -> None:
+def handle(turn: Turn, outcome: RequestOutcome) -> None:
     """Handle the outcome of the gateway request."""
     step = get_current_step(turn)
     if step is None or turn.conversation.stage != "executing":

@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
+from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.gateway_requests import Card, GatewayRequest, Subscriber
-from tapgate.messenger.model.people import Effect, Recipient
+from tapgate.messenger.model.people import Card, Effect, Recipient, Subscriber
 from tapgate.messenger.model.replies import OptionList, Reply
 
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]

@@ -12,8 +12,8 @@ import msgspec
 
 from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.gateway_requests import GatewayRequest, Subscriber
 from tapgate.messenger.model.people import (
     Effect,
     Person,
@@ -21,6 +21,7 @@ from tapgate.messenger.model.people import (
     SetLanguage,
     SetTrusted,
     SetVerifiedPhone,
+    Subscriber,
     TurnContext,
 )
 from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply

@@ -72,7 +72,7 @@ class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True):
 
 
 class RequestSucceeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Successful gateway request. The docstring of the request states the type of `result`."""
+    """Successful gateway request. `result` is what `GatewayRequest.perform` returned."""
 
     result: Any
 
@@ -91,6 +91,9 @@ class GatewayUnreachable(TaggedStruct, frozen=True, kw_only=True):
     uncertain: bool
 
 
+#: Outcome of a gateway request.
+RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
+
 Event = (
     TextMessage
     | OptionChosen
@@ -100,7 +103,5 @@ Event = (
     | ImageRejected
     | NumberChanged
     | UnsupportedMessage
-    | RequestSucceeded
-    | RequestRejected
-    | GatewayUnreachable
+    | RequestOutcome
 )

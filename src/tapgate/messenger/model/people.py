@@ -8,6 +8,25 @@ import msgspec
 from tapgate.messenger.model.common import Language, TaggedStruct
 
 
+class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """Subscriber in a conversation; stored with the conversation's state."""
+
+    id: str
+    first_name: str
+    status: str
+    kyc_level: int
+    kyc_status: str
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """Card offered in a conversation; stored with the conversation's state."""
+
+    serial: str
+    type: str | None
+    status: str
+    holder_name: str | None
+
+
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
     """Saved payee of a person."""
 

@@ -20,8 +20,9 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Turn
+from tapgate.messenger.gateway_requests import ChangePin, RegisterSubscriber
 from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.gateway_requests import ChangePin, RegisterSubscriber, Subscriber
+from tapgate.messenger.model.people import Subscriber
 from tapgate.messenger.understanding import reading
 
 

@@ -17,13 +17,8 @@ from tapgate.messenger.conversation.steps import (
     looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model.gateway_requests import (
-    BlockCard,
-    Card,
-    LinkCard,
-    ListCards,
-    UnblockCard,
-)
+from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
+from tapgate.messenger.model.people import Card
 from tapgate.messenger.understanding import reading
 from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 

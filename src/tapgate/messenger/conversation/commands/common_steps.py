@@ -14,14 +14,14 @@ from tapgate.messenger.conversation.steps import (
     never_looks_like_pin,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.gateway_requests import (
+from tapgate.messenger.gateway_requests import (
     FindSubscriber,
     SendOneTimeCode,
-    Subscriber,
     VerifyOneTimeCode,
     VerifyPin,
 )
+from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model.people import Subscriber
 from tapgate.messenger.understanding import reading
 from tapgate.schemas.subscribers import SubscriberStatus
 

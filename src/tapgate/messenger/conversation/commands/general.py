@@ -15,8 +15,8 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.gateway_requests import RequestSupport
 from tapgate.messenger.model.common import LANGUAGES, Command, Language
-from tapgate.messenger.model.gateway_requests import RequestSupport
 
 #: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
@@ -88,8 +88,7 @@ def _begin_support(turn: Turn, text: str) -> None:
 def _build_support_request(turn: Turn) -> RequestSupport:
     subscriber = turn.conversation.subscriber
     return RequestSupport(
-        phone=turn.person.phone,
-        address=turn.person.address,
+        asked_by=turn.person.phone or turn.person.address,
         subscriber_id=None if subscriber is None else subscriber.id,
     )
 

@@ -7,8 +7,8 @@ from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.gateway_requests import AddDocument
 from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.gateway_requests import AddDocument
 from tapgate.schemas.subscribers import KycDocumentType
 
 
@@ -45,7 +45,7 @@ def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocumen
     )
 
 
-def _handle_document_added(turn: Turn, kyc_status: str) -> Next:
+def _handle_document_added(turn: Turn, result: object) -> Next:
     received = [*turn.facts.get("received", "").split(), turn.facts["type"]]
     turn.clear_facts("type")
     if len(received) == len(KycDocumentType):

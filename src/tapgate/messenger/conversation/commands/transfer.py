@@ -17,20 +17,20 @@ from tapgate.messenger.conversation.steps import (
     looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.gateway_requests import (
+from tapgate.messenger.gateway_requests import (
     FindPayeeByCard,
     FindPayeeByPhone,
     GatewayRequest,
     Payee,
     QuoteTransfer,
-    Receipt,
     SendMoney,
-    TransferQuote,
 )
+from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.people import Recipient
 from tapgate.messenger.understanding import reading
 from tapgate.messenger.understanding.secret_detection import has_pin_after_transfer
+from tapgate.schemas.transactions import TransactionStatus
+from tapgate.schemas.wallets import P2pReceipt, Quote
 
 _MAX_NAME_LENGTH: Final = 24
 
@@ -158,7 +158,7 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     return facts
 
 
-def _handle_quote(turn: Turn, quote: TransferQuote) -> Next:
+def _handle_quote(turn: Turn, quote: Quote) -> Next:
     if quote.allowed:
         turn.set_facts(
             amount=quote.amount,
@@ -167,7 +167,7 @@ def _handle_quote(turn: Turn, quote: TransferQuote) -> Next:
             currency=quote.currency,
         )
         return "on"
-    reasons = quote.reasons or ("",)
+    reasons = quote.reasons or [""]
     text = "\n".join(dict.fromkeys(error_messages.render_code(turn, reason) for reason in reasons))
     if Code.INSUFFICIENT_FUNDS in reasons:
         amounts = (quote.fee_amount, quote.total)
@@ -176,7 +176,7 @@ def _handle_quote(turn: Turn, quote: TransferQuote) -> Next:
     return _handle_transfer_not_allowed(turn, text, reasons)
 
 
-def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: tuple[str, ...]) -> Next:
+def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: list[str]) -> Next:
     if not error_messages.AMOUNT_ERROR_CODES.issuperset(reasons):
         turn.suggest_commands(text, "person", "menu")
         return "end"
@@ -196,7 +196,7 @@ def _handle_quote_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     if error.code not in error_messages.AMOUNT_ERROR_CODES:
         return None
     return _handle_transfer_not_allowed(
-        turn, error_messages.render_rejection(turn, error), (error.code,)
+        turn, error_messages.render_rejection(turn, error), [error.code]
     )
 
 
@@ -222,16 +222,18 @@ def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
     )
 
 
-def _handle_sent(turn: Turn, receipt: Receipt) -> Next:
+def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
+    is_completed = receipt.status == TransactionStatus.COMPLETED
+    name = receipt.recipient.name or ""
     text = turn.translate(
-        f"send.{receipt.status}",
+        "send.completed" if is_completed else "send.under_review",
         amount=receipt.amount,
         fee=receipt.fee_amount,
-        name=receipt.recipient_name,
-        balance=receipt.new_balance,
+        name=name,
+        balance=receipt.sender_new_balance,
         transaction=receipt.transaction_id,
     )
-    recipient = Recipient(name=receipt.recipient_name, card_serial=turn.facts["payee_card"])
+    recipient = Recipient(name=name, card_serial=turn.facts["payee_card"])
     if any(saved.card_serial == recipient.card_serial for saved in turn.person.recipients):
         turn.suggest_commands(text, "balance", "menu")
     else:

@@ -7,18 +7,17 @@ from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model.gateway_requests import (
-    Balance,
+from tapgate.messenger.gateway_requests import (
     CreateStatement,
     GetBalance,
     GetLimits,
-    Limits,
     ListTransactions,
-    Statement,
     TransactionSummary,
 )
 from tapgate.messenger.model.replies import DocumentReply
 from tapgate.messenger.understanding import reading
+from tapgate.schemas.compliance import AccountRuleRecord
+from tapgate.schemas.wallets import Balance
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
 _MAX_NAME_LENGTH: Final = 24
@@ -57,7 +56,7 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
 
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
-    sign = "+" if transaction.direction == "credit" else "−"
+    sign = "+" if transaction.is_credit else "−"
     parts = [f"{sign} {turn.format_money(transaction.amount, transaction.currency)}"]
     parts.append(
         rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
@@ -74,7 +73,7 @@ def _get_type_label(turn: Turn, kind: str) -> str:
     return turn.translate(key if texts.has_text(key) else "type.other")
 
 
-def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
+def _reply_with_limits(turn: Turn, limits: AccountRuleRecord) -> Next:
     amounts = {
         name: turn.format_money(getattr(limits, name), limits.currency)
         for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
@@ -117,18 +116,17 @@ def _build_period_facts(first: date, last: date) -> dict[str, str]:
     return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
-def _reply_with_statement(turn: Turn, statement: Statement) -> Next:
-    first, last = (
-        rendering.format_iso_date(text, turn.language)
-        for text in (statement.from_date, statement.to_date)
-    )
+def _reply_with_statement(turn: Turn, link: str) -> Next:
+    from_date, to_date = turn.facts["from_date"], turn.facts["to_date"]
+    first = rendering.format_iso_date(from_date, turn.language)
+    last = rendering.format_iso_date(to_date, turn.language)
     if turn.context.can_send_documents:
         caption = turn.translate("statement.file", first=first, last=last)
-        filename = f"statement-{statement.from_date}-{statement.to_date}.pdf"
-        turn.replies.append(DocumentReply(link=statement.link, filename=filename, caption=caption))
+        filename = f"statement-{from_date}-{to_date}.pdf"
+        turn.replies.append(DocumentReply(link=link, filename=filename, caption=caption))
     else:
         until = turn.format_datetime(turn.context.now + _LINK_LIFETIME)
-        turn.add_reply("statement.link", first=first, last=last, link=statement.link, until=until)
+        turn.add_reply("statement.link", first=first, last=last, link=link, until=until)
     return "end"
 
 
