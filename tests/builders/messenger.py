@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from builders.clock import FakeClock
+from drivers.flow_client import FlowClient
 from harness import ServiceAuth
 from production_settings import PRODUCTION_ENVIRON  # noqa: F401 - used by the tests of routes
 from tapgate import ids, signing
@@ -27,7 +28,6 @@ from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Language

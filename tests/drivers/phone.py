@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import httpx2
 
+from drivers.flow_client import FlowClient
 from tapgate.messenger.channel.plain_text import render_plain_text
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.model.replies import OptionList, OutgoingMessage, PinForm
 from tapgate.messenger.outbox.sealing import open_message
 from tapgate.store.database import Database

@@ -7,11 +7,11 @@ import httpx2
 import msgspec
 
 from drivers.actors import new_request_id
+from drivers.flow_client import FlowClient
 from drivers.messenger import build_flow_key
 from fuzz.callers import Caller
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
-from tapgate.messenger.flows.flow_client import FlowClient
 
 _UNSIGNED_HEADERS = ("host", "content-length")
 

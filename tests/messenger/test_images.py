@@ -4,7 +4,6 @@ import io
 import struct
 import threading
 import zlib
-from dataclasses import dataclass
 
 import pytest
 from PIL import Image
@@ -50,13 +49,6 @@ PDF = b"%PDF-1.7\n1 0 obj << >> endobj\ntrailer << >>\n%%EOF"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
-@dataclass
-class Media:
-    data: str | None
-    mimetype: str | None = None
-    size: int | None = None
-
-
 def build_data_uri(prefix: str, content: bytes) -> str:
     return prefix + base64.b64encode(content).decode()
 
@@ -89,13 +81,7 @@ async def test_bridge_image_is_reencoded(
 ) -> None:
     assert EXIF_LOCATION.encode() in content
     assert_reencoded(
-        await images.load_bridge_image(Media(build_data_uri(prefix, content), mimetype)), form
-    )
-
-
-async def test_incorrect_declared_size_is_ignored() -> None:
-    assert_reencoded(
-        await images.load_bridge_image(Media(build_data_uri(PNG_PREFIX, PNG), size=3)), "PNG"
+        await images.load_inline_image(build_data_uri(prefix, content), mimetype), form
     )
 
 
@@ -143,29 +129,27 @@ PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64
 )
 async def test_invalid_bridge_image_is_rejected(data: str | None, message: str) -> None:
     with pytest.raises(ImageError) as raised:
-        await images.load_bridge_image(Media(data))
+        await images.load_inline_image(data)
     assert str(raised.value) == message
 
 
 @each("mimetype", ["image/png", "application/pdf", "jpeg", " "])
 async def test_mimetype_must_match_the_data_uri(mimetype: str) -> None:
     with pytest.raises(ImageError, match=r"^does not match mimetype$"):
-        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG), mimetype))
+        await images.load_inline_image(build_data_uri(JPEG_PREFIX, JPEG), mimetype)
 
 
 async def test_data_appended_to_an_image_is_removed() -> None:
     hidden = b"PK\x03\x04<script>alert(1)</script>"
     for prefix, content, form in ((JPEG_PREFIX, JPEG, "JPEG"), (PNG_PREFIX, PNG, "PNG")):
-        picture = await images.load_bridge_image(Media(build_data_uri(prefix, content + hidden)))
+        picture = await images.load_inline_image(build_data_uri(prefix, content + hidden))
         assert_reencoded(picture, form)
         assert b"script" not in picture.content
 
 
 async def test_image_of_the_maximum_size_is_accepted() -> None:
     padded = JPEG + bytes(images.MAX_IMAGE_BYTES - len(JPEG))
-    assert_reencoded(
-        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, padded))), "JPEG"
-    )
+    assert_reencoded(await images.load_inline_image(build_data_uri(JPEG_PREFIX, padded)), "JPEG")
 
 
 class FakeMediaStore:
@@ -236,11 +220,9 @@ async def test_image_is_rejected_as_unavailable_while_the_queue_is_full(
     try:
         await asyncio.sleep(0)
         with pytest.raises(ApiError) as busy:
-            await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG)))
+            await images.load_inline_image(build_data_uri(JPEG_PREFIX, JPEG))
     finally:
         release.set()
         await first
     assert busy.value.code == Code.SERVICE_UNAVAILABLE
-    assert_reencoded(
-        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG))), "JPEG"
-    )
+    assert_reencoded(await images.load_inline_image(build_data_uri(JPEG_PREFIX, JPEG)), "JPEG")

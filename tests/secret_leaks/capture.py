@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import msgspec
 
+from drivers.flow_client import FlowClient
 from secret_leaks import allowlist
 from secret_leaks.secrets import SecretSet
 from tapgate.gateway import ENDPOINT_GROUPS
-from tapgate.messenger.flows.flow_client import FlowClient
 
 #: Last words of secret fields' names: `new_pin` is secret, but `api_key_id` is not.
 SECRET_SUFFIXES = frozenset({"pin", "otp", "password", "secret", "token", "key"})

@@ -5,9 +5,10 @@ or the field's name. A failed download raises `MediaError`. When too many images
 `BoundedThreadPool` raises an `ApiError`: the image may be valid, and the caller can retry.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
+from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.model.incoming import ImageFile
 from tapgate.runtime.thread_pool import BoundedThreadPool
 
@@ -26,42 +27,22 @@ _MEDIA_TYPES: Final = {
 _MAX_DATA_URI_LENGTH: Final = (MAX_IMAGE_BYTES + 2) // 3 * 4 + len("data:image/jpeg;base64,")
 
 
-class InlineMedia(Protocol):
-    """Image as a data URI, from the compatibility endpoint or a simulated phone.
+async def load_inline_image(data: str | None, mimetype: str | None = None) -> EncodedImage:
+    """Decode and re-encode a data URI from the compatibility endpoint or a simulated phone.
 
     The size that a bridge declares is ignored: some bridges send the size of the encoded image.
     """
-
-    @property
-    def data(self) -> str | None: ...
-    @property
-    def mimetype(self) -> str | None: ...
-
-
-class MediaSource(Protocol):
-    """Source of media files on the channel.
-
-    Implementations verify the hash, if there is one, and raise `MediaError` on failure.
-    """
-
-    async def fetch_media(
-        self, media_id: str, limit: int = ..., *, sha256: str | None = None
-    ) -> bytes: ...
-
-
-async def load_bridge_image(media: InlineMedia) -> EncodedImage:
-    """Decode and re-encode an inline image; an `ImageError` refers to `media.data`."""
-    if not media.data:
+    if not data:
         raise ImageError("is required")
-    if len(media.data) > _MAX_DATA_URI_LENGTH:
+    if len(data) > _MAX_DATA_URI_LENGTH:
         raise ImageError(f"must be at most {MAX_IMAGE_BYTES // 1024**2} MB")
-    picture = await image_threads.run(decode_data_uri, media.data)
-    if media.mimetype and _normalize_media_type(media.mimetype) != picture.media_type:
+    picture = await image_threads.run(decode_data_uri, data)
+    if mimetype and _normalize_media_type(mimetype) != picture.media_type:
         raise ImageError("does not match mimetype")
     return picture
 
 
-async def load_channel_image(graph: MediaSource, image: ImageFile) -> EncodedImage:
+async def load_channel_image(graph: GraphClient, image: ImageFile) -> EncodedImage:
     declared_type = _normalize_media_type(image.mime_type) if image.mime_type else None
     if image.mime_type and declared_type is None:
         raise ImageError("must be a JPEG or PNG image")

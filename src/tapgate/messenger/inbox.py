@@ -16,12 +16,8 @@ import msgspec
 
 from tapgate.messenger import people, rate_limits
 from tapgate.messenger.conversation import engine
-from tapgate.messenger.model.incoming import (
-    Content,
-    NumberChangeContent,
-    ReceivedMessage,
-    TextContent,
-)
+from tapgate.messenger.model.events import NumberChanged
+from tapgate.messenger.model.incoming import Content, ReceivedMessage, TextContent
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.vault import Vault
@@ -98,7 +94,7 @@ async def _insert_unless_throttled(
         return False
     # A number change comes from the channel and is exempt from the limit. Otherwise, a sender could
     # flood the inbox to suppress it and remain trusted after the number change.
-    return isinstance(message.content, NumberChangeContent) or await _is_within_rate_limit(
+    return isinstance(message.content, NumberChanged) or await _is_within_rate_limit(
         tx, services, row_id, message.address
     )
 

@@ -25,16 +25,7 @@ from tapgate.messenger.model.events import (
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.incoming import (
-    Content,
-    FlowReply,
-    ImageFile,
-    InlineImage,
-    NumberChangeContent,
-    OptionTap,
-    TextContent,
-    UnsupportedContent,
-)
+from tapgate.messenger.model.incoming import Content, ImageFile, InlineImage, TextContent
 from tapgate.messenger.services import Services
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
@@ -183,16 +174,12 @@ class InboxWorker:
             case TextContent():
                 text = self._services.withheld_texts.get(message.id, content.body)
                 return TextMessage(text=text, is_late=is_late)
-            case OptionTap():
-                return OptionChosen(id=content.id, is_late=is_late)
+            case OptionChosen():
+                return msgspec.structs.replace(content, is_late=is_late)
             case ImageFile() | InlineImage():
                 return await self._load_image(content)
-            case FlowReply():
-                return FormClosed()
-            case NumberChangeContent():
-                return NumberChanged()
-            case UnsupportedContent():
-                return UnsupportedMessage(kind=content.kind)
+            case FormClosed() | NumberChanged() | UnsupportedMessage():
+                return content
 
     def _decode_content(self, message: InboxMessage) -> Content:
         if message.sealed is not None:
@@ -204,7 +191,9 @@ class InboxWorker:
         graph = self._services.graph
         try:
             if isinstance(image, InlineImage):
-                return ImageReceived(image=await images.load_bridge_image(image))
+                return ImageReceived(
+                    image=await images.load_inline_image(image.data, image.mimetype)
+                )
             if graph is None:
                 return ImageRejected(reason="cannot be fetched from the channel")
             return ImageReceived(image=await images.load_channel_image(graph, image))

@@ -1,10 +1,10 @@
 """Prerequisites for messenger operations."""
 
+from drivers.flow_client import FlowClient
 from drivers.messenger import build_flow_key
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.schemas.subscribers import ImageRule
 
 

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 from builders.messenger import DOCUMENTED_DELIVERY, build_message, encode_delivery
 from cases import each
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
+from tapgate.messenger.model.events import (
+    FormClosed,
+    NumberChanged,
+    OptionChosen,
+    UnsupportedMessage,
+)
 from tapgate.messenger.model.incoming import (
     Content,
     DeliveryStatus,
-    FlowReply,
     ImageFile,
-    NumberChangeContent,
-    OptionTap,
     ReceivedMessage,
     TextContent,
-    UnsupportedContent,
 )
 
 PHONE = "+23276123456"
@@ -54,56 +56,45 @@ def test_documented_delivery_is_parsed() -> None:
         ("text", {"body": "hello"}, TextContent(body="hello")),
         ("text", {"body": "x" * 5000}, TextContent(body="x" * 4096)),
         ("text", {"body": "a\x00b\ud83dc"}, TextContent(body="abc")),
-        ("text", {}, UnsupportedContent(kind="text")),
-        ("text", {"body": 7}, UnsupportedContent(kind="text")),
-        ("text", "hello", UnsupportedContent(kind="text")),
+        ("text", {}, UnsupportedMessage(kind="text")),
+        ("text", {"body": 7}, UnsupportedMessage(kind="text")),
+        ("text", "hello", UnsupportedMessage(kind="text")),
         (
             "interactive",
             {"type": "list_reply", "list_reply": {"id": "menu:send", "title": "Send"}},
-            OptionTap(id="menu:send"),
+            OptionChosen(id="menu:send"),
         ),
         (
             "interactive",
             {"type": "button_reply", "button_reply": {"id": "yes:4", "title": "No"}},
-            OptionTap(id="yes:4"),
+            OptionChosen(id="yes:4"),
         ),
         (
             "interactive",
             {"list_reply": {"title": "menu:send"}},
-            UnsupportedContent(kind="interactive"),
+            UnsupportedMessage(kind="interactive"),
         ),
-        ("interactive", {"list_reply": {"id": "x" * 257}}, UnsupportedContent(kind="interactive")),
+        ("interactive", {"list_reply": {"id": "x" * 257}}, UnsupportedMessage(kind="interactive")),
         (
             "interactive",
             {"nfm_reply": {"response_json": '{"flow_token": "t1", "pin": "1234"}'}},
-            FlowReply(flow_token="t1"),
+            FormClosed(),
         ),
-        ("interactive", {"nfm_reply": {"response_json": "{not"}}, FlowReply(flow_token=None)),
-        (
-            "interactive",
-            {"nfm_reply": {"response_json": "[" * 100_000}},
-            FlowReply(flow_token=None),
-        ),
-        (
-            "interactive",
-            {"nfm_reply": {"response_json": {"flow_token": 1}}},
-            FlowReply(flow_token=None),
-        ),
-        ("interactive", {"nfm_reply": None}, FlowReply(flow_token=None)),
-        ("button", {"payload": "stop", "text": "Stop"}, OptionTap(id="stop")),
-        ("button", {"text": "Stop"}, UnsupportedContent(kind="button")),
+        ("interactive", {"nfm_reply": None}, FormClosed()),
+        ("button", {"payload": "stop", "text": "Stop"}, OptionChosen(id="stop")),
+        ("button", {"text": "Stop"}, UnsupportedMessage(kind="button")),
         (
             "image",
             {"id": "m1", "mime_type": "image/jpeg", "sha256": "ab", "caption": "me"},
             ImageFile(media_id="m1", mime_type="image/jpeg", sha256="ab"),
         ),
         ("image", {"id": "m1"}, ImageFile(media_id="m1", mime_type=None, sha256=None)),
-        ("image", {"mime_type": "image/jpeg"}, UnsupportedContent(kind="image")),
-        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, NumberChangeContent()),
-        ("system", None, NumberChangeContent()),
-        ("sticker", {"id": "s"}, UnsupportedContent(kind="sticker")),
-        ("unsupported", None, UnsupportedContent(kind="unsupported")),
-        ("x" * 1000, None, UnsupportedContent(kind="unknown")),
+        ("image", {"mime_type": "image/jpeg"}, UnsupportedMessage(kind="image")),
+        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, NumberChanged()),
+        ("system", None, NumberChanged()),
+        ("sticker", {"id": "s"}, UnsupportedMessage(kind="sticker")),
+        ("unsupported", None, UnsupportedMessage(kind="unsupported")),
+        ("x" * 1000, None, UnsupportedMessage(kind="unknown")),
     ],
 )
 def test_message_kind_is_parsed_into_its_content(kind: str, part: object, content: Content) -> None:
@@ -300,9 +291,9 @@ def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     [
         ("image/jpeg", ImageFile(media_id="m1", mime_type="image/jpeg", sha256=None)),
         ("image/png", ImageFile(media_id="m1", mime_type="image/png", sha256=None)),
-        ("application/pdf", UnsupportedContent(kind="document")),
-        (None, UnsupportedContent(kind="document")),
-        (["image/png"], UnsupportedContent(kind="document")),
+        ("application/pdf", UnsupportedMessage(kind="document")),
+        (None, UnsupportedMessage(kind="document")),
+        (["image/png"], UnsupportedMessage(kind="document")),
     ],
 )
 def test_image_sent_as_a_document_is_parsed_as_an_image(

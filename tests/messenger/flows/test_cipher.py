@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from builders.messenger import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from cases import each
+from drivers.flow_client import FlowClient
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import SettingsError
 
 BODY = FlowClient(PUBLIC_PEM).encrypt({"action": "data_exchange", "data": {"pin": "4821"}})

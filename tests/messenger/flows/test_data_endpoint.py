@@ -18,9 +18,9 @@ from builders.messenger import (
     dump_tables,
     split_words,
 )
+from drivers.flow_client import FlowClient
 from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.model.events import FormSubmitted
 from tapgate.runtime import logs
 from tapgate.store.database import Database

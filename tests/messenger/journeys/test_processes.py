@@ -18,6 +18,7 @@ import httpx2
 import pytest
 from PIL import Image
 
+from drivers.flow_client import FlowClient
 from drivers.messenger import build_flow_key
 from drivers.phone import FLOWS_PATH
 from drivers.processes import (
@@ -35,7 +36,6 @@ from drivers.processes import (
 from secret_leaks.detector import LeakDetector
 from tapgate import signing
 from tapgate.client import AsyncTapgateClient, Login
-from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import msgspec
 
 from cases import each
-from tapgate.messenger.understanding.language_model import IntentService, LanguageModel
+from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.messenger.understanding.resolver import resolve
 
 UNKNOWN_TEXT = "could the machine kindly do its thing"
@@ -65,13 +64,10 @@ async def never_respond(writer: asyncio.StreamWriter) -> None:
 async def resolve_with_model(
     reply: WriteResponse, text: str = UNKNOWN_TEXT, timeout_seconds: float = 30.0
 ) -> Any:
-    async with (
-        run_model_server(reply) as (url, requests),
-        httpx2.AsyncClient(trust_env=False) as client,
-    ):
-        intent = await LanguageModel(url, client, timeout_seconds=timeout_seconds).resolve_intent(
-            text, "en"
-        )
+    async with run_model_server(reply) as (url, requests):
+        understanding = IntentService(url, timeout_seconds=timeout_seconds)
+        intent = await understanding.resolve_intent(text, "en")
+        await understanding.close()
         return intent, requests
 
 

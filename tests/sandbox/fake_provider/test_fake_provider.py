@@ -20,14 +20,8 @@ from builders.provider import (
 )
 from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
-from tapgate.messenger.model.incoming import (
-    FlowReply,
-    ImageFile,
-    NumberChangeContent,
-    OptionTap,
-    ReceivedMessage,
-    TextContent,
-)
+from tapgate.messenger.model.events import FormClosed, NumberChanged, OptionChosen
+from tapgate.messenger.model.incoming import ImageFile, ReceivedMessage, TextContent
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import Rules
 from tapgate.sandbox.fake_provider.server import serve
@@ -325,10 +319,10 @@ async def test_user_actions_are_delivered_as_messages(
     assert (image.media_id, image.mime_type) == (media_id, "image/png")
     assert [sent.content for sent in messages if sent.content != image] == [
         TextContent(body="hi"),
-        OptionTap(id="menu:send"),
-        OptionTap(id="stop"),
-        FlowReply(flow_token="t1"),
-        NumberChangeContent(),
+        OptionChosen(id="menu:send"),
+        OptionChosen(id="stop"),
+        FormClosed(),
+        NumberChanged(),
     ]
 
 

@@ -1,7 +1,7 @@
 """Parser for webhook deliveries from the channel's provider.
 
 The provider redelivers a rejected delivery for days, so every field is optional: missing or
-malformed parts are skipped, and unknown message types become `UnsupportedContent`. Only a body that
+malformed parts are skipped, and unknown message types become `UnsupportedMessage`. Only a body that
 is not a JSON object is rejected.
 """
 
@@ -10,18 +10,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
+from tapgate.messenger.model.events import (
+    FormClosed,
+    NumberChanged,
+    OptionChosen,
+    UnsupportedMessage,
+)
 from tapgate.messenger.model.incoming import (
     Content,
     Delivery,
     DeliveryStatus,
-    FlowReply,
     ImageFile,
     InlineImage,
-    NumberChangeContent,
-    OptionTap,
     ReceivedMessage,
     TextContent,
-    UnsupportedContent,
     build_address,
 )
 
@@ -31,7 +33,6 @@ MAX_TEXT_LENGTH = 4096
 _MAX_MESSAGE_ID_LENGTH = 500
 _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256
-_MAX_TOKEN_LENGTH = 500
 _MAX_MEDIA_ID_LENGTH = 200
 _MAX_TYPE_LENGTH = 40
 _MAX_ERROR_CODE_LENGTH = 40
@@ -188,7 +189,7 @@ def _find_contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> di
 def _parse_content(message: dict[str, Any], parsers: "_ContentParsers") -> Content:
     kind = _parse_identifier(message.get("type"), _MAX_TYPE_LENGTH) or "unknown"
     part = _as_object(message.get(kind))
-    return parsers.get(kind, _ignore_content)(part) or UnsupportedContent(kind=kind)
+    return parsers.get(kind, _ignore_content)(part) or UnsupportedMessage(kind=kind)
 
 
 def _parse_text(part: dict[str, Any]) -> Content | None:
@@ -204,28 +205,13 @@ def _parse_interactive(part: dict[str, Any]) -> Content | None:
     for kind in ("list_reply", "button_reply"):
         option_id = _parse_identifier(_as_object(part.get(kind)).get("id"), _MAX_OPTION_ID_LENGTH)
         if option_id is not None:
-            return OptionTap(id=option_id)
-    if "nfm_reply" in part:
-        return FlowReply(
-            flow_token=_parse_flow_token(_as_object(part["nfm_reply"]).get("response_json"))
-        )
-    return None
-
-
-def _parse_flow_token(response: object) -> str | None:
-    """Return the flow token and ignore all other fields: form data must not arrive this way."""
-    if not isinstance(response, str):
-        return None
-    try:
-        fields = json.loads(response)
-    except (ValueError, RecursionError):
-        return None
-    return _parse_identifier(_as_object(fields).get("flow_token"), _MAX_TOKEN_LENGTH)
+            return OptionChosen(id=option_id)
+    return FormClosed() if "nfm_reply" in part else None
 
 
 def _parse_button(part: dict[str, Any]) -> Content | None:
     option_id = _parse_identifier(part.get("payload"), _MAX_OPTION_ID_LENGTH)
-    return None if option_id is None else OptionTap(id=option_id)
+    return None if option_id is None else OptionChosen(id=option_id)
 
 
 def _parse_image(part: dict[str, Any]) -> Content | None:
@@ -264,7 +250,7 @@ def _parse_inline_image(part: dict[str, Any]) -> Content | None:
 
 def _parse_system(_: dict[str, Any]) -> Content:
     """Treat every system message as a number change: revoking trust without need is harmless."""
-    return NumberChangeContent()
+    return NumberChanged()
 
 
 def _ignore_content(_: dict[str, Any]) -> None:

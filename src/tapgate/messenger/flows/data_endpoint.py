@@ -14,18 +14,18 @@ logged or returned.
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import structlog
 
-from tapgate.clock import Clock
 from tapgate.errors import ApiError
 from tapgate.messenger.flows import forms, screens
-from tapgate.messenger.flows.cipher import DecryptionError, FlowKey
+from tapgate.messenger.flows.cipher import DecryptionError
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.model.common import Language
 from tapgate.messenger.model.events import FormSubmitted
-from tapgate.store.database import Database
+from tapgate.messenger.runner import FormResult
+from tapgate.messenger.services import Services
 
 FlowResponse = tuple[int, dict[str, Any]]
 
@@ -34,33 +34,11 @@ _WORD_PATTERN = re.compile(r"[A-Za-z_-]{1,60}")
 
 _log = structlog.get_logger()
 
-
-class FlowServices(Protocol):
-    """Services that the data endpoint needs."""
-
-    @property
-    def database(self) -> Database: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def flow_key(self) -> FlowKey | None: ...
-
-
-class FormResult(Protocol):
-    """Outcome of a form submission. If not finished, `text` states why and the form stays open."""
-
-    @property
-    def finished(self) -> bool: ...
-    @property
-    def text(self) -> str: ...
-
-
-S = TypeVar("S", bound=FlowServices)
 #: Processes a submission; returns None if the form can no longer be used.
-SubmitForm = Callable[[S, Form, FormSubmitted], Awaitable[FormResult | None]]
+SubmitForm = Callable[[Services, Form, FormSubmitted], Awaitable[FormResult | None]]
 
 
-async def handle(services: S, body: bytes, submit: SubmitForm[S]) -> tuple[int, str]:
+async def handle(services: Services, body: bytes, submit: SubmitForm) -> tuple[int, str]:
     """Return the status and body of the response."""
     if services.flow_key is None:
         return DecryptionError.status, ""
@@ -72,7 +50,7 @@ async def handle(services: S, body: bytes, submit: SubmitForm[S]) -> tuple[int, 
     return status, decrypted.encrypt_response(response)
 
 
-async def _respond(services: S, request: dict[str, Any], submit: SubmitForm[S]) -> FlowResponse:
+async def _respond(services: Services, request: dict[str, Any], submit: SubmitForm) -> FlowResponse:
     action, data, token = request.get("action"), request.get("data"), request.get("flow_token")
     data = data if isinstance(data, dict) else {}
     if action == "ping":
@@ -89,7 +67,7 @@ async def _respond(services: S, request: dict[str, Any], submit: SubmitForm[S]) 
 
 
 async def _handle_form_action(
-    services: S, token: str, submitted: dict[str, Any] | None, submit: SubmitForm[S]
+    services: Services, token: str, submitted: dict[str, Any] | None, submit: SubmitForm
 ) -> FlowResponse:
     try:
         form, language = await _find_form(services, token)
@@ -102,7 +80,7 @@ async def _handle_form_action(
     return await _handle_submission(services, form, token, submitted, submit)
 
 
-async def _find_form(services: FlowServices, token: str) -> tuple[Form | None, Language | None]:
+async def _find_form(services: Services, token: str) -> tuple[Form | None, Language | None]:
     async with services.database.connection() as connection:
         form = await forms.find(connection, token, services.clock())
         if form is not None:
@@ -111,7 +89,7 @@ async def _find_form(services: FlowServices, token: str) -> tuple[Form | None, L
 
 
 async def _handle_submission(
-    services: S, form: Form, token: str, data: dict[str, Any], submit: SubmitForm[S]
+    services: Services, form: Form, token: str, data: dict[str, Any], submit: SubmitForm
 ) -> FlowResponse:
     submission = screens.parse_submission(form, data)
     if not isinstance(submission, FormSubmitted):

@@ -32,7 +32,9 @@ class TextMessage(SecretStruct, frozen=True, kw_only=True):
     is_late: bool = False
 
 
-class OptionChosen(TaggedStruct, frozen=True, kw_only=True):
+class OptionChosen(TaggedStruct, frozen=True, kw_only=True, tag="Tap", omit_defaults=True):
+    """Tap on a list row or a button."""
+
     id: str
     is_late: bool = False
 
@@ -45,8 +47,8 @@ class FormSubmitted(SecretStruct, frozen=True, kw_only=True):
     new_pin: str | None = None
 
 
-class FormClosed(TaggedStruct, frozen=True, kw_only=True):
-    pass
+class FormClosed(TaggedStruct, frozen=True, kw_only=True, tag="FlowReply"):
+    """Notice that a form was closed. Its input arrives separately, at the data endpoint."""
 
 
 class ImageReceived(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,17 +57,17 @@ class ImageReceived(msgspec.Struct, frozen=True, kw_only=True):
     image: EncodedImage
 
 
-class ImageRejected(TaggedStruct, frozen=True, kw_only=True):
+class ImageRejected(msgspec.Struct, frozen=True, kw_only=True):
     """Image that was rejected. `reason` completes an English sentence that starts "The picture"."""
 
     reason: str
 
 
-class NumberChanged(TaggedStruct, frozen=True, kw_only=True):
-    pass
+class NumberChanged(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
+    """Notice that the user's number changed. The old number may now belong to another person."""
 
 
-class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True):
+class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
     """Message of an unsupported kind, such as a sticker, a location or a voice message."""
 
     kind: str
@@ -77,7 +79,7 @@ class RequestSucceeded(msgspec.Struct, frozen=True, kw_only=True):
     result: Any
 
 
-class RequestRejected(TaggedStruct, frozen=True, kw_only=True):
+class RequestRejected(msgspec.Struct, frozen=True, kw_only=True):
     """Gateway request that was declined or rejected."""
 
     code: str
@@ -85,7 +87,7 @@ class RequestRejected(TaggedStruct, frozen=True, kw_only=True):
     details: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-class GatewayUnreachable(TaggedStruct, frozen=True, kw_only=True):
+class GatewayUnreachable(msgspec.Struct, frozen=True, kw_only=True):
     """No usable response from the gateway. If `uncertain`, the request may have been executed."""
 
     uncertain: bool

@@ -5,24 +5,18 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tapgate.messenger.model.common import TaggedStruct
+from tapgate.messenger.model.events import (
+    FormClosed,
+    NumberChanged,
+    OptionChosen,
+    UnsupportedMessage,
+)
 
 
 class TextContent(TaggedStruct, frozen=True, kw_only=True, tag="Words"):
     """Text message. `body` is None if the text may contain a PIN and was therefore withheld."""
 
     body: str | None
-
-
-class OptionTap(TaggedStruct, frozen=True, kw_only=True, tag="Tap"):
-    """Tap on a list row or a button. Match on `id`; the title is not stored."""
-
-    id: str
-
-
-class FlowReply(TaggedStruct, frozen=True, kw_only=True):
-    """Notice that a flow was closed. Its input arrives separately, at the data endpoint."""
-
-    flow_token: str | None
 
 
 class ImageFile(TaggedStruct, frozen=True, kw_only=True):
@@ -43,22 +37,15 @@ class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
         return "InlineImage(...)"
 
 
-class NumberChangeContent(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
-    """Notice that the user's number changed. The old number may now belong to another person."""
-
-
-class UnsupportedContent(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
-    kind: str
-
-
+#: Content of a received message. Stored as JSON, so the tags must not change.
 Content = (
     TextContent
-    | OptionTap
-    | FlowReply
+    | OptionChosen
+    | FormClosed
     | ImageFile
     | InlineImage
-    | NumberChangeContent
-    | UnsupportedContent
+    | NumberChanged
+    | UnsupportedMessage
 )
 
 

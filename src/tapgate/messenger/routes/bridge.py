@@ -159,7 +159,9 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
         return TextMessage(text=text) if text else UnsupportedMessage(kind="nothing")
     assert message.media is not None, "_validate_message requires it"
     try:
-        return ImageReceived(image=await images.load_bridge_image(message.media))
+        return ImageReceived(
+            image=await images.load_inline_image(message.media.data, message.media.mimetype)
+        )
     except ImageError as error:
         raise invalid(f"media.data {error}") from None
 

@@ -1,4 +1,4 @@
-"""Optional language model, and the intent service, which works with or without the model.
+"""Intent resolution with an optional language model.
 
 The model is called only for a text that is not a known phrase and cannot contain a PIN. It receives
 the text with all digits masked and may only name one command, never yes or no. On any failure, the
@@ -39,33 +39,33 @@ class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     command: Command
 
 
-class LanguageModel:
-    """Client for a language model at a URL."""
+class IntentService:
+    """Resolves intents with the language model at a URL, or without one if no URL is given."""
 
     def __init__(
-        self,
-        url: str,
-        client: httpx2.AsyncClient,
-        *,
-        timeout_seconds: float = MODEL_TIMEOUT_SECONDS,
+        self, model_url: str | None, *, timeout_seconds: float = MODEL_TIMEOUT_SECONDS
     ) -> None:
-        self._url = url
-        self._client = client
+        self._url = model_url or ""
         self._timeout = timeout_seconds
+        self._client = (
+            httpx2.AsyncClient(timeout=timeout_seconds, trust_env=False) if model_url else None
+        )
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
 
     async def resolve_intent(self, text: str, language: Language | None) -> Intent:
-        known = resolver.match_literal(text, language)
-        if known is not None:
-            return known
         offline = resolver.resolve(text, language)
-        if may_contain_pin(text):
+        is_known = resolver.match_literal(text, language) is not None
+        if self._client is None or is_known or may_contain_pin(text):
             return offline
-        command = await self._classify(text, language)
-        if command is None:
-            return offline
-        return Intent(command=command, language=offline.language)
+        command = await self._classify(self._client, text, language)
+        return offline if command is None else Intent(command=command, language=offline.language)
 
-    async def _classify(self, text: str, language: Language | None) -> Command | None:
+    async def _classify(
+        self, client: httpx2.AsyncClient, text: str, language: Language | None
+    ) -> Command | None:
         payload = {
             "text": _DIGIT_PATTERN.sub("#", text[:_MAX_TEXT_LENGTH])
             .encode(errors="replace")
@@ -75,7 +75,7 @@ class LanguageModel:
         }
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._request(msgspec.json.encode(payload))
+                response = await self._request(client, msgspec.json.encode(payload))
         except (
             httpx2.HTTPError,
             httpx2.InvalidURL,
@@ -87,10 +87,10 @@ class LanguageModel:
             return None
         return None if response.command in _EXCLUDED_COMMANDS else response.command
 
-    async def _request(self, payload: bytes) -> _ModelResponse:
+    async def _request(self, client: httpx2.AsyncClient, payload: bytes) -> _ModelResponse:
         """Send the request and decode the response, or raise `_InvalidResponseError`."""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        async with self._client.stream(
+        async with client.stream(
             "POST", self._url, content=payload, headers=headers, follow_redirects=False
         ) as response:
             if response.status_code != 200:
@@ -100,34 +100,7 @@ class LanguageModel:
                 body += chunk
                 if len(body) > _MAX_RESPONSE_BYTES:
                     raise _InvalidResponseError
-        return _decode_response(bytes(body))
-
-
-def _decode_response(body: bytes) -> _ModelResponse:
-    try:
-        return msgspec.json.decode(body, type=_ModelResponse)
-    except msgspec.MsgspecError:
-        raise _InvalidResponseError from None
-
-
-class IntentService:
-    """Intent resolution for the messenger: the model if configured, otherwise only the resolver."""
-
-    def __init__(self, model_url: str | None, client: httpx2.AsyncClient | None = None) -> None:
-        self._model: LanguageModel | None = None
-        self._client = client
-        self._owns_client = False
-        if model_url is not None:
-            if self._client is None:
-                self._client = httpx2.AsyncClient(timeout=MODEL_TIMEOUT_SECONDS, trust_env=False)
-                self._owns_client = True
-            self._model = LanguageModel(model_url, self._client)
-
-    async def resolve_intent(self, text: str, language: Language | None) -> Intent:
-        if self._model is None:
-            return resolver.resolve(text, language)
-        return await self._model.resolve_intent(text, language)
-
-    async def close(self) -> None:
-        if self._owns_client and self._client is not None:
-            await self._client.aclose()
+        try:
+            return msgspec.json.decode(body, type=_ModelResponse)
+        except msgspec.MsgspecError:
+            raise _InvalidResponseError from None
