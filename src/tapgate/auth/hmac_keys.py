@@ -16,6 +16,7 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row
 from tapgate.errors import Code
+from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
@@ -185,7 +186,7 @@ def _get_partner_header(row: asyncpg.Record) -> bytes | None:
 def _get_rejection_code(row: asyncpg.Record) -> Code | None:
     if row["owner_status"] != "active":
         return Code.PROCESSOR_SUSPENDED if row["partner_id"] is None else Code.PARTNER_SUSPENDED
-    if row["terminal_status"] == "blocked":
+    if row["terminal_status"] == TerminalStatus.BLOCKED:
         return Code.TERMINAL_BLOCKED
     return None
 

@@ -10,6 +10,7 @@ from tapgate.auth.passwords import Passwords
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
+from tapgate.schemas.admin import AdminStatus
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -83,7 +84,7 @@ class Logins:
         stored: str | None = admin and admin["password_hash"]
         if not await self._passwords.matches(stored, password, address):
             return None
-        if admin is None or stored is None or admin["status"] != "active":
+        if admin is None or stored is None or admin["status"] != AdminStatus.ACTIVE:
             return None
         if self._passwords.is_outdated(stored):
             await self._rehash_password(admin["id"], stored, password, address)

@@ -12,7 +12,7 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.principals import Principal
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import Tokens
+from tapgate.schemas.admin import AdminStatus, Tokens
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
@@ -230,7 +230,7 @@ def _is_active(token_row: asyncpg.Record, now: datetime) -> bool:
         token_row["expires_at"] > now
         and token_row["began_at"] + SESSION_LIFETIME > now
         and token_row["ended_at"] is None
-        and token_row["status"] == "active"
+        and token_row["status"] == AdminStatus.ACTIVE
     )
 
 

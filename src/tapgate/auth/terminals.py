@@ -7,6 +7,7 @@ from tapgate.auth.hmac_keys import HMAC_KEYS_TOPIC
 from tapgate.auth.last_seen import LastSeen
 from tapgate.clock import Clock
 from tapgate.errors import Code
+from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 
@@ -28,7 +29,7 @@ class Terminals:
         terminal = await self._cache.get(terminal_id)
         if terminal is None or terminal.processor_id != processor_id:
             return Code.TERMINAL_NOT_FOUND
-        return Code.TERMINAL_BLOCKED if terminal.status == "blocked" else None
+        return Code.TERMINAL_BLOCKED if terminal.status == TerminalStatus.BLOCKED else None
 
     async def _load(self, terminal_id: int) -> Terminal | None:
         row = await self._database.fetchrow(

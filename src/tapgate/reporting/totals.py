@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from tapgate import clock, money
 from tapgate.reporting.queries import Rollup
 from tapgate.schemas.reporting import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
+from tapgate.schemas.transactions import TransactionStatus
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:
@@ -44,7 +45,7 @@ def build_type_totals(rollups: Sequence[Rollup], currency: str) -> list[TypeTota
 def count_declines(rollups: Sequence[Rollup]) -> list[DeclineCount]:
     codes: Counter[str] = Counter()
     for rollup in rollups:
-        if rollup.outcome == "failed" and rollup.failure_code is not None:
+        if rollup.outcome == TransactionStatus.FAILED and rollup.failure_code is not None:
             codes[rollup.failure_code] += rollup.transactions
     ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
     return [DeclineCount(code=code, count=count) for code, count in ordered]
@@ -55,14 +56,14 @@ def _sum_rollups(rollups: Iterable[Rollup], currency: str) -> TransactionTotals:
     amount = fees = 0
     for rollup in rollups:
         counts[rollup.outcome] += rollup.transactions
-        if rollup.outcome == "completed":
+        if rollup.outcome == TransactionStatus.COMPLETED:
             amount += rollup.amount
             fees += rollup.fees
     return TransactionTotals(
         count=counts.total(),
-        completed=counts["completed"],
-        failed=counts["failed"],
-        under_review=counts["under_review"],
+        completed=counts[TransactionStatus.COMPLETED],
+        failed=counts[TransactionStatus.FAILED],
+        under_review=counts[TransactionStatus.UNDER_REVIEW],
         amount=money.format_decimal(amount, currency),
         fees=money.format_decimal(fees, currency),
     )
