@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from builders.cards import block_card, create_card, link_child_card, parse_error, unblock_card
-from cards import builders
+from builders import cards as builders
+from builders.cards import block_card, create_card, link_child_card, unblock_card
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate.cards import model, queries
 
 REASON_TEXTS = {

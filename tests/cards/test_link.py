@@ -13,10 +13,9 @@ from builders.cards import (
     link_card,
     link_child_card,
     list_events,
-    parse_error,
 )
 from cases import each
-from harness import PIN, WRONG_PIN, Harness
+from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate import ids, money
 from tapgate.cards.model import get_child_card_error
 from tapgate.errors import Code

@@ -13,11 +13,10 @@ from builders.cards import (
     get_card,
     link_child_card,
     list_events,
-    parse_error,
     unblock_card,
 )
 from cases import each
-from harness import PIN, Harness
+from harness import PIN, Harness, parse_error
 from tapgate.cards import model
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code

@@ -13,6 +13,7 @@ from drivers.api_caller import require_success
 from drivers.clients import open_client_per_process
 from drivers.processes import ADMIN, TAPGATE_EXECUTABLE
 from harness import ServiceAuth
+from tapgate.ledger.verify import verify
 from tapgate.settings import Settings, load_settings
 
 
@@ -71,11 +72,10 @@ class Deployment:
 
     async def require_balanced_books(self) -> None:
         """Assert the ledger invariants that must hold after every journey."""
-        status, output = await self.run_command("verify")
-        assert status == 0, output
-        assert "FAILED" not in output
         connection = await asyncpg.connect(self.database_url)
         try:
+            proof = await verify(connection)
+            assert proof.is_valid, proof
             assert await connection.fetchval(_SUM_OF_ALL_ACCOUNTS_SQL) == 0
         finally:
             await connection.close()

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import each
 from store.test_backup import fetch_rows, ignore_progress, is_empty
 from tapgate.store import StoreError, legacy_backup, restore
 from tapgate.store.legacy_backup import LegacyBackupReader
@@ -52,7 +53,7 @@ async def test_legacy_backup_is_restored(empty_database_url: str) -> None:
     await migrate(empty_database_url)
 
 
-@pytest.mark.parametrize(
+@each(
     "alter",
     [
         lambda content, command: content["tables"].update({command: 0}),
@@ -72,7 +73,7 @@ async def test_manifest_cannot_run_a_program(
     assert await is_empty(empty_database_url)
 
 
-@pytest.mark.parametrize("field", ["figures", "currency", "secret_fingerprint"])
+@each("field", ["figures", "currency", "secret_fingerprint"])
 async def test_manifest_text_is_compared_and_never_executed(
     field: str, empty_database_url: str, tmp_path: Path
 ) -> None:
@@ -103,8 +104,8 @@ def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
     return write
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
+@each(
+    "text, error",
     [
         ("\\! touch {marker}\n", "rows: restored '0', but"),
         ("COPY public.accounts FROM PROGRAM 'touch {marker}';\n", "rows: restored '0', but"),
