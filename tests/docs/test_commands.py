@@ -9,7 +9,8 @@ from cases import each
 from tapgate.cli import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+#: The changelog also names commands that were removed.
+DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")} - {ROOT / "CHANGELOG.md"})
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 TARGETS = re.findall(
     r"^([a-z-]+):", (ROOT / "Makefile").read_text().partition("# The stamps below")[0], re.MULTILINE
