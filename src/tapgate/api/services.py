@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate.http.fair_limit import FairLimit
 from tapgate.schemas.audit import AuditResult
+from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -110,7 +111,13 @@ class Services:
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
+        rejection = None
         async with self.database.transaction() as connection:
             tx = Transaction(connection, self.clock, self.new_id)
-            yield tx
+            try:
+                yield tx
+            except RaiseAfterCommit as request:
+                rejection = request.error
         await tx.run_after_commit()
+        if rejection is not None:
+            raise rejection
