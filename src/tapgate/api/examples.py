@@ -1,12 +1,14 @@
-"""OpenAPI examples of requests and path parameters, with consistent ids and names."""
+"""OpenAPI examples of requests, path parameters and responses, with consistent IDs and names."""
 
 import re
+from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate import ids
+from tapgate import VERSION, ids, money
 from tapgate.http.checks import get_rule_and_type, is_struct
+from tapgate.http.json_schema import get_struct, iter_rules, iter_union_members
 from tapgate.schemas.fields import IdempotencyKeyRule, TextRule
 
 _EXAMPLE_ID: Final = 1 << 58
@@ -81,6 +83,118 @@ _PATH_EXAMPLES: Final = {
 }
 
 
+_AMOUNT_PATTERN: Final = re.compile(r"[0-9]+\.[0-9]{2}")
+_CREATED_AT: Final = "2026-01-31T09:15:00.000Z"
+_LATER_AT: Final = "2026-01-31T12:00:00.000Z"
+_HASH: Final = "9f86d081" * 8
+_SECRET: Final = "returned only once"  # noqa: S105 - an example
+
+#: Fields that are null in examples if they are nullable.
+_NULL_FIELDS: Final = frozenset(
+    {
+        "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
+        "last_status", "next_cursor", "original", "original_transaction_id", "parent_agent_id",
+        "parent_subscriber_id", "pin_locked_until", "reason", "resolution_notes", "resolved_at",
+        "resolved_by", "response", "status_reason", "suspend_reason", "window_seconds",
+    }
+)  # fmt: skip
+#: Fields omitted from examples because only some responses have them.
+_ABSENT_FIELDS: Final = frozenset(
+    {
+        "masked", "failure_details", "DisclosedCard.restricted",
+        "StatementRecord.statement_url", "StatementRecord.expires_at",
+    }
+)  # fmt: skip
+
+_EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
+    "allowed_ips": ["203.0.113.0/24"],
+    "approval_code": "A1B2C3",
+    "as_of": _LATER_AT,
+    "available": "1250.00",
+    "balance": "1250.00",
+    "card_serial": "TAP-000001",
+    "channel": "pos",
+    "clearing": "0.00",
+    "closing_balance": "1250.00",
+    "commission_earned": "5.00",
+    "credit": "0.00",
+    "date": "2026-01-31",
+    "date_of_birth": "1990-01-31",
+    "debit": "500.00",
+    "changes": {"status": ["ACTIVE", "BLOCKED"]},
+    "actor": {"type": "admin", "id": ids.encode(ids.ADMIN, _EXAMPLE_ID), "name": "Ada Cole"},
+    "email": "aminata@example.com",
+    "expires_in": 900,
+    "fee_amount": "5.00",
+    "fees": "5.00",
+    "from": "2026-01-01",
+    "to": "2026-01-31",
+    "hash": _HASH,
+    "held": "0.00",
+    "hmac_secret": _SECRET,
+    "holder_name": "Aminata Kamara",
+    "ip": "203.0.113.7",
+    "key": _SECRET,
+    "language": "en",
+    "mac_address": "04:A2:24:5B:6C:80:90",
+    "metadata": {"order": "A-17"},
+    "phone_number": "+23276123456",
+    "prefix": "svc_live_aB3k",
+    "previous_hash": _HASH,
+    "refunded_amount": "0.00",
+    "request_id": IdempotencyKeyRule.example,
+    "secret": _SECRET,
+    "serial": "TAP-000001",
+    "service": "tapgate",
+    "template": "verification_code",
+    "timezone": "Africa/Freetown",
+    "token": _SECRET,
+    "total": "505.00",
+    "total_debits": "500.00",
+    "version": VERSION,
+    "webhook_secret": _SECRET,
+}
+
+#: Examples by struct and field, for names whose meaning depends on the struct.
+_EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
+    "Admin.email": "ada@example.com",
+    "Admin.name": "Ada Cole",
+    "CardRecord.daily_limit": None,
+    "CardRecord.spent_today": None,
+    "CardRecord.status": "ACTIVE",
+    "DisclosedCard.daily_limit": None,
+    "DisclosedCard.spent_today": None,
+    "DisclosedCard.status": "LOST",
+    "DisclosedCard.status_reason": "lost",
+    "DisclosedSubscriber.status": "BLOCKED",
+    "DisclosedSubscriber.status_reason": "Requested by the customer",
+    "StatementHolder.name": "Aminata Kamara",
+    "Me.email": "ada@example.com",
+    "Me.name": "Ada Cole",
+    "Overview.from": "2026-01-31T00:00:00.000Z",
+    "Overview.to": _LATER_AT,
+    "PartyRecord.name": "Aminata Kamara",
+    "RuleRecord.name": "Large payments",
+    "RuleRecord.threshold": "500.00",
+    "TerminalRecord.name": "Till 1",
+    "TransactionRecord.memo": None,
+    "TransactionRecord.to": {
+        "type": "processor",
+        "id": ids.encode(ids.PROCESSOR, _EXAMPLE_ID),
+        "name": "Kamara Stores",
+    },
+    "TransactionRecord.type": "pos_payment",
+}
+#: Text fields without a rule that contain an amount.
+_AMOUNT_FIELDS: Final = frozenset(
+    {
+        "used", "remaining", "max_transaction", "per_transaction", "wallets", "agent_floats",
+        "agent_commissions", "settlements", "under_review", "total_credits",
+    }
+)  # fmt: skip
+_TRUE_FIELDS: Final = ("allowed", "healthy", "holds", "is_active", "valid", "verified")
+
+
 def build_example(kind: Any, name: str = "") -> Any:
     """Return a valid example value of a request type."""
     declared = _get_declared_example(kind)
@@ -94,7 +208,7 @@ def build_example(kind: Any, name: str = "") -> Any:
     if get_origin(bare) is list:
         return [build_example(get_args(bare)[0], name)]
     if isinstance(rule, TextRule) and not isinstance(rule, IdempotencyKeyRule):
-        return get_text_example(name) or rule.example
+        return _get_text_example(name) or rule.example
     return True if bare is bool else 1.5 if rule is None else rule.example
 
 
@@ -102,7 +216,7 @@ def get_path_example(path: str, name: str) -> str:
     """Return an example of the path parameter `{name}`, or the name if there is none."""
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     is_id = name == "id" or name.endswith("_id")
-    found = build_id_example(segment.removesuffix("s")) if is_id else None
+    found = _build_id_example(segment.removesuffix("s")) if is_id else None
     return _PATH_EXAMPLES.get(segment) or found or name
 
 
@@ -116,14 +230,75 @@ def _get_declared_example(kind: Any) -> Any:
     return next((choice for choice in choices if choice is not None), None)
 
 
-def get_text_example(name: str) -> str | None:
+def _get_text_example(name: str) -> str | None:
     """Return the example of a text field, or None for an unknown name."""
     if name in _TEXT_EXAMPLES or not name.endswith("_id"):
         return _TEXT_EXAMPLES.get(name)
-    return build_id_example(name.removesuffix("_id"), second=name.startswith("to_"))
+    return _build_id_example(name.removesuffix("_id"), second=name.startswith("to_"))
 
 
-def build_id_example(noun: str, *, second: bool = False) -> str | None:
+def _build_id_example(noun: str, *, second: bool = False) -> str | None:
     """Return an example ID of a noun such as `api_key`, or None for an unknown noun."""
     prefix = _ID_PREFIXES.get(re.split("[-_]", noun)[-1])
     return None if prefix is None else ids.encode(prefix, _EXAMPLE_ID + second)
+
+
+def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
+    """Return an example of a response type, or of the field `name` of the struct `owner`."""
+    if f"{owner}.{name}" in _EXAMPLES_BY_FIELD:
+        return _EXAMPLES_BY_FIELD[f"{owner}.{name}"]
+    if name in _NULL_FIELDS and NoneType in get_args(kind):
+        return None
+    bare = next(iter_union_members(kind))
+    if get_origin(bare) is Annotated:
+        bare = get_args(bare)[0]
+    origin = get_origin(bare) or bare
+    example = _EXAMPLES_BY_NAME.get(name) or _find_id_example(owner, name)
+    if isinstance(origin, type) and isinstance(example, origin):
+        return _format_amount(owner, example)
+    struct = get_struct(bare)
+    if struct is not None:
+        return _build_object(bare, struct.__name__)
+    if origin is list:
+        return [build_response_example(get_args(bare)[0], owner, name)]
+    rule = next(iter_rules(kind), None)
+    return rule.example if rule is not None else _format_amount(owner, _build_default(bare, name))
+
+
+def _build_object(kind: Any, owner: str) -> dict[str, Any]:
+    return {
+        field.encode_name: build_response_example(field.type, owner, field.encode_name)
+        if field.default in (msgspec.NODEFAULT, msgspec.UNSET, None)
+        else field.default
+        for field in msgspec.structs.fields(kind)
+        if _ABSENT_FIELDS.isdisjoint((field.encode_name, f"{owner}.{field.encode_name}"))
+    }
+
+
+def _find_id_example(owner: str, name: str) -> str | None:
+    if name != "id":
+        return _get_text_example(name) if name.endswith("_id") else None
+    words = re.findall("[A-Z][a-z]+", owner.removesuffix("Record").removesuffix("WithSecret"))
+    return _build_id_example(words[-1].lower()) if words else None
+
+
+def _format_amount(owner: str, value: Any) -> Any:
+    """Format amounts of receipts and card checks for display, with the currency."""
+    is_formatted = owner.endswith("Receipt") or owner == "VerifyCardResponse"
+    if is_formatted and _AMOUNT_PATTERN.fullmatch(str(value)):
+        return money.format_money(money.parse(value, "SLE"), "SLE")
+    return value
+
+
+def _build_default(kind: Any, name: str) -> Any:
+    if kind is bool:
+        return name in _TRUE_FIELDS
+    if kind in (int, float):
+        return kind(1)
+    if kind is not str:
+        return {}
+    if name.endswith(("_at", "_until", "start")):
+        return _CREATED_AT
+    if name.endswith(("balance", "amount", "limit")) or name in _AMOUNT_FIELDS:
+        return "500.00"
+    return _get_text_example(name) or "Done"

@@ -6,14 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.api.endpoint import Access, Endpoint
-from tapgate.api.examples import build_example, get_path_example
+from tapgate.api.examples import build_example, build_response_example, get_path_example
 from tapgate.api.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
 from tapgate.api.openapi_webhooks import (
     WebhookEvent,
     build_webhook_operations,
     build_webhook_parameters,
 )
-from tapgate.api.response_examples import build_response_example
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
 from tapgate.schemas.common import ErrorBody

@@ -101,7 +101,7 @@ class Schemas:
 
     def _add_response_rules(self, schema: Schema, kind: Any, name: str) -> None:
         """Add the rules that a response field declares and the format that its name implies."""
-        rules = list(_iter_rules(kind))
+        rules = list(iter_rules(kind))
         for choice in _list_non_null(schema):
             for rule in rules:
                 self._apply_rule(choice, rule)
@@ -233,7 +233,7 @@ def _infer_format(name: str) -> Schema:
     return {} if found is None else {"format": found}
 
 
-def _iter_union_members(kind: Any) -> Iterator[Any]:
+def iter_union_members(kind: Any) -> Iterator[Any]:
     """Yield the members of a union except None and `UnsetType`; yield any other type itself."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or get_struct(kind):
@@ -241,17 +241,17 @@ def _iter_union_members(kind: Any) -> Iterator[Any]:
         return
     for member in get_args(kind):
         if member not in (NoneType, msgspec.UnsetType):
-            yield from _iter_union_members(member)
+            yield from iter_union_members(member)
 
 
-def _iter_rules(kind: Any) -> Iterator[Rule]:
-    for member in _iter_union_members(kind):
+def iter_rules(kind: Any) -> Iterator[Rule]:
+    for member in iter_union_members(kind):
         if get_origin(member) is Annotated:
             yield from (note for note in get_args(member)[1:] if isinstance(note, Rule))
 
 
 def _get_item_type(kind: Any) -> Any:
-    for member in _iter_union_members(kind):
+    for member in iter_union_members(kind):
         bare = get_args(member)[0] if get_origin(member) is Annotated else member
         if get_origin(bare) is list:
             return get_args(bare)[0]
