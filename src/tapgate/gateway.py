@@ -24,13 +24,12 @@ from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import get_record as agent_record
-from tapgate.api.app import App
+from tapgate.api.app import App, Site
 from tapgate.api.endpoint import Endpoint, Endpoints
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.services import Services
-from tapgate.api.site import Site
 from tapgate.api.system import SystemSource, build_system_endpoints
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer

@@ -3,24 +3,22 @@
 `WebApp` defines the order of checks. The address restriction of an API key (403) is checked before
 its rate limit (429).
 
-Sites serve HTML pages on the same server. A site calls the endpoints like an API client, but
-within the process.
+A site calls the endpoints like an API client, but within the process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 from tapgate.api.charges import LookupCharge
-from tapgate.api.endpoint import Endpoint
+from tapgate.api.endpoint import Endpoint, Reply
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.request_context import RequestContext
 from tapgate.api.route import GuardedRoute
 from tapgate.api.services import Services
-from tapgate.api.site import Site
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
@@ -40,6 +38,29 @@ from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 
 _log = structlog.get_logger()
+
+
+class Site(Protocol):
+    """HTML pages on the same server.
+
+    Except for sessions, a site reads and changes data only through the endpoints of the API.
+    """
+
+    #: Path prefix of the site's pages.
+    prefix: str
+
+    async def authorize(self, app: "App", request: RequestContext) -> int:
+        """Authenticate the caller, charge its rate limit and return the body limit in bytes.
+
+        For an authenticated caller whose body was incomplete, this is called again once the body
+        has arrived, and must not charge again.
+        """
+
+    async def respond(self, app: "App", request: RequestContext) -> Reply[bytes]:
+        """Return the page for a request. Errors are reported as pages too."""
+
+    def render_error(self, app: "App", request: RequestContext, error: ApiError) -> Reply[bytes]:
+        """Return the error page for a request that is rejected before `respond` is called."""
 
 
 class App(WebApp[RequestContext, GuardedRoute]):
@@ -110,6 +131,10 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self._services.latency_samples.add_request(seconds)
 
     async def dispatch(self, request: RequestContext) -> Any:
+        """Run the endpoint of a site's request as its principal, without a rate limit charge.
+
+        Return the handler's result, or raise the ApiError of a check or of the handler.
+        """
         methods, parameters = self._router.find(request.path) or ({}, [])
         route = methods.get(request.method)
         if route is None:
@@ -126,11 +151,16 @@ class App(WebApp[RequestContext, GuardedRoute]):
             raise
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
+        """Return whether a principal may call an endpoint and, if given, send a restricted field.
+
+        `endpoint` is a method and path template, such as `POST /api/v1/agents/{id}/fund`.
+        """
         return self._routes_by_name[endpoint].get_rejection(principal, field) is None
 
     async def require_access(
         self, request: RequestContext, endpoint: str, field: str | None, message: str
     ) -> None:
+        """Record and raise a denial with this message if the principal lacks access."""
         route = self._routes_by_name[endpoint]
         error = route.get_rejection(request.principal, field)
         if error is not None:

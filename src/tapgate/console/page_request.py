@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import msgspec
 from jinja2 import Environment
 
+from tapgate.api.app import App
 from tapgate.api.endpoint import Reply
 from tapgate.api.request_context import RequestContext
-from tapgate.api.site import InternalApi
 from tapgate.auth.principals import Principal
 from tapgate.console import session
 from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
@@ -38,13 +38,11 @@ SIGN_IN_PATH: Final = "/console/sign-in"
 class PageRequest:
     """Browser request to a page. Pages read and change data only through the API's operations."""
 
-    def __init__(
-        self, internal_api: InternalApi, request: RequestContext, templates: Environment
-    ) -> None:
+    def __init__(self, app: App, request: RequestContext, templates: Environment) -> None:
         self.context = request
         self.query = FormData(request.query)
         self.form = FormData(b"")
-        self._internal_api = internal_api
+        self._app = app
         self._templates = templates
 
     @property
@@ -86,7 +84,7 @@ class PageRequest:
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
         request = self.context
         headers = {b"content-type": request.headers.get(b"content-type", b"")}
-        response = await self._internal_api.dispatch(
+        response = await self._app.dispatch(
             RequestContext(
                 services=request.services,
                 method=method,
@@ -109,7 +107,7 @@ class PageRequest:
 
         An endpoint is named by method and path, such as `POST /api/v1/agents/{id}/fund`.
         """
-        return self._internal_api.can_call(self.principal, endpoint, field)
+        return self._app.can_call(self.principal, endpoint, field)
 
     async def require_access(
         self,
@@ -121,7 +119,7 @@ class PageRequest:
 
         A denial is recorded in the audit log, as if the endpoint had been called.
         """
-        await self._internal_api.require_access(self.context, endpoint, field, message)
+        await self._app.require_access(self.context, endpoint, field, message)
 
     async def get_file(self, path: str) -> Reply[bytes]:
         """Return a file from the API, with the console's security headers."""

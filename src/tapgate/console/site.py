@@ -6,11 +6,11 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 from jinja2 import Environment
 
+from tapgate.api.app import App
 from tapgate.api.charges import LookupCharge
 from tapgate.api.endpoint import MEBIBYTE, Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
-from tapgate.api.site import InternalApi
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session
 from tapgate.console.page_request import SIGN_IN_PATH, PageRequest
@@ -65,7 +65,7 @@ class Pages:
 
 
 class PageSite:
-    """Site of pages and assets; implements `tapgate.api.site.Site`."""
+    """Site of pages and assets; implements `tapgate.api.app.Site`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class PageSite:
         for page in pages:
             self._router.add(page.method, page.path, page)
 
-    async def authorize(self, internal_api: InternalApi, request: RequestContext) -> int:
+    async def authorize(self, app: App, request: RequestContext) -> int:
         if request.caller is not None:
             request.caller = caller = await session.authenticate(request, NO_CHARGE)
         else:
@@ -90,17 +90,17 @@ class PageSite:
             if caller is None:
                 await charge.charge()
             else:
-                await internal_api.enforce_rate_limit(request, caller.rate_limit_key)
+                await app.enforce_rate_limit(request, caller.rate_limit_key)
         return _MAX_ANONYMOUS_BODY_BYTES if caller is None else _MAX_BODY_BYTES
 
-    async def respond(self, internal_api: InternalApi, context: RequestContext) -> Reply[bytes]:
+    async def respond(self, app: App, context: RequestContext) -> Reply[bytes]:
         try:
             asset = self._get_asset(context)
             if asset is not None:
                 return asset
-            request = PageRequest(internal_api, context, self._templates)
+            request = PageRequest(app, context, self._templates)
         except ApiError as error:
-            return self.render_error(internal_api, context, error)
+            return self.render_error(app, context, error)
         try:
             return await self._dispatch(request)
         except ApiError as error:
@@ -113,11 +113,9 @@ class PageSite:
             )
             return _render_error(request, ApiError(Code.INTERNAL_ERROR))
 
-    def render_error(
-        self, internal_api: InternalApi, context: RequestContext, error: ApiError
-    ) -> Reply[bytes]:
+    def render_error(self, app: App, context: RequestContext, error: ApiError) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        request = PageRequest(internal_api, _clear_query(context), self._templates)
+        request = PageRequest(app, _clear_query(context), self._templates)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and context.caller is None
