@@ -19,6 +19,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import markers
+from drivers.app_transport import AppTransport
 from harness import Harness
 from kept_connections import ConnectionCache
 from scratch_databases import TEMPLATE_DATABASE, ScratchDatabases, build_database_url
@@ -227,7 +228,7 @@ async def services(settings: Settings, database_url: str) -> AsyncIterator[Servi
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield an in-process client of the complete gateway, without sockets."""
-    transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+    transport = AppTransport(create_app(services))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
 
@@ -238,7 +239,7 @@ async def other_process_client(
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of a second gateway instance on the same database."""
     async with open_services(services.settings, database_url) as other:
-        transport = httpx2.ASGITransport(create_app(other))
+        transport = AppTransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             yield client
 

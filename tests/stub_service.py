@@ -5,13 +5,12 @@ import os
 import sys
 from pathlib import Path
 
-from tapgate.http.asgi import AsgiApp
 from tapgate.http.messages import Request, Response
 from tapgate.http.responses import render_json
 from tapgate.http.worker import run, serve
 
 
-class StubApp(AsgiApp):
+class StubApp:
     async def respond(self, request: Request) -> Response:
         if request.path == "/late":
             _mark_request_received()

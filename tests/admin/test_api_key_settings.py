@@ -13,6 +13,7 @@ import pytest
 
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from builders.auth import Headers, ListAuditEntries
+from drivers.app_transport import AppTransport
 from tapgate.api.services import Services
 from tapgate.gateway import create_app
 
@@ -46,7 +47,7 @@ async def client_at(services: Services) -> AsyncIterator[ClientAtAddress]:
     async with AsyncExitStack() as stack:
 
         def create_client(address: str) -> httpx2.AsyncClient:
-            transport = httpx2.ASGITransport(app=app, client=(address, 40000))
+            transport = AppTransport(app, address)
             client = httpx2.AsyncClient(transport=transport, base_url="http://gateway")
             stack.push_async_callback(client.aclose)
             return client
@@ -216,7 +217,7 @@ async def test_client_address_is_taken_from_trusted_proxies_only(
     app = create_app(services)
 
     async def get_status(peer: str, forwarded: str) -> int:
-        transport = httpx2.ASGITransport(app=app, client=(peer, 40000))
+        transport = AppTransport(app, peer)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as proxied:
             headers = build_headers(key["key"]) | {"X-Forwarded-For": forwarded}
             return (await proxied.get(CARDS_URL, headers=headers)).status_code

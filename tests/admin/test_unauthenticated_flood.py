@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from drivers.app_transport import AppTransport
 from harness import Harness, HmacAuth
 from tapgate.gateway import create_app, create_first_admin, open_services
 from tapgate.settings import Settings, load_settings
@@ -134,11 +135,11 @@ async def attacker_and_admin_clients(
         app = create_app(services)
         async with (
             httpx2.AsyncClient(
-                transport=httpx2.ASGITransport(app=app, client=("192.0.2.1", 1)),
+                transport=AppTransport(app, "192.0.2.1"),
                 base_url="http://gateway",
             ) as attacker,
             httpx2.AsyncClient(
-                transport=httpx2.ASGITransport(app=app, client=("192.0.2.2", 1)),
+                transport=AppTransport(app, "192.0.2.2"),
                 base_url="http://gateway",
             ) as admin,
         ):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self, cast
 import httpx2
 import msgspec
 
+from drivers.app_transport import AppTransport
 from tapgate import settings
 from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoints, Reply
@@ -317,7 +318,7 @@ async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
     ledger = FakeLedger()
     services = build_services(load_settings(folder, **environ), ledger)
     app = App(services, things)
-    transport = httpx2.ASGITransport(app=cast(Any, app))
+    transport = AppTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         edge_app = EdgeApp(app, services, client, ledger)
 

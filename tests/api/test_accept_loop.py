@@ -30,6 +30,7 @@ async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     config = uvicorn.Config(
         cast(Any, gateway.app),
         http=HttpProtocol,
+        interface="asgi3",
         ws="none",
         lifespan="off",
         log_config=None,

@@ -130,6 +130,7 @@ async def serve(gateway: EdgeApp, connections: ConnectionLimit) -> AsyncIterator
     config = uvicorn.Config(
         cast(Any, gateway.app),
         http=HttpProtocol,
+        interface="asgi3",
         ws="none",
         lifespan="off",
         log_config=None,

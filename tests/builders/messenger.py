@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from builders.clock import FakeClock
+from drivers.app_transport import AppTransport
 from drivers.flow_client import FlowClient
 from harness import ServiceAuth
 from production_settings import PRODUCTION_ENVIRON  # noqa: F401 - used by the tests of routes
@@ -253,7 +254,7 @@ class MessengerApp:
     def __init__(self, services: Services, gateway: FakeGateway, app: App) -> None:
         self.services = services
         self.gateway = gateway
-        transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+        transport = AppTransport(app)
         self.client = httpx2.AsyncClient(transport=transport, base_url="http://messenger")
 
     def get_service_auth(self, name: str = "gateway") -> ServiceAuth:

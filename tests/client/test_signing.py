@@ -2,14 +2,13 @@
 
 import asyncio
 
-import httpx2
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from drivers.app_transport import AppTransport
 from drivers.client import GATEWAY_URL, ClientFactory
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, build_operation
-from tapgate.http.asgi import AsgiApp
 from tapgate.http.messages import Request, Response
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -34,7 +33,7 @@ def build_test_operation(
     )
 
 
-class SignatureCheckApp(AsgiApp):
+class SignatureCheckApp:
     """Application that only authenticates requests, on any path."""
 
     def __init__(self, client_factory: ClientFactory) -> None:
@@ -57,7 +56,7 @@ async def assert_gateway_accepts(
     client_factory: ClientFactory, credential: Credential, kind: str
 ) -> None:
     loop, app = asyncio.get_running_loop(), SignatureCheckApp(client_factory)
-    transport = httpx2.ASGITransport(app)
+    transport = AppTransport(app)
     gateway = AsyncTapgateClient(GATEWAY_URL, credential, http=transport, retries=NO_RETRIES)
 
     @settings(max_examples=40)

@@ -20,6 +20,7 @@ from builders.compliance import (
     subscribe_to_events,
     update_rule,
 )
+from drivers.app_transport import AppTransport
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.errors import unavailable
@@ -107,7 +108,7 @@ async def test_only_one_of_many_concurrent_review_decisions_is_executed(
     async with (
         open_services(settings, database_url) as second,
         httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(app=create_app(second)), base_url="http://second"
+            transport=AppTransport(create_app(second)), base_url="http://second"
         ) as second_client,
     ):
         for _ in range(3):

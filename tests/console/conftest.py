@@ -1,8 +1,8 @@
 """Fixtures for console tests: signed-out and signed-in clients."""
 
-import httpx2
 import pytest
 
+from drivers.app_transport import AppTransport
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.sandbox.gateway import create_app
@@ -11,7 +11,7 @@ from tapgate.sandbox.gateway import create_app
 @pytest.fixture
 def console_clients(harness: Harness) -> ConsoleClients:
     app = create_app(harness.services)
-    return ConsoleClients(harness, httpx2.ASGITransport(app, raise_app_exceptions=False))
+    return ConsoleClients(harness, AppTransport(app))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import asyncio
 
 import httpx2
 
+from drivers.app_transport import AppTransport
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services
 from tapgate.client import (
@@ -48,7 +49,7 @@ class ClientFactory:
     def __init__(self, services: Services, harness: Harness) -> None:
         self.harness = harness
         self.services = services
-        self.transport = httpx2.ASGITransport(create_app(services))
+        self.transport = AppTransport(create_app(services))
         self.secret = ServiceSecret("messenger", services.settings.service_secrets["messenger"])
 
     def create_async(self, credential: Credential | Login | None = None) -> AsyncTapgateClient:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from drivers.app_transport import AppTransport
 from drivers.phone import Phone
 from harness import Harness
 from tapgate.gateway import create_app
@@ -47,11 +48,11 @@ class ServicesDriver:
         """Run a messenger; PIN forms are enabled unless the settings disable them."""
         overrides = {"messenger_flow_private_key": build_flow_key()[0], **settings}
         messenger_settings = msgspec.structs.replace(self.harness.services.settings, **overrides)
-        gateway_transport = http or httpx2.ASGITransport(create_app(self.harness.services))
+        gateway_transport = http or AppTransport(create_app(self.harness.services))
         async with open_services(
             messenger_settings, self._database_url, http=gateway_transport
         ) as services:
-            transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
+            transport = AppTransport(App(services))
             async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
                 yield MessengerDriver(self.harness, services, client)
 

@@ -61,7 +61,12 @@ class EdgeServer:
         async with run_edge_app(folder) as gateway:
             self._app = gateway.app
             config = uvicorn.Config(
-                cast(Any, gateway.app), http=HttpProtocol, log_config=None, proxy_headers=False
+                cast(Any, gateway.app),
+                http=HttpProtocol,
+                interface="asgi3",
+                lifespan="off",
+                log_config=None,
+                proxy_headers=False,
             )
             server = self._server = uvicorn.Server(config)
             task = asyncio.create_task(server.serve(sockets=[self._listener]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from builders.audit import assert_seals
 from builders.ledger import build_refund, require_balanced_books
 from drivers.api_caller import require_success
+from drivers.app_transport import AppTransport
 from drivers.two_processes import TwoGateways, TwoLedgers
 from tapgate import ids
 from tapgate.audit.chain import Sealer
@@ -228,7 +229,7 @@ async def test_audit_chain_stays_valid_when_the_clock_goes_back(two_gateways: Tw
     merchant = await two_gateways.create_merchant()
     for jump in (timedelta(0), timedelta(hours=-1), timedelta(days=-1), timedelta(hours=2)):
         other = dataclasses.replace(services, clock=lambda jump=jump: now + jump)
-        transport = httpx2.ASGITransport(create_app(other))
+        transport = AppTransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://g") as client:
             ada = two_gateways.admin.with_client(client)
             require_success(await ada.post(f"processors/{merchant.id}/suspend", reason="audit"))

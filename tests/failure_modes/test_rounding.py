@@ -21,6 +21,7 @@ from builders.ledger import (
     require_balanced_books,
 )
 from drivers.api_caller import require_error, require_success
+from drivers.app_transport import AppTransport
 from drivers.two_processes import TwoGateways
 from harness import Harness
 from tapgate import money
@@ -136,7 +137,7 @@ async def _run_in_currency(
     async with open_services(currency_settings, url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))
-        transport = httpx2.ASGITransport(create_app(services))
+        transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             yield await TwoGateways.open(Harness(services, client), client, client)
         await require_balanced_books(services.database)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
+from drivers.app_transport import AppTransport
 from harness import Harness, HmacAuth
 from scratch_databases import ScratchDatabases, build_database_url
 from tapgate import ids
@@ -175,7 +176,7 @@ async def run_access_fixtures(
         async with open_services(settings, url) as services:
             async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
-            transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)
+            transport = AppTransport(create_app(services))
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
                 access_fixtures = AccessFixtures(Harness(services, client))
                 await access_fixtures.create_callers()

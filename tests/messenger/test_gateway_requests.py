@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from cases import each
+from drivers.app_transport import AppTransport
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
@@ -25,7 +26,7 @@ def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> AsyncTapg
 @pytest.fixture
 async def gateway(harness: Harness) -> AsyncIterator[AsyncTapgateClient]:
     secret = harness.services.settings.service_secrets["messenger"]
-    yield open_gateway(httpx2.ASGITransport(create_app(harness.services)), secret)
+    yield open_gateway(AppTransport(create_app(harness.services)), secret)
 
 
 async def perform(gateway: AsyncTapgateClient, request: gateway_requests.GatewayRequest) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from drivers.app_transport import AppTransport
 from harness import HmacAuth
 from store.test_schema_upgrade import (
     _MIGRATION_NAMES,
@@ -75,7 +76,7 @@ async def test_retry_after_the_upgrade_returns_the_original_response(
                 tx, processor_id=401, terminal_id=411
             )
         keys = {731: SECRETS[731], created.id: created.secret}
-        transport = httpx2.ASGITransport(app=create_app(services))
+        transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             for key_id, secret in keys.items():
                 auth = HmacAuth(ids.encode(ids.KEY, key_id), secret)

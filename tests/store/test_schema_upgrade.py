@@ -12,6 +12,7 @@ import asyncpg
 import httpx2
 import pytest
 
+from drivers.app_transport import AppTransport
 from harness import PIN, Harness
 from scratch_databases import build_database_url
 from store.test_backup import dump_schema, fetch_rows, get_database_name
@@ -226,7 +227,7 @@ async def pay_from_migrated_balance(url: str, folder: Path) -> None:
         await require_same_installation(services)
         async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
-        transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+        transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             harness = Harness(services, client)
             paid = await client.post(

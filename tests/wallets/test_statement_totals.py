@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from builders.clock import FakeClock
 from builders.transactions import create_processor, decide_review, set_kyc_level, submit_command
+from drivers.app_transport import AppTransport
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -56,7 +57,7 @@ async def services(
 
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+    transport = AppTransport(create_app(services))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
 

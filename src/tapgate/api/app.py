@@ -64,7 +64,7 @@ class Site(Protocol):
 
 
 class App(WebApp[RequestContext, GuardedRoute]):
-    """ASGI application that serves the given endpoints, the system endpoints and the sites."""
+    """Application that serves the given endpoints, the system endpoints and the sites."""
 
     _services: Services
 

@@ -6,7 +6,7 @@ credential is checked before the service waits for the rest of a body. 413 there
 only if Content-Length, or a body that has already arrived completely, exceeds the limit.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from tapgate.errors import ApiError, Code
-from tapgate.http.asgi import AsgiApp
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.http.endpoint import BaseRequestContext
@@ -43,7 +42,7 @@ _log = structlog.get_logger()
 _UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
 
 
-class WebApp(AsgiApp, Generic[C, R]):
+class WebApp(ABC, Generic[C, R]):
     """Application that serves declared endpoints.
 
     A service's subclass authenticates callers, renders errors and counts requests.

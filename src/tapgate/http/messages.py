@@ -50,6 +50,14 @@ class Response(NamedTuple):
     pause: float = 0.0
 
 
+class Application(Protocol):
+    """Application that a server calls for each request."""
+
+    async def respond(self, request: Request, /) -> Response:
+        """Return the response. Raise ClientDisconnectedError if the body stays incomplete."""
+        ...
+
+
 class ClientDisconnectedError(Exception):
     """The client disconnected before its request was complete."""
 

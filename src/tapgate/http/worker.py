@@ -24,10 +24,9 @@ import uvicorn
 import uvloop
 
 from tapgate.errors import ApiError, Code
-from tapgate.http.asgi import AsgiApp
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.http.messages import Response, encode_response
+from tapgate.http.messages import Application, Response, encode_response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
 from tapgate.http.protocol import HttpProtocol
 from tapgate.runtime import logs, open_files
@@ -68,11 +67,12 @@ def run(main: Callable[[], Any]) -> None:
         logs.flush()
 
 
-async def serve(app: AsgiApp, limit: ConnectionLimit | None = None) -> None:
+async def serve(app: Application, limit: ConnectionLimit | None = None) -> None:
     """Serve until a stop signal arrives or the supervisor dies."""
     config = uvicorn.Config(
         cast(Any, app),
         http=HttpProtocol,
+        interface="asgi3",  # no wrapper: the protocol calls `Application.respond`
         ws="none",
         lifespan="off",
         access_log=False,

@@ -23,7 +23,7 @@ _UNAVAILABLE_TEXT = "The messenger is temporarily unavailable. Try again in a fe
 
 
 class App(WebApp[RequestContext, Route]):
-    """ASGI application that serves the endpoints and their OpenAPI document."""
+    """Application that serves the endpoints and their OpenAPI document."""
 
     address_key_prefix = "messenger ip"
     render_error = staticmethod(web.render_error)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from drivers.app_transport import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from drivers.phone import WEBHOOK_PATH, build_text
 from harness import PIN
@@ -200,7 +201,7 @@ class LostReceiptTransport(httpx2.AsyncBaseTransport):
     """Gateway transport that executes a payment and never returns its response."""
 
     def __init__(self, services_driver: ServicesDriver) -> None:
-        self._gateway = httpx2.ASGITransport(create_app(services_driver.harness.services))
+        self._gateway = AppTransport(create_app(services_driver.harness.services))
         self.paid = asyncio.Event()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -436,7 +437,7 @@ class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, services_driver: ServicesDriver) -> None:
-        self._gateway = httpx2.ASGITransport(create_app(services_driver.harness.services))
+        self._gateway = AppTransport(create_app(services_driver.harness.services))
         self._current = self.max_concurrent = 0
         self._two_concurrent = asyncio.Event()
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from builders.clock import FakeClock
+from drivers.app_transport import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from drivers.phone import WEBHOOK_PATH
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
@@ -90,7 +91,7 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
     clock = FakeClock()
     clock.now = messenger.services.clock()
     unavailable = httpx2.MockTransport(lambda _: httpx2.Response(503))
-    available = httpx2.ASGITransport(create_app(services_driver.harness.services))
+    available = AppTransport(create_app(services_driver.harness.services))
     secret = ServiceSecret(
         "messenger", services_driver.harness.services.settings.service_secrets["messenger"]
     )
@@ -139,7 +140,7 @@ async def test_rejected_status_report_does_not_block_other_reports(
            WHERE channel_message_id = 'wamid.bad'"""
     )
     await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
-    transport = httpx2.ASGITransport(create_app(services_driver.harness.services))
+    transport = AppTransport(create_app(services_driver.harness.services))
     async with AsyncTapgateClient("http://gateway", secret, http=transport) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
     assert (await get_message(services_driver, accepted))["status"] == "sent"

@@ -4,7 +4,6 @@ import gc
 import json
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -19,8 +18,8 @@ from builders.messenger import (
     WEBHOOK_PATH,
     MessengerApp,
     build_error,
-    run_messenger_app,
 )
+from drivers.app_transport import AppTransport
 from tapgate.http.endpoint import Endpoints
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ENDPOINTS
@@ -126,7 +125,7 @@ async def test_unexpected_failure_reveals_no_details(
         raise RuntimeError("canary")
 
     app = App(messenger.services, endpoints)
-    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+    transport = AppTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:
         response = await client.get("/broken")
     assert (response.status_code, response.json()) == (500, build_error("Internal error"))
@@ -148,27 +147,3 @@ async def test_database_outage_returns_503(offline_messenger: MessengerApp) -> N
     assert response.json() == build_error(
         "The messenger is temporarily unavailable. Try again in a few seconds."
     )
-
-
-async def test_lifespan_completes_and_websockets_are_closed(
-    tmp_path: Path, database_url: str
-) -> None:
-    sent: list[dict[str, Any]] = []
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    events = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
-
-    async def receive() -> dict[str, Any]:
-        return next(events)
-
-    async with run_messenger_app(tmp_path, database_url) as messenger:
-        app = App(messenger.services)
-        await app({"type": "lifespan"}, receive, send)
-        await app({"type": "websocket"}, receive, send)
-    assert [message["type"] for message in sent] == [
-        "lifespan.startup.complete",
-        "lifespan.shutdown.complete",
-        "websocket.close",
-    ]

@@ -4,6 +4,7 @@ import httpx2
 import msgspec
 import pytest
 
+from drivers.app_transport import AppTransport
 from harness import Harness
 from tapgate import gateway
 from tapgate.api.app import App
@@ -18,7 +19,7 @@ def set_environment(services: Services, environment: str) -> None:
 
 
 def build_client(app: App) -> httpx2.AsyncClient:
-    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+    transport = AppTransport(app)
     return httpx2.AsyncClient(transport=transport, base_url="http://gateway")
 
 

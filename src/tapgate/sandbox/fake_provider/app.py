@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, unquote
 
 import msgspec
 
-from tapgate.http.asgi import AsgiApp
 from tapgate.http.messages import Request, Response, encode_header
 from tapgate.sandbox.fake_provider.errors import GraphApiError
 from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
@@ -27,7 +26,7 @@ class _DeliverBody(msgspec.Struct):
     together: bool = False
 
 
-class App(AsgiApp):
+class App:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from tapgate.http.protocol import HttpProtocol
 from tapgate.sandbox.fake_provider.app import App
 from tapgate.sandbox.fake_provider.provider import Provider
 
@@ -17,7 +18,8 @@ async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
     """Serve the provider and yield its URL; port 0 selects a free port."""
     config = uvicorn.Config(
         cast(Any, App(provider)),
-        http="httptools",
+        http=HttpProtocol,
+        interface="asgi3",
         ws="none",
         lifespan="off",
         log_config=None,
