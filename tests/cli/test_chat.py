@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cases import each
 from cli.fake_messenger import (
     DROP_CONNECTION,
     FakeResponse,
@@ -23,7 +22,6 @@ from cli.fake_messenger import (
 from drivers.processes import free_port
 from drivers.terminal import TerminalSession, run_on_terminal
 from tapgate.cli import app
-from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.sandbox.demo.examples import save_examples
 
 TAPGATE_EXECUTABLE = str(Path(sys.executable).with_name("tapgate"))
@@ -324,42 +322,3 @@ def test_ctrl_c_at_a_pin_prompt_ends_the_chat(environ: dict[str, str]) -> None:
         terminal.type("48")
         assert terminal.press_and_wait("\x03") == 0
     assert "48" not in terminal.output.replace(messenger.url, "")
-
-
-@each(
-    "reply",
-    [
-        "Enter your 4-digit PIN.",
-        "You send 50.00 SLE to Mohamed S. (fee 0.50 SLE).\n\n*Please enter your PIN* to confirm.",
-        "Wrong PIN, 2 tries left. Type it again: your PIN?",
-        "Choose a new PIN: four digits.",
-        "Repeat the new PIN",
-        "PIN:",
-        "Enter your PIN (never tell it to anybody), or *cancel*.",
-        "Entrez votre code PIN à 4 chiffres.",
-        "Saisissez votre PIN pour confirmer",
-        "Tapez votre code secret, svp",
-        "Choisissez un nouveau code PIN.",
-        "Répétez le nouveau PIN.",
-    ],
-)
-def test_pin_prompt_is_detected(reply: str) -> None:
-    assert asks_for_pin(reply)
-
-
-@each(
-    "reply",
-    [
-        MENU,
-        "What is it about?\n1) Change PIN\n2) Send money",
-        "Que voulez-vous faire ?\n9. Changer de code PIN, svp\n10. Aide",
-        "Your PIN was changed.",
-        "Votre code PIN a été modifié.",
-        "Never send your PIN to anybody.",
-        "Ne donnez jamais votre PIN.",
-        "Enter the amount.",
-        "Type the six digits of the code that you were sent.",
-    ],
-)
-def test_reply_without_a_pin_prompt_is_not_detected_as_one(reply: str) -> None:
-    assert not asks_for_pin(reply)

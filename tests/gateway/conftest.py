@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gateway.access_fixtures import AccessFixtures, run_access_fixtures
-from gateway.ownership_requests import OwnershipFixtures
+from gateway.ownership_fixtures import OwnershipFixtures
 from scratch_databases import ScratchDatabases
 
 

@@ -18,7 +18,7 @@ from builders.agents import AGENT_PIN
 from builders.partners import get_auth, post_webhook
 from cases import run_cases
 from gateway.access_fixtures import Caller
-from gateway.ownership_requests import (
+from gateway.ownership_fixtures import (
     V1,
     OwnershipFixtures,
     SubscriberFixture,

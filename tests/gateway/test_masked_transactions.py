@@ -7,7 +7,7 @@ import pytest
 
 from gateway import ownership_requests
 from gateway.access_fixtures import get_status_and_code
-from gateway.ownership_requests import OwnershipFixtures
+from gateway.ownership_fixtures import OwnershipFixtures
 from gateway.test_object_ownership import (
     ACCESS,
     create_verified_admin,

@@ -10,12 +10,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.agents import AGENT_PIN
 from builders.partners import post_webhook
 from cases import each
 from gateway import ownership_requests
 from gateway.access_fixtures import Caller, get_status_and_code
-from gateway.ownership_requests import (
+from gateway.ownership_fixtures import (
     OTHER_PIN,
+    PERIOD,
     V1,
     OwnershipFixtures,
     OwnershipRequest,
@@ -219,7 +221,7 @@ async def test_pin_of_another_subscriber_is_rejected(
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
     for value in (person.phone, "Aminata", "Kamara", "SLE"):
         assert value not in response.text
-    correct_pin = PIN if "agent" not in name or "cashout" in name else ownership_requests.AGENT_PIN
+    correct_pin = PIN if "agent" not in name or "cashout" in name else AGENT_PIN
     response = await send(
         ownership_fixtures,
         ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, correct_pin),
@@ -387,7 +389,7 @@ async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
             "from_agent_id": sender,
             "to_agent_id": to,
             "amount": "1",
-            "pin": ownership_requests.AGENT_PIN,
+            "pin": AGENT_PIN,
         }
         return OwnershipRequest("POST", f"{V1}/agents/transfer", body)
 
@@ -522,7 +524,7 @@ async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFi
     body = {
         "subscriber_id": ownership_fixtures.subscriber.id,
         "format": "csv",
-        **ownership_requests.PERIOD,
+        **PERIOD,
     }
     path = f"{V1}/wallet/account-statement"
     created = (

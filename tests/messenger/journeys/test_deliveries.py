@@ -1,7 +1,6 @@
 """Deliveries are processed exactly once despite duplicates, concurrency and crashes."""
 
 import asyncio
-import json
 from typing import Any
 
 import httpx2
@@ -9,12 +8,12 @@ import pytest
 
 from drivers.app_transport import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import WEBHOOK_PATH, build_text
+from drivers.phone import build_text
 from harness import PIN
 from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people
 from tapgate.messenger.channel.plain_text import render_plain_text
-from tapgate.messenger.model.replies import OptionList, PinForm, TextReply
+from tapgate.messenger.model.replies import PinForm, TextReply
 
 
 async def count_waiting(services_driver: ServicesDriver) -> int:
@@ -22,79 +21,6 @@ async def count_waiting(services_driver: ServicesDriver) -> int:
         "SELECT count(*) FROM messenger.received WHERE status = 'waiting'"
     )
     return count
-
-
-async def test_documented_delivery_body_is_processed(
-    services_driver: ServicesDriver, messenger: MessengerDriver
-) -> None:
-    subscriber = await services_driver.harness.create_subscriber(balance="1234.50")
-    digits = subscriber["phone_number"].removeprefix("+")
-    body = {
-        "object": "whatsapp_business_account",
-        "entry": [
-            {
-                "id": "WHATSAPP_BUSINESS_ACCOUNT_ID",
-                "changes": [
-                    {
-                        "value": {
-                            "messaging_product": "whatsapp",
-                            "metadata": {
-                                "display_phone_number": "15550783881",
-                                "phone_number_id": "106540352242922",
-                            },
-                            "contacts": [{"profile": {"name": "Aminata"}, "wa_id": digits}],
-                            "messages": [
-                                {
-                                    "from": digits,
-                                    "id": "wamid.the-only-one",
-                                    "timestamp": "1749416383",
-                                    "type": "text",
-                                    "text": {"body": "balance"},
-                                }
-                            ],
-                        }
-                    }
-                ],
-            }
-        ],
-    }
-    response = await messenger.client.post(WEBHOOK_PATH, content=json.dumps(body))
-    assert (response.status_code, response.json()) == (200, {"status": "success"})
-    phone = messenger.create_phone(subscriber["phone_number"])
-    await phone.wait_until_handled()
-    assert any("1,234.50 SLE" in getattr(reply, "text", "") for reply in await phone.read_replies())
-
-
-async def test_two_messages_in_one_delivery_are_both_answered(
-    services_driver: ServicesDriver, messenger: MessengerDriver
-) -> None:
-    subscriber = await services_driver.harness.create_subscriber(balance="1234.50")
-    phone = messenger.create_phone(subscriber["phone_number"])
-    await phone.deliver(
-        phone.build_message(build_text("balance")), phone.build_message(build_text("limits"))
-    )
-    await phone.wait_until_handled()
-    output = " ".join(getattr(reply, "text", "") for reply in await phone.read_replies())
-    assert "1,234.50 SLE" in output
-    assert "100,000.00 SLE" in output
-
-
-async def test_messages_of_several_people_in_one_delivery_are_all_answered(
-    services_driver: ServicesDriver, messenger: MessengerDriver
-) -> None:
-    phones = [
-        messenger.create_phone(
-            (await services_driver.harness.create_subscriber(balance=amount))["phone_number"]
-        )
-        for amount in ("11.00", "22.00")
-    ]
-    await phones[0].deliver(*(phone.build_message(build_text("balance")) for phone in phones))
-    for phone, amount in zip(phones, ("11.00 SLE", "22.00 SLE"), strict=True):
-        await phone.wait_until_handled()
-        (reply,) = [
-            item for item in await phone.read_replies() if isinstance(item, TextReply | OptionList)
-        ]
-        assert amount in reply.text
 
 
 async def test_message_delivered_50_times_concurrently_to_two_messengers_is_processed_once(

@@ -1,12 +1,10 @@
 """Phone ownership: hidden numbers and numbers that change owner."""
 
 from datetime import timedelta
-from typing import Any
 
 from builders.clock import FakeClock
 from drivers.messenger import MessengerDriver, ServicesDriver
 from drivers.phone import Phone, build_text
-from harness import PIN, WRONG_PIN
 from tapgate.messenger import one_time_codes
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
@@ -122,27 +120,6 @@ async def test_codes_requested_by_one_user_are_limited_across_phone_numbers(
         await one_time_codes.send_code(services, eve, f"+232761234{number:02}")
     sent = await services.database.fetchval("SELECT count(*) FROM messenger.outbox")
     assert sent == one_time_codes.MAX_CODES_PER_HOUR
-
-
-def build_number_change(phone: Phone) -> dict[str, Any]:
-    system = {"type": "user_changed_number", "body": "changed", "wa_id": "23276999999"}
-    return phone.build_message({"type": "system", "system": system})
-
-
-async def test_number_change_revokes_trust_until_the_pin_is_entered(
-    services_driver: ServicesDriver, messenger: MessengerDriver
-) -> None:
-    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
-    phone = messenger.create_phone(subscriber["phone_number"])
-    assert "77.00" in await phone.send_text("balance")
-    await phone.deliver(build_number_change(phone))
-    await phone.wait_until_handled()
-    await phone.read_replies()
-    assert "77.00" not in await phone.send_text("balance")
-    assert "77.00" not in await phone.send_by_bridge("balance")
-    assert "77.00" not in await phone.send_by_bridge(WRONG_PIN)
-    assert "77.00" in await phone.send_by_bridge(PIN)
-    assert "77.00" in await phone.send_text("balance")
 
 
 async def test_former_phone_number_has_no_access_to_the_wallet(
