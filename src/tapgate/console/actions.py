@@ -21,6 +21,9 @@ FieldKind = Literal[
 ]  # fmt: skip
 
 
+_DETERMINERS: Final = frozenset({"a", "an", "this"})
+
+
 class Field(NamedTuple):
     """Form field for a field of the request body. A choice is a value or a (value, label) pair."""
 
@@ -43,6 +46,7 @@ class Field(NamedTuple):
 class Action(msgspec.Struct, frozen=True, kw_only=True):
     """State-changing form for one API operation.
 
+    `button` is by default the title as an imperative: "Close this account?" -> "Close account".
     `endpoint` identifies the operation; its path parameters are in the query of the form's URL.
     `required_field` is a field that the action needs and that not every role may send.
     `prefill_path` is the resource that provides the current values. The form submits all of them,
@@ -55,7 +59,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     endpoint: str
     title: str
-    button: str
+    button: str = ""
     description: str = ""
     fields: tuple[Field, ...] = ()
     success_message: str = "Done."
@@ -66,6 +70,12 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     redirect_path: str | None = None
     result_template: str | None = None
     message_field: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.button:
+            words = self.title.removesuffix("?").split()
+            label = " ".join(word for word in words if word not in _DETERMINERS)
+            msgspec.structs.force_setattr(self, "button", label)
 
     @property
     def method(self) -> str:

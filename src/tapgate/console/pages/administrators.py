@@ -1,9 +1,11 @@
 """Administrator list and actions."""
 
+from functools import partial
 from typing import Final
 
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -18,13 +20,14 @@ _ROLES: Final = (
     ("system_admin", "System admin: full access"),
 )
 
+_build_state_action = partial(build_state_action, "administrator", _ITEM_PATH, "administrator")
+
 ACTIONS = (
     Action(
         name="administrator.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Add an administrator",
         description="Share the email and password with them. They use these to sign in.",
-        button="Add administrator",
         fields=(
             Field("name", "Name"),
             Field("email", "Email", "email"),
@@ -38,23 +41,10 @@ ACTIONS = (
         ),
         success_message="Administrator added.",
     ),
-    Action(
-        name="administrator.disable",
-        endpoint=f"POST {_ITEM_PATH}/disable",
-        title="Disable this administrator?",
-        description="Signs them out everywhere and blocks sign-in. You can enable them again.",
-        button="Disable",
-        success_message="Administrator disabled.",
-        is_dangerous=True,
+    _build_state_action(
+        "disable", "Signs them out everywhere and blocks sign-in. You can enable them again."
     ),
-    Action(
-        name="administrator.enable",
-        endpoint=f"POST {_ITEM_PATH}/enable",
-        title="Enable this administrator?",
-        description="They can sign in again with their current password.",
-        button="Enable",
-        success_message="Administrator enabled.",
-    ),
+    _build_state_action("enable", "They can sign in again with their current password."),
 )
 
 

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -40,6 +42,8 @@ _PROFILE = (
     ),
     Field("pin", "PIN", "pin", hint="4 digits, entered by the agent. Required for cash-in."),
 )
+
+_build_state_action = partial(build_state_action, "agent", _ITEM_PATH, "agent")
 
 ACTIONS = (
     Action(
@@ -85,7 +89,6 @@ ACTIONS = (
         title="Transfer float",
         description="Moves float from the super-agent to the sub-agent immediately. Ask the "
         "super-agent to enter their PIN.",
-        button="Transfer float",
         fields=(
             Field("from_agent_id", "From", "hidden"),
             Field("to_agent_id", "To", "hidden"),
@@ -105,43 +108,26 @@ ACTIONS = (
         success_message="Commission paid out.",
         moves_money=True,
     ),
-    Action(
-        name="agent.suspend",
-        endpoint=f"POST {_ITEM_PATH}/suspend",
-        title="Suspend this agent?",
-        description="The agent can't send or receive money until you activate it again. "
+    _build_state_action(
+        "suspend",
+        "The agent can't send or receive money until you activate it again. "
         "Sub-agents are not affected.",
-        button="Suspend",
-        fields=(fields.REASON,),
-        success_message="Agent suspended.",
-        is_dangerous=True,
+        fields.REASON,
     ),
-    Action(
-        name="agent.activate",
-        endpoint=f"POST {_ITEM_PATH}/activate",
-        title="Activate this agent?",
-        description="The agent can accept cash-ins and cash-outs again.",
-        button="Activate",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Agent activated.",
+    _build_state_action(
+        "activate", "The agent can accept cash-ins and cash-outs again.", fields.OPTIONAL_REASON
     ),
-    Action(
-        name="agent.terminate",
-        endpoint=f"POST {_ITEM_PATH}/terminate",
-        title="Terminate this agent?",
-        description="Float and commission must be zero. Sub-agents are not affected. This can't be "
+    _build_state_action(
+        "terminate",
+        "Float and commission must be zero. Sub-agents are not affected. This can't be "
         "undone, and the phone number can't be used again.",
-        button="Terminate",
-        fields=(fields.REASON,),
-        success_message="Agent terminated.",
-        is_dangerous=True,
+        fields.REASON,
     ),
     Action(
         name="agent.change_pin",
         endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change PIN",
         description="Ask the agent to enter both PINs.",
-        button="Change PIN",
         fields=fields.CHANGED_PINS,
         success_message="PIN changed.",
     ),

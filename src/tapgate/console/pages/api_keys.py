@@ -5,6 +5,7 @@ from typing import Final
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -87,15 +88,13 @@ ACTIONS = (
         success_message="Key rotated",
         result_template="api_keys/secret.html",
     ),
-    Action(
-        name="api_key.revoke",
-        endpoint=f"DELETE {_ITEM_PATH}",
-        title="Revoke this key?",
-        description="Requests with this key are rejected immediately. This can't be undone, but "
+    build_state_action(
+        "api_key",
+        _ITEM_PATH,
+        "key",
+        "revoke",
+        "Requests with this key are rejected immediately. This can't be undone, but "
         "you can create a new key.",
-        button="Revoke",
-        success_message="Key revoked.",
-        is_dangerous=True,
     ),
 )
 

@@ -1,12 +1,14 @@
 """Card list, card details and actions."""
 
 import asyncio
+from functools import partial
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.related import RECENT_LIMIT, get_audit
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -32,13 +34,14 @@ _REASON = Field(
     "reason", "Reason", "choice", hint="Sent to the customer and saved in the audit log"
 )
 
+_build_state_action = partial(build_state_action, "card", _ITEM_PATH, "card")
+
 ACTIONS = (
     Action(
         name="card.link",
         endpoint="POST /api/v1/cards/link",
         title="Link card",
         description="Ask the customer to enter their PIN. It becomes the PIN of the card.",
-        button="Link card",
         fields=(
             Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             _SERIAL,
@@ -51,7 +54,6 @@ ACTIONS = (
         endpoint="POST /api/v1/cards/child",
         title="Issue a child card",
         description="Spends from the parent's wallet, up to a daily limit and with its own PIN.",
-        button="Issue child card",
         fields=(
             Field("parent_subscriber_id", "Parent", hint="Customer ID: sub_…"),
             _SERIAL,
@@ -63,16 +65,11 @@ ACTIONS = (
         ),
         success_message="Child card activated.",
     ),
-    Action(
-        name="card.block",
-        endpoint=f"POST {_ITEM_PATH}/block",
-        title="Block this card?",
-        description="Declines all payments with this card. Lost, stolen and damaged cards are "
+    _build_state_action(
+        "block",
+        "Declines all payments with this card. Lost, stolen and damaged cards are "
         "blocked permanently, and the customer needs a new card. Other blocks can be undone.",
-        button="Block",
-        fields=(_REASON._replace(choices=_TEMPORARY_REASONS + _PERMANENT_REASONS),),
-        success_message="Card blocked.",
-        is_dangerous=True,
+        _REASON._replace(choices=_TEMPORARY_REASONS + _PERMANENT_REASONS),
     ),
     Action(
         name="card.lose",
@@ -85,14 +82,8 @@ ACTIONS = (
         success_message="Card permanently blocked.",
         is_dangerous=True,
     ),
-    Action(
-        name="card.unblock",
-        endpoint=f"POST {_ITEM_PATH}/unblock",
-        title="Unblock this card?",
-        description="The card works again immediately, with the same PIN.",
-        button="Unblock",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Card unblocked.",
+    _build_state_action(
+        "unblock", "The card works again immediately, with the same PIN.", fields.OPTIONAL_REASON
     ),
 )
 

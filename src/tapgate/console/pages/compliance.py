@@ -7,6 +7,7 @@ from typing import Any, Final
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
@@ -57,15 +58,15 @@ ACTIONS = (
         fields=(Field("note", "Note", "long", hint="Saved in the audit log", required=False),),
         success_message="Alert under investigation.",
     ),
-    Action(
-        name="alert.resolve",
-        endpoint=f"POST {_ALERT_PATH}/resolve",
-        title="Resolve this alert?",
-        description="Removes it from the queue. No money moves. This can't be undone. If it "
+    build_state_action(
+        "alert",
+        _ALERT_PATH,
+        "alert",
+        "resolve",
+        "Removes it from the queue. No money moves. This can't be undone. If it "
         "happens again, a new alert is created.",
-        button="Resolve",
-        fields=(_OUTCOME, _NOTES),
-        success_message="Alert resolved.",
+        _OUTCOME,
+        _NOTES,
     ),
     Action(
         name="alert.release",
@@ -73,7 +74,6 @@ ACTIONS = (
         title="Release this payment?",
         description="Pays the recipient immediately and charges the fee. If the recipient can't be "
         "paid, the payment is declined and the payer gets the money back. This can't be undone.",
-        button="Release payment",
         fields=(_OUTCOME, _NOTES, _build_decision_field("release")),
         message_field="message",
     ),
@@ -83,7 +83,6 @@ ACTIONS = (
         title="Reject this payment?",
         description="Declines the payment. The payer gets the money back immediately and pays no "
         "fee. This can't be undone.",
-        button="Reject payment",
         fields=(_OUTCOME, _NOTES, _build_decision_field("reject")),
         message_field="message",
         is_dangerous=True,

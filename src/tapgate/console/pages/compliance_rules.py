@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
@@ -107,7 +108,6 @@ def _build_create_action(
         endpoint=f"POST {RULES_PATH}",
         title=button,
         description="Applies from the next transaction.",
-        button=button,
         fields=(
             _NAME,
             Field("type", "Type", "hidden", value=rule_type),
@@ -153,15 +153,13 @@ CREATE_ACTIONS: Final = (
 ACTIONS = (
     *CHANGE_ACTIONS.values(),
     *CREATE_ACTIONS,
-    Action(
-        name="rule.delete",
-        endpoint=f"DELETE {_ITEM_PATH}",
-        title="Delete this rule?",
-        description="Existing alerts are kept, and held payments still need a decision. This "
+    build_state_action(
+        "rule",
+        _ITEM_PATH,
+        "rule",
+        "delete",
+        "Existing alerts are kept, and held payments still need a decision. This "
         "can't be undone. To pause the rule, turn it off instead.",
-        button="Delete",
-        success_message="Rule deleted.",
-        is_dangerous=True,
     ),
     _build_status_action(
         "rule.activate",
@@ -188,7 +186,6 @@ ACTIONS = (
         title="Check a payment",
         description="Tests a payment against account status, limits and rules. No money moves, and "
         "nothing is recorded.",
-        button="Check payment",
         fields=(
             Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             Field("amount", "Amount", "money"),

@@ -5,6 +5,7 @@ account.
 """
 
 import asyncio
+from functools import partial
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
@@ -15,6 +16,7 @@ from tapgate.console.components.key_actions import (
 )
 from tapgate.console.components.lists import add_list_page, add_sublist_page
 from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -24,6 +26,8 @@ _LIST_PATH = "/api/v1/admin/partners"
 _ITEM_PATH = "/api/v1/admin/partners/{id}"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _PREVIEW_LIMIT = 20
+
+_build_state_action = partial(build_state_action, "partner", _ITEM_PATH, "partner")
 
 ACTIONS = (
     Action(
@@ -52,31 +56,17 @@ ACTIONS = (
         title="Add funds",
         description="Use this after you receive the partner's money in cash or by bank transfer. "
         "Moves the amount from the platform's cash account to the partner's account immediately.",
-        button="Add funds",
         fields=(Field("amount", "Amount", "money", hint="For example, 50000"),),
         success_message="Funds added.",
         moves_money=True,
     ),
-    Action(
-        name="partner.suspend",
-        endpoint=f"POST {_ITEM_PATH}/suspend",
-        title="Suspend this partner?",
-        description="Its keys and its webhook stop working immediately, so it can't fund "
+    _build_state_action(
+        "suspend",
+        "Its keys and its webhook stop working immediately, so it can't fund "
         "customers. The balance isn't affected. You can activate the partner again.",
-        button="Suspend",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Partner suspended.",
-        is_dangerous=True,
+        fields.OPTIONAL_REASON,
     ),
-    Action(
-        name="partner.activate",
-        endpoint=f"POST {_ITEM_PATH}/activate",
-        title="Activate this partner?",
-        description="Its keys and its webhook work again.",
-        button="Activate",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Partner activated.",
-    ),
+    _build_state_action("activate", "Its keys and its webhook work again.", fields.OPTIONAL_REASON),
     build_create_key_action("partner.key", _KEYS_PATH),
     build_delete_key_action("partner.delete_key", _KEYS_PATH),
     Action(
@@ -85,7 +75,6 @@ ACTIONS = (
         title="Rotate webhook secret",
         description="Creates a new secret. Choose how long the old secret is accepted while the "
         "partner switches over. A secret from an earlier rotation expires immediately.",
-        button="Rotate webhook secret",
         fields=(fields.GRACE,),
         success_message="Webhook secret rotated",
         result_template="partners/webhook_secret.html",

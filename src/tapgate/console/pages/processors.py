@@ -5,6 +5,7 @@ keys and a settlement account.
 """
 
 import asyncio
+from functools import partial
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
@@ -15,6 +16,7 @@ from tapgate.console.components.key_actions import (
 )
 from tapgate.console.components.lists import add_list_page, add_sublist_page
 from tapgate.console.components.related import RECENT_LIMIT, get_audit
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -27,6 +29,11 @@ _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _PREVIEW_LIMIT = 20
 
 _TERMINAL = Field("terminal_id", "Terminal", "hidden")
+
+_build_state_action = partial(build_state_action, "processor", _ITEM_PATH, "merchant")
+_build_terminal_action = partial(
+    build_state_action, "terminal", f"{_TERMINALS_PATH}/{{terminal_id}}", "terminal"
+)
 
 ACTIONS = (
     Action(
@@ -44,25 +51,16 @@ ACTIONS = (
         success_message="Merchant created",
         result_template="processors/created.html",
     ),
-    Action(
-        name="processor.suspend",
-        endpoint=f"POST {_ITEM_PATH}/suspend",
-        title="Suspend this merchant?",
-        description="All keys stop working immediately, including terminal keys, so the merchant "
+    _build_state_action(
+        "suspend",
+        "All keys stop working immediately, including terminal keys, so the merchant "
         "can't accept payments. The balance isn't affected. You can activate the merchant again.",
-        button="Suspend",
-        fields=(fields.REASON,),
-        success_message="Merchant suspended.",
-        is_dangerous=True,
+        fields.REASON,
     ),
-    Action(
-        name="processor.activate",
-        endpoint=f"POST {_ITEM_PATH}/activate",
-        title="Activate this merchant?",
-        description="All keys work again, except those of blocked terminals.",
-        button="Activate",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Merchant activated.",
+    _build_state_action(
+        "activate",
+        "All keys work again, except those of blocked terminals.",
+        fields.OPTIONAL_REASON,
     ),
     Action(
         name="processor.transfer",
@@ -85,31 +83,17 @@ ACTIONS = (
         title="Add a terminal",
         description="Each terminal has its own signing key, so you can block a lost terminal "
         "without affecting the others.",
-        button="Add terminal",
         fields=(Field("name", "Name", hint="Where the terminal is, for example Till 2"),),
         success_message="Terminal added",
         result_template="processors/terminal_added.html",
     ),
-    Action(
-        name="terminal.block",
-        endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/block",
-        title="Block this terminal?",
-        description="The terminal's keys stop working immediately. Other terminals are not "
+    _build_terminal_action(
+        "block",
+        "The terminal's keys stop working immediately. Other terminals are not "
         "affected. You can unblock it later.",
-        button="Block",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Terminal blocked.",
-        is_dangerous=True,
+        fields.OPTIONAL_REASON,
     ),
-    Action(
-        name="terminal.unblock",
-        endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/unblock",
-        title="Unblock this terminal?",
-        description="The terminal's keys work again.",
-        button="Unblock",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Terminal unblocked.",
-    ),
+    _build_terminal_action("unblock", "The terminal's keys work again.", fields.OPTIONAL_REASON),
     build_create_key_action(
         "processor.key",
         _KEYS_PATH,

@@ -1,6 +1,7 @@
 """Customer list, customer details and actions. The API's term for a customer is subscriber."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from tapgate.api.endpoint import Reply
@@ -8,6 +9,7 @@ from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.components.related import RECENT_LIMIT, get_alerts, get_audit, get_history
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -29,6 +31,8 @@ _PROFILE = (
     Field("category", "Category", "choice", tuple(SubscriberCategory)),
 )
 
+_build_state_action = partial(build_state_action, "subscriber", _ITEM_PATH, "customer")
+
 ACTIONS = (
     Action(
         name="subscriber.register",
@@ -36,7 +40,6 @@ ACTIONS = (
         title="Add customer",
         description="Creates an empty wallet at KYC level 1. Ask the customer to choose and "
         "enter a PIN.",
-        button="Add customer",
         fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="4 digits")),
         success_message="Customer added.",
         redirect_path="/console/subscribers/{subscriber_id}",
@@ -71,25 +74,14 @@ ACTIONS = (
         prefill_path=_ITEM_PATH,
         success_message="KYC level updated.",
     ),
-    Action(
-        name="subscriber.block",
-        endpoint=f"POST {_ITEM_PATH}/block",
-        title="Block this customer?",
-        description="Declines all payments to and from the wallet, including card payments. "
+    _build_state_action(
+        "block",
+        "Declines all payments to and from the wallet, including card payments. "
         "You can unblock the customer later.",
-        button="Block",
-        fields=(fields.REASON,),
-        success_message="Customer blocked.",
-        is_dangerous=True,
+        fields.REASON,
     ),
-    Action(
-        name="subscriber.unblock",
-        endpoint=f"POST {_ITEM_PATH}/unblock",
-        title="Unblock this customer?",
-        description="Cards that were active before will work again.",
-        button="Unblock",
-        fields=(fields.OPTIONAL_REASON,),
-        success_message="Customer unblocked.",
+    _build_state_action(
+        "unblock", "Cards that were active before will work again.", fields.OPTIONAL_REASON
     ),
     Action(
         name="subscriber.close",
@@ -97,7 +89,6 @@ ACTIONS = (
         title="Close this account?",
         description="The wallet must be empty. This can't be undone, and the phone number can't be "
         "used again.",
-        button="Close account",
         fields=(fields.REASON,),
         success_message="Account closed.",
         is_dangerous=True,
@@ -108,7 +99,6 @@ ACTIONS = (
         title="Reset PIN?",
         description="Sends a one-time code to the customer's phone. The customer uses it to set a "
         "new PIN, in chat or here.",
-        button="Reset PIN",
         success_message="PIN reset code sent to the customer's phone.",
     ),
     Action(
@@ -117,7 +107,6 @@ ACTIONS = (
         title="Set new PIN",
         description="Enter the code the customer received, then ask the customer to enter the new "
         "PIN.",
-        button="Set new PIN",
         fields=(
             Field("otp", "Code", hint="6 digits, from the customer's phone"),
             fields.NEW_PIN,
@@ -130,7 +119,6 @@ ACTIONS = (
         title="Verify PIN",
         description="Confirms you're talking to the account holder. Three wrong attempts in a row "
         "lock the PIN for 30 minutes.",
-        button="Verify PIN",
         fields=(Field("pin", "PIN", "pin"),),
         success_message="The PIN is correct.",
     ),
@@ -139,7 +127,6 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change PIN",
         description="Ask the customer to enter both PINs.",
-        button="Change PIN",
         fields=fields.CHANGED_PINS,
         success_message="PIN changed.",
     ),
@@ -148,7 +135,6 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/kyc-documents",
         title="Add document",
         description="Upload a photo. Location and other metadata are removed.",
-        button="Add document",
         fields=(
             Field("document_type", "Document type", "choice", tuple(KycDocumentType)),
             Field("image", "Photo", "picture", hint="JPEG or PNG, up to 5 MB"),
@@ -160,7 +146,6 @@ ACTIONS = (
         endpoint="POST /api/v1/compliance/alerts",
         title="Create alert",
         description="Flag something the rules missed. It goes to the compliance queue.",
-        button="Create alert",
         fields=(
             Field("subscriber_id", "Customer", "hidden"),
             Field("alert_type", "Alert type", hint="For example, stolen phone"),
@@ -174,7 +159,6 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/restricted-access",
         title="Request an access code?",
         description="Sends a code to the customer's phone. Valid for 5 minutes, 3 attempts.",
-        button="Request access code",
         success_message="Access code sent to the customer's phone.",
     ),
     Action(

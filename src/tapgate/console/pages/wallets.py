@@ -13,7 +13,6 @@ ACTIONS = (
         title="Send money",
         description="Sends money to another customer's card. The transfer fee applies. Ask the "
         "sender to enter their PIN.",
-        button="Send money",
         fields=(
             Field("sender_id", "Sender", "hidden"),
             Field(
@@ -51,7 +50,6 @@ ACTIONS = (
         endpoint="POST /api/v1/wallet/fund-from-partner",
         title="Top up from partner",
         description="Debits the partner's account. Each reference can be used only once.",
-        button="Top up from partner",
         fields=(
             _SUBSCRIBER,
             Field("partner_id", "Partner", hint="Partner ID: ptn_…"),
@@ -67,7 +65,6 @@ ACTIONS = (
         title="Cash in",
         description="The agent takes cash and funds the wallet from their float. Ask the agent to "
         "enter their PIN.",
-        button="Cash in",
         fields=(
             _SUBSCRIBER,
             Field("agent_id", "Agent", hint="Agent ID: agt_…"),
@@ -83,7 +80,6 @@ ACTIONS = (
         title="Cash out",
         description="The agent hands out cash and the wallet is debited. Ask the customer and the "
         "agent to enter their PINs.",
-        button="Cash out",
         fields=(
             _SUBSCRIBER,
             Field("agent_id", "Agent", hint="Agent ID: agt_…"),
@@ -99,7 +95,6 @@ ACTIONS = (
         endpoint="POST /api/v1/wallet/account-statement",
         title="Create statement",
         description="All transactions in a period of up to one year.",
-        button="Create statement",
         fields=(
             _SUBSCRIBER,
             Field("from_date", "From", "date", hint=_DAY_HINT),

@@ -7,6 +7,7 @@ from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
@@ -55,7 +56,6 @@ ACTIONS = (
         title="Add a webhook",
         description="Sends events to this URL as JSON, signed with a secret that is shown once. "
         "Failed deliveries are retried for about three days.",
-        button="Add webhook",
         fields=_SETTINGS_FIELDS,
         success_message="Webhook added",
         result_template="webhooks/secret.html",
@@ -112,7 +112,6 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/test",
         title="Send a test event?",
         description="Sends a test event to this endpoint only. See the result under Deliveries.",
-        button="Send test event",
         success_message="Test event queued.",
     ),
     Action(
@@ -123,17 +122,12 @@ ACTIONS = (
         button="Resend",
         success_message="Event queued.",
     ),
-    Action(
-        name="webhook.delete",
-        endpoint=f"DELETE {_ITEM_PATH}",
-        title="Delete this webhook?",
-        description=(
-            "No more events are sent to this URL, and pending deliveries fail. This can't be"
-            " undone."
-        ),
-        button="Delete",
-        success_message="Webhook deleted.",
-        is_dangerous=True,
+    build_state_action(
+        "webhook",
+        _ITEM_PATH,
+        "webhook",
+        "delete",
+        "No more events are sent to this URL, and pending deliveries fail. This can't be undone.",
         redirect_path="/console/webhooks",
     ),
 )

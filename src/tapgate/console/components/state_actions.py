@@ -1,0 +1,32 @@
+"""Actions that change the state of a record, such as suspending an agent."""
+
+from typing import Final
+
+from tapgate.console.actions import Action, Field
+
+_DELETING_VERBS: Final = frozenset({"delete", "revoke"})
+_DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "suspend", "terminate"}
+
+
+def build_state_action(
+    prefix: str,
+    item_path: str,
+    noun: str,
+    verb: str,
+    description: str,
+    *fields: Field,
+    redirect_path: str | None = None,
+) -> Action:
+    """Return the action `prefix.verb`, whose texts consist of the noun and the verb."""
+    is_delete = verb in _DELETING_VERBS
+    return Action(
+        name=f"{prefix}.{verb}",
+        endpoint=f"DELETE {item_path}" if is_delete else f"POST {item_path}/{verb}",
+        title=f"{verb.capitalize()} this {noun}?",
+        description=description,
+        button=verb.capitalize(),
+        fields=fields,
+        success_message=f"{noun.capitalize()} {verb.removesuffix('e')}ed.",
+        is_dangerous=verb in _DANGEROUS_VERBS,
+        redirect_path=redirect_path,
+    )
