@@ -144,7 +144,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
                     form.get("seen"),
                     _get_field_values(action, await _load_current_values(request, action)),
                 )
-            response = await request.send(action.method, build_path(action.path, path_params), body)
+            response = await request.send(action.method, action.path, body, **path_params)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
                 raise
@@ -188,7 +188,7 @@ async def _load_current_values(request: PageRequest, action: Action) -> dict[str
     if action.prefill_path is None:
         return {}
     values: dict[str, Any] = await request.get(
-        build_path(action.prefill_path, _get_path_params(action, request.query))
+        action.prefill_path, **_get_path_params(action, request.query)
     )
     return values
 

@@ -31,39 +31,32 @@ from tapgate.console.site import Pages, PageSite
 
 _PACKAGE: Final = "tapgate.console"
 
-PAGES: Final[tuple[Pages, ...]] = (
-    sign_in.pages,
-    overview.pages,
-    subscribers.pages,
-    cards.pages,
-    card_upload.pages,
-    transactions.pages,
-    agents.pages,
-    processors.pages,
-    partners.pages,
-    webhooks.pages,
-    api_keys.pages,
-    administrators.pages,
-    audit.pages,
-    compliance.pages,
-    compliance_rules.pages,
-    limits.pages,
-    commission.pages,
+#: Modules with `pages`, with `ACTIONS`, or with both.
+_MODULES: Final = (
+    sign_in,
+    overview,
+    subscribers,
+    wallets,
+    cards,
+    card_upload,
+    transactions,
+    agents,
+    processors,
+    partners,
+    webhooks,
+    api_keys,
+    administrators,
+    audit,
+    compliance,
+    compliance_rules,
+    limits,
+    commission,
 )
-ACTIONS: Final[tuple[Action, ...]] = (
-    *overview.ACTIONS,
-    *subscribers.ACTIONS,
-    *wallets.ACTIONS,
-    *cards.ACTIONS,
-    *agents.ACTIONS,
-    *processors.ACTIONS,
-    *partners.ACTIONS,
-    *webhooks.ACTIONS,
-    *api_keys.ACTIONS,
-    *administrators.ACTIONS,
-    *compliance.ACTIONS,
-    *compliance_rules.ACTIONS,
-    *limits.ACTIONS,
+PAGES: Final[tuple[Pages, ...]] = tuple(
+    module.pages for module in _MODULES if hasattr(module, "pages")
+)
+ACTIONS: Final[tuple[Action, ...]] = tuple(
+    chain.from_iterable(getattr(module, "ACTIONS", ()) for module in _MODULES)
 )
 
 

@@ -31,6 +31,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 }
 _HTML_CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _LARGE_FORM_BYTES: Final = 64 * 1024
+Query = Mapping[str, str | int]
 HOME_PATH: Final = "/console"
 SIGN_IN_PATH: Final = "/console/sign-in"
 
@@ -66,16 +67,17 @@ class PageRequest:
         else:
             self.form = FormData(body)
 
-    async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Any:
+    async def get(self, path: str, query: Query | None = None, /, **path_params: str) -> Any:
         """Send a GET request to the API.
 
         Return the response body as built-in types, or the whole reply if the body is a file.
         """
-        return await self._request("GET", path, urlencode(query or {}).encode())
+        query_string = urlencode(query or {}).encode()
+        return await self._request("GET", build_path(path, path_params), query_string)
 
-    async def send(self, method: str, path: str, body: Any = None) -> Any:
+    async def send(self, method: str, path: str, body: Any = None, /, **path_params: str) -> Any:
         encoded = b"" if body is None else msgspec.json.encode(body)
-        return await self._request(method, path, body=encoded)
+        return await self._request(method, build_path(path, path_params), body=encoded)
 
     async def forward_body(self, method: str, path: str) -> Any:
         """Send the body of this request to the API unchanged."""
@@ -121,18 +123,20 @@ class PageRequest:
         """
         await self._app.require_access(self.context, endpoint, field, message)
 
-    async def get_file(self, path: str) -> Reply[bytes]:
+    async def get_file(self, path: str, /, **path_params: str) -> Reply[bytes]:
         """Return a file from the API, with the console's security headers."""
-        reply = await self.get(path)
+        reply = await self.get(path, **path_params)
         assert isinstance(reply, Reply), "the endpoint does not return a file"
         reply.headers = {**reply.headers, **SECURITY_HEADERS}
         return reply
 
     async def get_if_allowed(
-        self, endpoint: str, path: str, query: Mapping[str, str | int] | None = None
+        self, path: str, query: Query | None = None, /, **path_params: str
     ) -> Any:
         """Return the response, or None if the role has no access; the page omits that part."""
-        return await self.get(path, query) if self.can_access(endpoint) else None
+        return (
+            await self.get(path, query, **path_params) if self.can_access(f"GET {path}") else None
+        )
 
     def render(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
         settings, caller = self.context.services.settings, self.context.caller

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.labels import use_console_terms
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 
@@ -48,8 +48,7 @@ def add_sublist_page(
     @pages.get(path)
     async def show_sublist(request: PageRequest, id: str) -> Reply[bytes]:
         record, page = await asyncio.gather(
-            request.get(build_path(item, {"id": id})),
-            request.get(build_path(source, {"id": id}), request.query.pick("cursor")),
+            request.get(item, id=id), request.get(source, request.query.pick("cursor"), id=id)
         )
         return request.render(template, page=page, **{name: record})
 

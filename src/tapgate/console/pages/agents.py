@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
-from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -175,29 +175,21 @@ async def _load_tree(request: PageRequest, agent: dict[str, Any]) -> AgentTree:
 
 @pages.get("/console/agents/{id}")
 async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
-    record = await request.get(build_path(_ITEM_PATH, {"id": id}))
-    tree, parent, history, audit = await asyncio.gather(
-        _load_tree(request, record),
-        _load_parent(request, record),
-        get_history(request, id),
-        get_audit(request, id),
+    record = await request.get(_ITEM_PATH, id=id)
+    parts = await gather_by_name(
+        tree=_load_tree(request, record),
+        parent=_load_parent(request, record),
+        history=get_history(request, id),
+        audit=get_audit(request, id),
     )
     return request.render(
-        "agents/agent.html",
-        agent=record,
-        tree=tree,
-        parent=parent,
-        history=history,
-        audit=audit,
-        float_low=_get_float_low(request),
+        "agents/agent.html", agent=record, float_low=_get_float_low(request), **parts
     )
 
 
 async def _load_parent(request: PageRequest, agent: Mapping[str, Any]) -> Any:
     parent_id = agent["parent_agent_id"]
-    return (
-        None if parent_id is None else await request.get(build_path(_ITEM_PATH, {"id": parent_id}))
-    )
+    return None if parent_id is None else await request.get(_ITEM_PATH, id=parent_id)
 
 
 def _get_float_low(request: PageRequest) -> int:

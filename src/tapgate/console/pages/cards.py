@@ -1,15 +1,14 @@
 """Card list, card details and actions."""
 
-import asyncio
 from functools import partial
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
-from tapgate.console.components.related import RECENT_LIMIT, get_audit
+from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.cards import CardBlockReason
@@ -97,17 +96,15 @@ async def list_cards(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/cards/{serial}")
 async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
     try:
-        record = await request.get(build_path(_ITEM_PATH, {"serial": serial}))
+        record = await request.get(_ITEM_PATH, serial=serial)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
         return request.render("cards/restricted.html", serial=serial)
-    history, audit = await asyncio.gather(
-        request.get_if_allowed(
-            "GET /api/v1/transactions",
-            "/api/v1/transactions",
-            {"card_serial": record["serial"], "limit": RECENT_LIMIT},
+    parts = await gather_by_name(
+        history=request.get_if_allowed(
+            "/api/v1/transactions", {"card_serial": record["serial"], "limit": RECENT_LIMIT}
         ),
-        get_audit(request, record["serial"], resource_type="card"),
+        audit=get_audit(request, record["serial"], resource_type="card"),
     )
-    return request.render("cards/card.html", card=record, history=history, audit=audit)
+    return request.render("cards/card.html", card=record, **parts)

@@ -1,14 +1,14 @@
 """Compliance alert queue, alert details and review actions."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
-from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest, Query
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -101,16 +101,12 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
     if tab == "all":
         del filters["status"]
     page = await request.get(_ALERTS_PATH, filters)
+    alerts = page["data"]
+    held_ids = [alert["transaction_id"] for alert in alerts if _needs_decision(alert)]
     rules, customers, held = await asyncio.gather(
         request.get(RULES_PATH, {"limit": MAX_RULES}),
-        _load_visible(
-            request, _SUBSCRIBER_PATH, (alert["subscriber_id"] for alert in page["data"])
-        ),
-        _load_visible(
-            request,
-            _TRANSACTION_PATH,
-            (alert["transaction_id"] for alert in page["data"] if _needs_decision(alert)),
-        ),
+        _load_visible(request, _SUBSCRIBER_PATH, [alert["subscriber_id"] for alert in alerts]),
+        _load_visible(request, _TRANSACTION_PATH, held_ids),
     )
     return request.render(
         "compliance/queue.html",
@@ -126,48 +122,42 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/compliance/alerts/{id}")
 async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
-    alert = await request.get(build_path(_ALERT_PATH, {"id": id}))
+    alert = await request.get(_ALERT_PATH, id=id)
     subscriber_id = alert["subscriber_id"]
-    rule, transaction, audit, customer, details = await asyncio.gather(
-        _load_if_visible(request, _RULE_PATH, alert["rule_id"]),
-        _load_if_visible(request, _TRANSACTION_PATH, alert["transaction_id"]),
-        get_audit(request, id, _RECENT_LIMIT),
-        _load_if_visible(request, _SUBSCRIBER_PATH, subscriber_id),
-        _load_subscriber_details(request, subscriber_id),
+    parts = await gather_by_name(
+        rule=_load_if_visible(request, _RULE_PATH, alert["rule_id"]),
+        transaction=_load_if_visible(request, _TRANSACTION_PATH, alert["transaction_id"]),
+        audit=get_audit(request, id, _RECENT_LIMIT),
+        customer=_load_if_visible(request, _SUBSCRIBER_PATH, subscriber_id),
+        balance=_load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
+        limits=_load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
+        history=_load_if_visible(
+            request,
+            "/api/v1/transactions",
+            subscriber_id,
+            {"user_id": subscriber_id, "limit": _RECENT_LIMIT},
+        ),
+        alerts=_load_if_visible(
+            request,
+            _ALERTS_PATH,
+            subscriber_id,
+            {"subscriber_id": subscriber_id, "limit": _RECENT_LIMIT},
+        ),
     )
+    rule, transaction = parts["rule"], parts["transaction"]
     is_unresolved = alert["status"] in _UNRESOLVED_STATUSES
     return request.render(
         "compliance/alert.html",
         alert=alert,
-        rule=rule,
         rule_text=None if rule is None else describe_rule(rule),
-        transaction=transaction,
-        customer=customer,
-        audit=audit,
         is_unresolved=is_unresolved,
         # A transaction that is not under review anymore has already been decided.
         is_held=is_unresolved
         and _needs_decision(alert)
         and (transaction is None or transaction["status"] == "under_review"),
         now=request.context.services.clock(),
-        **details,
+        **parts,
     )
-
-
-async def _load_subscriber_details(
-    request: PageRequest, subscriber_id: str | None
-) -> dict[str, Any]:
-    """Load details about the subscriber of an alert; for a hidden subscriber, only the alerts."""
-    names = ("balance", "limits", "history", "alerts")
-    if subscriber_id is None:
-        return dict.fromkeys(names)
-    values = await asyncio.gather(
-        _load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
-        _load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
-        _none_if_hidden(get_history(request, subscriber_id, _RECENT_LIMIT)),
-        request.get(_ALERTS_PATH, {"subscriber_id": subscriber_id, "limit": _RECENT_LIMIT}),
-    )
-    return dict(zip(names, values, strict=True))
 
 
 def _needs_decision(alert: dict[str, Any]) -> bool:
@@ -179,18 +169,14 @@ def _needs_decision(alert: dict[str, Any]) -> bool:
     return is_review and alert["transaction_id"] is not None and alert["rule_id"] is not None
 
 
-async def _load_if_visible(request: PageRequest, path: str, public_id: str | None) -> Any:
+async def _load_if_visible(
+    request: PageRequest, path: str, public_id: str | None, query: Query | None = None
+) -> Any:
     """Load a record. Return None if there is no ID, it is hidden, or it is a deleted rule."""
-    return (
-        None
-        if public_id is None
-        else await _none_if_hidden(request.get(build_path(path, {"id": public_id})))
-    )
-
-
-async def _none_if_hidden(response: Awaitable[Any]) -> Any:
+    if public_id is None:
+        return None
     try:
-        return await response
+        return await request.get(path, query, id=public_id)
     except ApiError as error:
         # A rule may have been deleted since it raised the alert.
         if error.code not in (Code.OTP_REQUIRED, Code.RULE_NOT_FOUND):
@@ -202,12 +188,11 @@ async def _load_visible(
     request: PageRequest, path: str, public_ids: Iterable[str | None]
 ) -> dict[str, Any]:
     """Load the records that are visible to this admin, by ID."""
-    unique_ids = list(dict.fromkeys(public_id for public_id in public_ids if public_id is not None))
-    records = await asyncio.gather(
-        *(_load_if_visible(request, path, public_id) for public_id in unique_ids)
+    records = await gather_by_name(
+        **{
+            public_id: _load_if_visible(request, path, public_id)
+            for public_id in dict.fromkeys(public_ids)
+            if public_id is not None
+        }
     )
-    return {
-        public_id: record
-        for public_id, record in zip(unique_ids, records, strict=True)
-        if record is not None
-    }
+    return {public_id: record for public_id, record in records.items() if record is not None}

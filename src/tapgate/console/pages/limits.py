@@ -10,7 +10,7 @@ from tapgate.console import stale_check
 from tapgate.console.actions import Action, Field
 from tapgate.console.forms import FormData
 from tapgate.console.labels import humanize
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -96,9 +96,9 @@ class _FeeForm(NamedTuple):
 @pages.get("/console/limits")
 async def show_limits(request: PageRequest) -> Reply[bytes]:
     *levels, fees, commissions = await asyncio.gather(
-        *(request.get(build_path(_LEVEL_PATH, {"kyc_level": level})) for level in _LEVELS),
-        request.get_if_allowed(f"GET {_FEES_PATH}", _FEES_PATH),
-        request.get_if_allowed(f"GET {COMMISSION_RULES_PATH}", COMMISSION_RULES_PATH),
+        *(request.get(_LEVEL_PATH, kyc_level=level) for level in _LEVELS),
+        request.get_if_allowed(_FEES_PATH),
+        request.get_if_allowed(COMMISSION_RULES_PATH),
     )
     return request.render(
         "limits/limits.html",
@@ -137,11 +137,7 @@ async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
     form, current = _parse_form(request.form), await _load_fee_tiers(request, type)
     try:
         stale_check.require_unchanged(form.fingerprint, current)
-        await request.send(
-            "PUT",
-            build_path(_FEE_PATH, {"type": type}),
-            {"data": _build_request_tiers(type, form)},
-        )
+        await request.send("PUT", _FEE_PATH, {"data": _build_request_tiers(type, form)}, type=type)
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
             raise

@@ -4,7 +4,6 @@ Partners are companies, such as banks and employers, that fund subscribers from 
 account.
 """
 
-import asyncio
 from functools import partial
 
 from tapgate.api.endpoint import Reply
@@ -15,7 +14,7 @@ from tapgate.console.components.key_actions import (
     build_delete_key_action,
 )
 from tapgate.console.components.lists import add_list_page, add_sublist_page
-from tapgate.console.components.related import get_audit, get_history
+from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
@@ -95,19 +94,17 @@ add_sublist_page(
 
 @pages.get("/console/partners/{id}")
 async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
-    record = await request.get(build_path(_ITEM_PATH, {"id": id}))
-    history, keys, audit = await asyncio.gather(
-        get_history(request, id, _PREVIEW_LIMIT),
-        request.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _PREVIEW_LIMIT}),
-        get_audit(request, id, _PREVIEW_LIMIT),
+    record = await request.get(_ITEM_PATH, id=id)
+    parts = await gather_by_name(
+        history=get_history(request, id, _PREVIEW_LIMIT),
+        keys=request.get(_KEYS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
+        audit=get_audit(request, id, _PREVIEW_LIMIT),
     )
     return request.render(
         "partners/partner.html",
         partner=record,
-        history=history,
-        keys=keys,
-        audit=audit,
         webhook_url=_build_webhook_url(request, id),
+        **parts,
     )
 
 

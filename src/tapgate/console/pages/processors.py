@@ -4,7 +4,6 @@ Processors are merchants, or payment companies that act for merchants. They have
 keys and a settlement account.
 """
 
-import asyncio
 from functools import partial
 
 from tapgate.api.endpoint import Reply
@@ -15,9 +14,9 @@ from tapgate.console.components.key_actions import (
     build_delete_key_action,
 )
 from tapgate.console.components.lists import add_list_page, add_sublist_page
-from tapgate.console.components.related import RECENT_LIMIT, get_audit
+from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -127,25 +126,17 @@ for _name, _source in (("terminals", _TERMINALS_PATH), ("keys", _KEYS_PATH)):
 
 @pages.get("/console/processors/{id}")
 async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
-    params = {"id": id}
-    path = build_path(_ITEM_PATH, params)
-    record = await request.get(path)
-    terminals, keys, history, audit = await asyncio.gather(
-        request.get_if_allowed(
-            f"GET {_TERMINALS_PATH}", build_path(_TERMINALS_PATH, params), {"limit": _PREVIEW_LIMIT}
-        ),
-        request.get_if_allowed(
-            f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, params), {"limit": _PREVIEW_LIMIT}
-        ),
-        request.get(f"{path}/transactions", {"limit": RECENT_LIMIT}),
-        get_audit(request, id),
+    record = await request.get(_ITEM_PATH, id=id)
+    parts = await gather_by_name(
+        terminals=request.get_if_allowed(_TERMINALS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
+        keys=request.get_if_allowed(_KEYS_PATH, {"limit": _PREVIEW_LIMIT}, id=id),
+        history=request.get(f"{_ITEM_PATH}/transactions", {"limit": RECENT_LIMIT}, id=id),
+        audit=get_audit(request, id),
     )
+    terminals = (parts["terminals"] or {}).get("data", ())
     return request.render(
         "processors/processor.html",
         processor=record,
-        terminals=terminals,
-        terminal_names={item["id"]: item["name"] for item in (terminals or {}).get("data", ())},
-        keys=keys,
-        history=history,
-        audit=audit,
+        terminal_names={item["id"]: item["name"] for item in terminals},
+        **parts,
     )

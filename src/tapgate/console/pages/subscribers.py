@@ -1,6 +1,5 @@
 """Customer list, customer details and actions. The API's term for a customer is subscriber."""
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -8,9 +7,15 @@ from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
-from tapgate.console.components.related import RECENT_LIMIT, get_alerts, get_audit, get_history
+from tapgate.console.components.related import (
+    RECENT_LIMIT,
+    gather_by_name,
+    get_alerts,
+    get_audit,
+    get_history,
+)
 from tapgate.console.components.state_actions import build_state_action
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.subscribers import IdType, KycDocumentType, KycStatus, SubscriberCategory
@@ -183,43 +188,31 @@ add_list_page(
 
 @pages.get("/console/subscribers/{id}")
 async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
-    path = build_path(_ITEM_PATH, {"id": id})
     try:
-        record = await request.get(path)
+        record = await request.get(_ITEM_PATH, id=id)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
         return request.render(
             "subscribers/restricted.html", id=id, code=await _load_last_code(request, id)
         )
-    balance, cards, history, limits, documents, alerts, audit, code = await asyncio.gather(
-        request.get(build_path("/api/v1/balance/{id}", {"id": id})),
-        request.get("/api/v1/cards", {"subscriber_id": id}),
-        get_history(request, id),
-        request.get(f"{path}/limits"),
-        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{path}/kyc-documents"),
-        get_alerts(request, subscriber_id=id, limit=RECENT_LIMIT),
-        get_audit(request, id),
-        _load_last_code(request, id),
+    parts = await gather_by_name(
+        balance=request.get("/api/v1/balance/{id}", id=id),
+        cards=request.get("/api/v1/cards", {"subscriber_id": id}),
+        history=get_history(request, id),
+        limits=request.get(f"{_ITEM_PATH}/limits", id=id),
+        documents=request.get_if_allowed(f"{_ITEM_PATH}/kyc-documents", id=id),
+        alerts=get_alerts(request, subscriber_id=id, limit=RECENT_LIMIT),
+        audit=get_audit(request, id),
+        code=_load_last_code(request, id),
     )
-    return request.render(
-        "subscribers/customer.html",
-        customer=record,
-        balance=balance,
-        limits=limits,
-        cards=cards,
-        history=history,
-        documents=documents,
-        alerts=alerts,
-        audit=audit,
-        code=code,
-    )
+    return request.render("subscribers/customer.html", customer=record, **parts)
 
 
 async def _load_last_code(request: PageRequest, id: str) -> Any:
     """Return the message with the newest one-time code, or None."""
     messages = await request.get(
-        build_path(f"{_ITEM_PATH}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
+        f"{_ITEM_PATH}/messages", {"template": "one_time_code", "limit": 1}, id=id
     )
     return next(iter(messages["data"]), None)
 
@@ -227,8 +220,5 @@ async def _load_last_code(request: PageRequest, id: str) -> Any:
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
 async def get_document(request: PageRequest, id: str, document_id: str) -> Reply[bytes]:
     """Return the image of a KYC document, for display on the page."""
-    path = build_path(
-        "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
-        {"id": id, "document_id": document_id},
-    )
-    return await request.get_file(path)
+    path = f"{_ITEM_PATH}/kyc-documents/{{document_id}}"
+    return await request.get_file(path, id=id, document_id=document_id)

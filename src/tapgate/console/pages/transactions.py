@@ -21,6 +21,7 @@ from tapgate.schemas.transactions import TransactionStatus, TransactionType
 pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/transactions"
+_ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _FILTERS: Final = {
     "user_id": "Party ID",
     "card_serial": "Card",
@@ -61,11 +62,10 @@ async def export_transactions(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/transactions/{id}")
 async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
-    path = build_path(f"{_LIST_PATH}/{{id}}", {"id": id})
-    record = await request.get(path)
+    record = await request.get(_ITEM_PATH, id=id)
     ledger_entries, chain, alerts = await asyncio.gather(
-        request.get(f"{path}/entries"),
-        request.get(f"{path}/chain"),
+        request.get(f"{_ITEM_PATH}/entries", id=id),
+        request.get(f"{_ITEM_PATH}/chain", id=id),
         get_alerts(request, transaction_id=id),
     )
     entries = ledger_entries["entries"]

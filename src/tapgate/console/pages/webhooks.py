@@ -9,7 +9,7 @@ from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.labels import humanize
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
 from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
@@ -139,10 +139,9 @@ add_list_page(pages, "/console/webhooks", _LIST_PATH, "webhooks/list.html")
 @pages.get("/console/webhooks/{id}")
 async def show_webhook(request: PageRequest, id: str) -> Reply[bytes]:
     """Render an endpoint; a fragment request gets its deliveries, or only the next page's rows."""
-    params, page_query = {"id": id}, request.query.pick("cursor")
+    page_query = request.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
-        request.get(build_path(_ITEM_PATH, params)),
-        request.get(build_path(_DELIVERIES_PATH, params), page_query),
+        request.get(_ITEM_PATH, id=id), request.get(_DELIVERIES_PATH, page_query, id=id)
     )
     partial = "webhooks/delivery_rows.html" if page_query else "webhooks/deliveries.html"
     return request.render(

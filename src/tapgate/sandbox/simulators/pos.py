@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tapgate import money
 from tapgate.api.endpoint import Reply
-from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
@@ -22,7 +22,6 @@ pages: Final = Pages()
 _PROCESSORS_PATH: Final = "/api/v1/processors"
 _TERMINALS_PATH: Final = "/api/v1/processors/{id}/terminals"
 _KEYS_PATH: Final = "/api/v1/processors/{id}/keys"
-_KEY_PATH: Final = "/api/v1/processors/{id}/keys/{api_key_id}"
 
 #: Merchant of the test terminal that users of the simulator can create.
 _SIMULATOR_MERCHANT_NAME: Final = "Simulator"
@@ -59,7 +58,7 @@ async def _list_merchants(request: PageRequest) -> list[dict[str, Any]]:
     """Return the newest processors with their terminals; both lists start with the active ones."""
     processors = (await request.get(_PROCESSORS_PATH))["data"]
     terminal_lists = await asyncio.gather(
-        *(request.get(build_path(_TERMINALS_PATH, {"id": item["id"]})) for item in processors)
+        *(request.get(_TERMINALS_PATH, id=item["id"]) for item in processors)
     )
     merchants = [
         {**entry, "terminals": sorted(terminals["data"], key=_is_inactive)}
@@ -84,8 +83,7 @@ def _load_example_person(request: PageRequest) -> examples.ExamplePerson | None:
 async def create_terminal(request: PageRequest) -> Reply[bytes]:
     """Create a merchant with a terminal for testing, separate from existing merchants."""
     created = await request.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
-    path = build_path(_TERMINALS_PATH, {"id": created["processor_id"]})
-    await request.send("POST", path, {"name": "Till 1"})
+    await request.send("POST", _TERMINALS_PATH, {"name": "Till 1"}, id=created["processor_id"])
     return request.redirect(
         "/simulator/pos", f"Test terminal created for the merchant {_SIMULATOR_MERCHANT_NAME}."
     )
@@ -94,19 +92,18 @@ async def create_terminal(request: PageRequest) -> Reply[bytes]:
 @pages.post("/simulator/pos/keys")
 async def create_key(request: PageRequest) -> Reply[bytes]:
     """Create a signing key; only this response contains its secret."""
-    path = build_path(_KEYS_PATH, {"id": request.form.get("processor_id") or "none"})
-    created = await request.send("POST", path, {"terminal_id": request.form.get("terminal_id")})
+    processor_id = request.form.get("processor_id") or "none"
+    body = {"terminal_id": request.form.get("terminal_id")}
+    created = await request.send("POST", _KEYS_PATH, body, id=processor_id)
     return request.render_json(created)
 
 
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(request: PageRequest) -> Reply[bytes]:
     """Delete a signing key. The page calls this when it no longer needs the key."""
-    path_parameters = {
-        "id": request.form.get("processor_id") or "none",
-        "api_key_id": request.form.get("api_key_id") or "none",
-    }
-    await request.send("DELETE", build_path(_KEY_PATH, path_parameters))
+    processor_id = request.form.get("processor_id") or "none"
+    key_id = request.form.get("api_key_id") or "none"
+    await request.send("DELETE", f"{_KEYS_PATH}/{{api_key_id}}", id=processor_id, api_key_id=key_id)
     return request.render_json({"deleted": True})
 
 
