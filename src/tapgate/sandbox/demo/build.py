@@ -21,7 +21,7 @@ from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.people import Country
 from tapgate.sandbox.demo.progress import show_progress
-from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder, build_request_context
+from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate.schemas.admin import NewApiKey, Scope
@@ -125,7 +125,7 @@ async def build(
     zone = services.settings.timezone
     today = get_platform_day(end, zone)
     rng = Random(_SEED)  # noqa: S311 - fixed seed, so that builds are similar
-    seeder = Seeder(build_request_context(services), rng, dimensions)
+    seeder = Seeder(services, rng, dimensions)
     country = await seeder.seed_country(today)
     simulator = TransactionSimulator(services, country, rng)
     simulation = Simulation(country, seeder, simulator, rng, dimensions, clock, advance)

@@ -1,15 +1,15 @@
 """Seeding of the demo's cards, agents, merchants and subscribers with the regular operations."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import date, timedelta
 from random import Random
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from tapgate import money
 from tapgate.agents import operations as agents
-from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
+from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
@@ -30,7 +30,11 @@ from tapgate.schemas.subscribers import (
     SubscriberCategory,
     SubscriberUpdate,
 )
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers import operations as subscribers
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Serial of the first demo card; its presence shows that the demo exists.
 FIRST_SERIAL: Final = "DEMO-000001"
@@ -59,34 +63,33 @@ _MAX_CONCURRENCY: Final = 8
 # The demo's phone numbers start with +232 25.
 _RESIDENT_PHONE_BASE, _AGENT_PHONE_BASE, _SHOP_PHONE_BASE = 23225000000, 23225900000, 23225950000
 
+_ACTOR: Final = Actor.from_principal(
+    Principal(kind="service", id="demo", name="Demo"), ip="127.0.0.1", request_id="demo"
+)
+
 
 def get_phone_number(resident: Resident) -> str:
     return f"+{_RESIDENT_PHONE_BASE + resident.number + 1}"
 
 
-def build_request_context(services: Services) -> RequestContext:
-    """Return a request context with the service principal `demo`."""
-    return RequestContext(
-        services=services,
-        method="",
-        path="",
-        query=b"",
-        headers={},
-        ip="127.0.0.1",
-        request_id="demo",
-        caller=Principal(kind="service", id="demo", name="Demo"),
-    )
-
-
 class Seeder:
-    def __init__(self, request: RequestContext, rng: Random, size: Size) -> None:
-        self._context = request
-        self._services, self._actor = request.services, request.actor
-        self._pins, self._settings = request.services.pin_verifier, request.services.settings
+    def __init__(self, services: Services, rng: Random, size: Size) -> None:
+        self._services, self._settings = services, services.settings
+        self._currency, self._pins = services.settings.currency, services.pin_verifier
         self._random = rng
         self._size = size
-        self._major_unit = 10 ** money.get_decimals(request.services.settings.currency)
+        self._major_unit = 10 ** money.get_decimals(self._currency)
         self._last_serial = 0
+
+    async def _run(
+        self,
+        operation: Callable[Concatenate[Transaction, Actor, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run an operation in its own transaction."""
+        async with self._services.transaction() as tx:
+            return await operation(tx, _ACTOR, *args, **kwargs)
 
     async def seed_country(self, last_day: date) -> Country:
         """Create everything that must exist before the first resident registers."""
@@ -97,19 +100,15 @@ class Seeder:
             for number in range(self._super_agent_count, self._size.agents)
         ]
         shops = [await self._create_shop(number) for number in range(self._size.merchants)]
-        overdraft = money.format_decimal(
-            250_000 * self._major_unit, self._context.services.settings.currency
+        overdraft = money.format_decimal(250_000 * self._major_unit, self._currency)
+        auth = self._services.authenticator
+        created = await self._run(
+            partners.create,
+            NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft),
+            currency=self._currency,
+            hmac_keys=auth.hmac_keys,
+            webhook_secrets=auth.webhook_secrets,
         )
-        services, auth = self._context.services, self._context.services.authenticator
-        async with services.transaction() as tx:
-            created = await partners.create(
-                tx,
-                self._context.actor,
-                NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft),
-                currency=services.settings.currency,
-                hmac_keys=auth.hmac_keys,
-                webhook_secrets=auth.webhook_secrets,
-            )
         residents = [
             self._build_resident(number, agents) for number in range(self._size.subscribers)
         ]
@@ -135,7 +134,7 @@ class Seeder:
             file = "\n".join(["Serial No.,MAC Address,Expiry Date", *chunk])
             await upload.upload(
                 self._services.transaction,
-                self._actor,
+                _ACTOR,
                 "text/csv",
                 file.encode(),
                 now=self._services.clock(),
@@ -167,14 +166,9 @@ class Seeder:
             address=person.address,
             commission_tier=agent.tier,
         )
-        async with self._services.transaction() as tx:
-            registered = await agents.register(
-                tx,
-                self._actor,
-                registration,
-                pin_verifier=self._pins,
-                currency=self._settings.currency,
-            )
+        registered = await self._run(
+            agents.register, registration, pin_verifier=self._pins, currency=self._currency
+        )
         agent.id = registered.id
         return agent
 
@@ -183,21 +177,16 @@ class Seeder:
         email = f"{merchant.name.lower().replace(' ', '.')}@example.com"
         phone_number = f"+{_SHOP_PHONE_BASE + number + 1}"
         new_processor = NewProcessor(name=merchant.name, phone_number=phone_number, email=email)
-        services, actor = self._context.services, self._context.actor
-        hmac_keys = services.authenticator.hmac_keys
+        hmac_keys = self._services.authenticator.hmac_keys
         shop_terminals = []
-        async with services.transaction() as tx:
+        async with self._services.transaction() as tx:
             created = await processors.create(
-                tx,
-                actor,
-                new_processor,
-                currency=services.settings.currency,
-                hmac_keys=hmac_keys,
+                tx, _ACTOR, new_processor, currency=self._currency, hmac_keys=hmac_keys
             )
             for terminal_number in range(1, self._random.randint(1, 3) + 1):
                 new_terminal = NewTerminal(name=f"Till {terminal_number}")
                 added = await terminals.add(
-                    tx, actor, created.processor.id, new_terminal, hmac_keys=hmac_keys
+                    tx, _ACTOR, created.processor.id, new_terminal, hmac_keys=hmac_keys
                 )
                 shop_terminals.append(Terminal(id=added.terminal.id, key=added.key))
         return Shop(
@@ -285,10 +274,9 @@ class Seeder:
         registration: Registration,
         child_cards: list[tuple[ChildCard, str]],
     ) -> None:
-        async with self._services.transaction() as tx:
-            registered = await subscribers.register(
-                tx, self._actor, registration, pin_verifier=self._pins, settings=self._settings
-            )
+        registered = await self._run(
+            subscribers.register, registration, pin_verifier=self._pins, settings=self._settings
+        )
         resident.id, resident.account_id = registered.id, registered.account_id
         if resident.kyc_level > 1:
             update = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status=KycStatus.VERIFIED)
@@ -304,46 +292,35 @@ class Seeder:
                 child_name=f"{first_name} {resident.person.last_name}",
                 child_relationship="child",
             )
-            async with self._services.transaction() as tx:
-                await cards.link_to_child(
-                    tx, self._actor, body, pin_verifier=self._pins, settings=self._settings
-                )
+            await self._run(
+                cards.link_to_child, body, pin_verifier=self._pins, settings=self._settings
+            )
             resident.child_cards.append(child)
 
     async def link_card(self, resident: Resident, serial: str) -> None:
         link = CardLink(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
-        async with self._services.transaction() as tx:
-            await cards.link(
-                tx, self._actor, link, pin_verifier=self._pins, settings=self._settings
-            )
+        await self._run(cards.link, link, pin_verifier=self._pins, settings=self._settings)
         resident.serial = serial
 
     async def replace_lost_card(self, resident: Resident) -> str:
         """Block the resident's card as lost, link a new card, and return the lost card's serial."""
         lost = resident.serial
-        async with self._services.transaction() as tx:
-            await cards.block(
-                tx,
-                self._actor,
-                lost,
-                CardBlockReason.LOST,
-                vault=self._services.vault,
-                settings=self._settings,
-            )
+        vault = self._services.vault
+        await self._run(
+            cards.block, lost, CardBlockReason.LOST, vault=vault, settings=self._settings
+        )
         await self.link_card(resident, self.next_serial())
         return lost
 
     async def block(self, resident: Resident, reason: str) -> None:
-        async with self._services.transaction() as tx:
-            await subscribers.block(tx, self._actor, resident.id, reason)
+        await self._run(subscribers.block, resident.id, reason)
         resident.is_active = False
 
     async def restrict(self, resident: Resident) -> None:
         await self._update(resident, SubscriberUpdate(restricted=True))
 
     async def _update(self, resident: Resident, update: SubscriberUpdate) -> None:
-        async with self._services.transaction() as tx:
-            await subscribers.update(tx, self._actor, resident.id, update, settings=self._settings)
+        await self._run(subscribers.update, resident.id, update, settings=self._settings)
 
 
 def _format_serial(number: int) -> str:

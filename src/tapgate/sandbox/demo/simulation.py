@@ -1,4 +1,7 @@
-"""Day-by-day simulation of the demo country: registrations, salaries, purchases and transfers."""
+"""Day-by-day simulation of the demo country: registrations, salaries, purchases and transfers.
+
+A few incidents have fixed dates, such as a lost card, a blocked subscriber and a house sale.
+"""
 
 import asyncio
 import math
@@ -14,7 +17,6 @@ from tapgate.sandbox.demo import country as country_data
 from tapgate.sandbox.demo import seed
 from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import Size
-from tapgate.sandbox.demo.incidents import Incidents
 from tapgate.sandbox.demo.people import Agent, Country, Resident
 from tapgate.sandbox.demo.seed import Seeder
 from tapgate.sandbox.demo.transactions import TransactionSimulator
@@ -31,6 +33,8 @@ _MAX_TRANSACTIONS_PER_DAY: Final = 6
 #: Fraction of residents that register on the first day. The rest register in the first half of
 #: the simulated period.
 _FIRST_DAY_FRACTION: Final = 0.6
+
+_HOUSE_PRICE: Final = 620_000
 
 PendingTransaction = Coroutine[Any, Any, None]
 
@@ -54,7 +58,6 @@ class Simulation:
         self._clock = clock
         self._advance_progress = advance
         self._major_unit = simulator.major_unit
-        self._incidents = Incidents(country, seeder, simulator, clock)
         self._registered: list[Resident] = []
         self._activity_weights: list[float] = []
 
@@ -80,7 +83,7 @@ class Simulation:
                 await asyncio.gather(*map(self._choose_transaction, residents))
                 await asyncio.gather(*self._plan_refunds())
             self._clock.advance_to(at(time(23, 20)))
-            await self._incidents.run(self._size.days - 1 - day_number)
+            await self._run_incident(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
         """Ensure that the subscriber and the agent in the examples have sufficient balances."""
@@ -307,6 +310,64 @@ class Simulation:
             return desired_amount
         reduced_amount = max_amount // 2 // self._major_unit * self._major_unit
         return reduced_amount if reduced_amount >= 10 * self._major_unit else None
+
+    # Incidents
+
+    async def _run_incident(self, days_left: int) -> None:
+        """Run the incident scheduled for this number of days before the end, if any."""
+        match days_left:
+            case 40:
+                await self._pay_out_loan()
+            case 25:
+                await self._seeder.restrict(self._country.residents[seed.RESTRICTED])
+            case 20:
+                await self._lose_card()
+            case 9:
+                await self._use_expired_card()
+            case 6:
+                await self._block_subscriber()
+            case 1:
+                await self._sell_house()
+
+    async def _lose_card(self) -> None:
+        resident = self._country.residents[seed.LOST_CARD]
+        lost = await self._seeder.replace_lost_card(resident)
+        # The finder tries to pay with the blocked card.
+        for shop in self._country.shops[:2]:
+            self._advance_minutes(7)
+            await self._transactions.pay(resident, shop, 45 * self._major_unit, serial=lost)
+
+    async def _use_expired_card(self) -> None:
+        resident = self._country.residents[seed.EXPIRED_CARD]
+        await self._transactions.pay(resident, self._country.shops[0], 25 * self._major_unit)
+        await self._seeder.link_card(resident, self._seeder.next_serial())
+
+    async def _block_subscriber(self) -> None:
+        resident = self._country.residents[seed.BLOCKED]
+        await self._seeder.block(resident, "Reported for fraud")
+        self._advance_minutes(4)
+        await self._transactions.send(resident, resident.friends[0], 100 * self._major_unit, None)
+
+    async def _pay_out_loan(self) -> None:
+        """Fund the house buyer with a loan, long before the purchase.
+
+        In the latest month, the loan would dwarf all other amounts in the charts.
+        """
+        loan = _HOUSE_PRICE * 21 // 20 * self._major_unit
+        await self._transactions.deposit(loan)
+        await self._transactions.fund_from_partner(
+            self._country.residents[seed.HOUSE_BUYER], loan, "LOAN"
+        )
+
+    async def _sell_house(self) -> None:
+        """Pay for the house. A compliance rule holds the transfer for review."""
+        buyer = self._country.residents[seed.HOUSE_BUYER]
+        seller = self._country.residents[seed.EMPLOYER]
+        price = _HOUSE_PRICE * self._major_unit
+        await self._transactions.send(buyer, seller, price, "house purchase")
+
+    def _advance_minutes(self, minutes: int) -> None:
+        self._clock.advance_to(self._clock() + timedelta(minutes=minutes))
 
 
 def _to_time_of_day(second: int) -> time:
