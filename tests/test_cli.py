@@ -1,11 +1,9 @@
 """Output and exit status of the `tapgate` command line."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,32 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cases import each
-from drivers.processes import free_port
+from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from tapgate import VERSION
 from tapgate.cli import app
-
-_TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
-
-
-def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
-    }
-    return inherited | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
-
-
-def run_tapgate(
-    folder: Path, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [_TAPGATE_EXECUTABLE, *arguments],
-        env=build_environ(folder, **variables),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @each(
@@ -76,14 +51,14 @@ def test_help_shows_the_command_usage(command: list[str]) -> None:
 def test_startup_error_is_reported_in_one_line(
     public_tmp_path: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
-    result = run_tapgate(public_tmp_path, command, **variables)
+    result = run_command(public_tmp_path / "data", command, **variables)
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
 def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        result = run_tapgate(public_tmp_path, "serve", "--port", port)
+        result = run_command(public_tmp_path / "data", "serve", "--port", port)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
@@ -94,7 +69,8 @@ def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
 def test_migrate_brings_the_embedded_database_up_to_date(
     public_tmp_path: Path, data_dir: Path
 ) -> None:
-    first, second = run_tapgate(public_tmp_path, "migrate"), run_tapgate(public_tmp_path, "migrate")
+    first = run_command(data_dir, "migrate")
+    second = run_command(data_dir, "migrate")
     assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
     assert second.stdout == "The database is up to date.\n"
     assert (first.stderr, second.stderr) == ("", "")
@@ -105,9 +81,9 @@ def test_up_starts_gateway_and_messenger_and_prints_the_first_admin_password_onc
 ) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
     with run_up(public_tmp_path, ports) as first:
-        in_use = run_tapgate(public_tmp_path, "up", **ports, TAPGATE_HOST="127.0.0.2")
+        in_use = run_command(public_tmp_path / "data", "up", **ports, TAPGATE_HOST="127.0.0.2")
         assert in_use.returncode == 1
-        migrated = run_tapgate(public_tmp_path, "migrate")
+        migrated = run_command(public_tmp_path / "data", "migrate")
         assert migrated.stdout == "The database is up to date.\n"
     with run_up(public_tmp_path, ports) as second:
         pass
@@ -118,9 +94,9 @@ def test_up_starts_gateway_and_messenger_and_prints_the_first_admin_password_onc
 @contextlib.contextmanager
 def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
     """Run `tapgate up`, check that both services respond, and yield its startup output."""
-    variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
+    variables = build_environ(folder / "data", **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
-        [_TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
+        [TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         lines: list[str] = []
@@ -143,7 +119,9 @@ def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
 def test_database_without_tables_is_reported_in_one_line(
     public_tmp_path: Path, empty_database_url: str
 ) -> None:
-    result = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
+    result = run_command(
+        public_tmp_path / "data", "verify", TAPGATE_DATABASE_URL=empty_database_url
+    )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("tapgate: the database has no tables yet")
     assert result.stderr.count("\n") == 1

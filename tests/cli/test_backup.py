@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 
 from drivers.clients import open_client
-from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, run_gateway, start_tapgate
+from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, build_environ, run_gateway, start_tapgate
 from harness import Harness
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from store.test_legacy_backup import LEGACY_BACKUP
@@ -38,7 +38,6 @@ async def run_tapgate(
     **variables: str,
 ) -> tuple[int | None, bytes, str]:
     """Run a command and return its exit status, output and error output."""
-    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process_options: dict[str, Any] = {}
     if uid is not None:
         process_options = {"user": uid, "group": uid, "extra_groups": []}
@@ -49,7 +48,7 @@ async def run_tapgate(
         TAPGATE_EXECUTABLE,
         *arguments,
         cwd=cwd,
-        env=environ | {"TAPGATE_DATA_DIR": str(data), "TAPGATE_DATABASE_URL": url} | variables,
+        env=build_environ(data, TAPGATE_DATABASE_URL=url, **variables),
         stdout=stdout,
         stderr=asyncio.subprocess.PIPE,
         **process_options,

@@ -3,7 +3,6 @@
 import base64
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +18,11 @@ from cli.fake_messenger import (
     build_reply,
     run_fake_messenger,
 )
-from drivers.processes import free_port
+from drivers.processes import TAPGATE_EXECUTABLE, free_port
 from drivers.terminal import TerminalSession, run_on_terminal
 from tapgate.cli import app
 from tapgate.sandbox.demo.examples import save_examples
 
-TAPGATE_EXECUTABLE = str(Path(sys.executable).with_name("tapgate"))
 PHONE = "+23276000009"
 MENU = "*Menu*\n1. Balance\n2. Send money\n3. Change PIN\nReply with a number."
 PNG = b"\x89PNG\r\n\x1a\n and the rest"
@@ -252,7 +250,7 @@ def test_image_of_the_maximum_size_is_sent(environ: dict[str, str], tmp_path: Pa
 
 @contextmanager
 def open_chat(environ: dict[str, str], url: str) -> Iterator[TerminalSession]:
-    with run_on_terminal([TAPGATE_EXECUTABLE, "chat", "--url", url], environ) as terminal:
+    with run_on_terminal([str(TAPGATE_EXECUTABLE), "chat", "--url", url], environ) as terminal:
         terminal.wait_for("/help.")
         terminal.wait_for("you> ")
         yield terminal

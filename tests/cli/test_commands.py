@@ -1,36 +1,19 @@
 """`tapgate verify`, `tapgate keys` and `tapgate sign`, run as subprocesses."""
 
-import asyncio
-import os
-import sys
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from drivers.processes import run_command_on
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services
 
-TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
-
-async def run_tapgate(services: Services, *arguments: str) -> tuple[int | None, str, str]:
+async def run_tapgate(services: Services, *arguments: str) -> tuple[int, str, str]:
     """Run a command on the test's installation and return its status, output and errors."""
-    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-    process = await asyncio.create_subprocess_exec(
-        TAPGATE_EXECUTABLE,
-        *arguments,
-        env=environ
-        | {
-            "TAPGATE_DATA_DIR": str(services.settings.data_dir),
-            "TAPGATE_DATABASE_URL": str(services.settings.database_url),
-            "COLUMNS": "120",
-        },
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, error = await process.communicate()
-    return process.returncode, output.decode(), error.decode()
+    result = await run_command_on(services, *arguments, COLUMNS="120")
+    return result.returncode, result.stdout, result.stderr
 
 
 async def test_verify_confirms_a_consistent_ledger_and_records_the_result(

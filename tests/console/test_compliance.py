@@ -78,10 +78,8 @@ async def test_held_transfer_is_shown_and_can_be_released(
 async def test_rejecting_a_held_transfer_requires_notes_and_releases_the_hold(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer, receiver = (
-        await harness.create_subscriber(balance="500"),
-        await harness.create_subscriber(),
-    )
+    payer = await harness.create_subscriber(balance="500")
+    receiver = await harness.create_subscriber()
     alert = await create_held_transfer(harness, payer, receiver)
     assert await get_available_balance(harness, payer) == "400.00"
     await officer.get(f"{QUEUE_URL}/alerts/{alert}")
@@ -99,10 +97,8 @@ async def test_rejecting_a_held_transfer_requires_notes_and_releases_the_hold(
 async def test_failed_release_is_shown_with_the_reason(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer, receiver = (
-        await harness.create_subscriber(balance="500"),
-        await harness.create_subscriber(),
-    )
+    payer = await harness.create_subscriber(balance="500")
+    receiver = await harness.create_subscriber()
     alert = await create_held_transfer(harness, payer, receiver)
     await harness.client.post(
         f"/api/v1/subscribers/{receiver['id']}/block",

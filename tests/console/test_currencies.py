@@ -28,10 +28,8 @@ async def test_alert_page_of_a_transfer_without_a_fee_mentions_no_fee(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     currency = harness.services.settings.currency
-    payer, receiver = (
-        await harness.create_subscriber(balance="500"),
-        await harness.create_subscriber(),
-    )
+    payer = await harness.create_subscriber(balance="500")
+    receiver = await harness.create_subscriber()
     await update_rule(harness, "Large amount", threshold="50")
     command = Command(
         type=chart.TRANSFER,

@@ -59,10 +59,8 @@ CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
 async def test_cross_site_form_is_rejected_even_with_the_csrf_token(
     ada: ConsoleClient, signed_out_client: ConsoleClient, harness: Harness
 ) -> None:
-    person, csrf = (
-        (await harness.create_subscriber())["id"],
-        {"X-CSRF-Token": await ada.get_csrf_token()},
-    )
+    person = (await harness.create_subscriber())["id"]
+    csrf = {"X-CSRF-Token": await ada.get_csrf_token()}
     for headers in CROSS_SITE_HEADERS:
         assert await _post_block(ada, person, **csrf, **headers) == 403, headers
         response = await signed_out_client.post_without_csrf(

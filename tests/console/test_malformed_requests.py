@@ -136,10 +136,8 @@ async def test_large_form_is_rejected_with_413_only_when_signed_out(
 async def test_rate_limited_request_gets_an_html_page(
     console_clients: ConsoleClients, tmp_path: Path
 ) -> None:
-    services, console = (
-        console_clients.harness.services,
-        await console_clients.create_signed_in("S"),
-    )
+    services = console_clients.harness.services
+    console = await console_clients.create_signed_in("S")
     settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
     original_throttle, services.throttle = (
         services.throttle,

@@ -38,10 +38,8 @@ async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str
 
     Returns the subscriber and the serial of the card.
     """
-    person, other = (
-        await harness.create_subscriber(balance="900", **_PERSONAL_DATA),
-        await harness.create_subscriber(),
-    )
+    person = await harness.create_subscriber(balance="900", **_PERSONAL_DATA)
+    other = await harness.create_subscriber()
     admin, url = await harness.create_admin(), f"/api/v1/subscribers/{person['id']}"
     card = await create_card(harness)
     details = {"asked_by": person["phone_number"], "note": "Unseenova called"}
@@ -92,10 +90,8 @@ async def test_audit_log_is_unmasked_after_the_access_code_is_entered(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     person, _ = await _create_restricted_subscriber(harness)
-    officer, page = (
-        await console_clients.create_signed_in("C"),
-        f"/console/audit?resource_id={person['id']}",
-    )
+    officer = await console_clients.create_signed_in("C")
+    page = f"/console/audit?resource_id={person['id']}"
     assert "<ins>***</ins>" in await officer.get_page_text(page)
     await officer.submit_action("subscriber.ask_code", id=person["id"])
     code = await harness.get_pending_code(person["phone_number"])

@@ -150,10 +150,8 @@ async def test_denied_page_request_is_recorded_in_the_audit_log(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     """The console checks access before it calls the API, so it must record denials itself."""
-    support, person = (
-        await console_clients.create_signed_in("S"),
-        (await harness.create_subscriber())["id"],
-    )
+    support = await console_clients.create_signed_in("S")
+    person = (await harness.create_subscriber())["id"]
     for page, endpoint in (
         ("/console/cards/upload", "POST /api/v1/cards/upload-csv"),
         ("/console/limits/fees/transfer_p2p", "PUT /api/v1/fee-rules/{type}"),

@@ -106,10 +106,8 @@ async def test_support_users_see_whether_the_last_code_was_delivered(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     support = await console_clients.create_signed_in("S")
-    unrestricted, restricted = (
-        await harness.create_subscriber(),
-        await harness.create_restricted_subscriber(),
-    )
+    unrestricted = await harness.create_subscriber()
+    restricted = await harness.create_restricted_subscriber()
     for record in (unrestricted, restricted):
         path = f"/console/subscribers/{record['id']}"
         assert "None sent in the last 30 days" in (await support.get(path)).text

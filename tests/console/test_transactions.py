@@ -23,10 +23,8 @@ URL = "/console/transactions"
 async def test_payment_page_shows_entries_parties_and_refunds(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    payer, processor_id = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    processor_id = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor_id, "100")
     refund_id = await submit_refund(harness, payment_id, processor_id, "30")
@@ -63,10 +61,8 @@ async def test_declined_refund_is_not_shown_as_refunded(
 async def test_transaction_page_shows_the_sum_of_its_entries(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    receiver = await harness.create_subscriber()
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     entries = (
         await harness.client.get(
@@ -81,10 +77,8 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
 
 
 async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, harness: Harness) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="5"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="5")
+    receiver = await harness.create_subscriber()
     outcome = await submit_command(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     assert outcome.result is not None
     text = await ada.get_page_text(f"{URL}/{encode_transaction_id(outcome.result)}")
@@ -100,10 +94,8 @@ async def test_held_transaction_links_to_its_alert_for_compliance(
         await set_kyc_level(harness, person["id"], 3)
     await harness.deposit(rich["id"], "2000000")
     held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
-    compliance, support = (
-        await console_clients.create_signed_in("C"),
-        await console_clients.create_signed_in("S"),
-    )
+    compliance = await console_clients.create_signed_in("C")
+    support = await console_clients.create_signed_in("S")
     assert 'href="/console/compliance/alerts/alr_' in await compliance.get_page_text(
         f"{URL}/{held}"
     )
@@ -114,10 +106,8 @@ async def test_held_transaction_links_to_its_alert_for_compliance(
 async def test_transaction_page_shows_the_number_of_replays_after_a_flush(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     idempotency_key = build_request_key("once", "this")
     for _ in range(3):
         sent = await submit_and_get_id(
@@ -137,10 +127,8 @@ async def test_transaction_page_shows_the_number_of_replays_after_a_flush(
 async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     assert sent in await ada.get_page_text(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
     assert sent not in (await ada.get_partial(f"{URL}?type=pos_payment")).text
@@ -154,10 +142,8 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
 async def test_restricted_subscriber_is_masked_until_the_access_code_is_entered(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    hidden, other = (
-        await harness.create_restricted_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    hidden = await harness.create_restricted_subscriber(balance="100")
+    other = await harness.create_subscriber()
     card = await harness.create_card(hidden["id"])
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
     person = f"/console/subscribers/{hidden['id']}"
@@ -189,10 +175,8 @@ async def test_restricted_subscriber_is_masked_until_the_access_code_is_entered(
 
 
 async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harness) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     for _ in range(3):
         await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"

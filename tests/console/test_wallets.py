@@ -121,10 +121,8 @@ async def test_forgotten_pin_can_be_reset_verified_and_changed(
 async def test_document_can_be_added_and_viewed(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    compliance, support = (
-        await console_clients.create_signed_in("C"),
-        await console_clients.create_signed_in("S"),
-    )
+    compliance = await console_clients.create_signed_in("C")
+    support = await console_clients.create_signed_in("S")
     person = await harness.create_subscriber()
     form = {"document_type": "id_front", "image": _build_photo()}
     added = await support.submit_action("subscriber.document", form, id=person["id"])

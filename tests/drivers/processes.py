@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -17,11 +18,46 @@ import httpx2
 import psutil
 
 from drivers.messenger import build_flow_key
+from tapgate.api.services import Services
 from tapgate.sandbox.fake_provider import server
 from tapgate.sandbox.fake_provider.provider import Provider
 
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
+
+
+def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
+    """Return the environment of this process, with only these settings of Tapgate."""
+    inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    return inherited | {"TAPGATE_DATA_DIR": str(data_dir)} | variables
+
+
+def run_command(
+    data_dir: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a `tapgate` command to its end, with these settings."""
+    return subprocess.run(
+        [TAPGATE_EXECUTABLE, *arguments],
+        env=build_environ(data_dir, **variables),
+        cwd=data_dir.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+async def run_command_on(
+    services: Services, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a `tapgate` command on the installation of a test, while its services run."""
+    url = str(services.settings.database_url)
+    return await asyncio.to_thread(
+        run_command,
+        services.settings.data_dir,
+        *arguments,
+        **{"TAPGATE_DATABASE_URL": url, **variables},
+    )
 
 
 #: UDP sockets that reserve port numbers across all test processes; no test uses UDP.
@@ -118,14 +154,12 @@ async def start_tapgate(
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[RunningGateway]:
     port = free_port()
-    inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             command,
-            env=inherited
+            env=build_environ(folder / "gateway")
             | {
-                "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_DATABASE_URL": url,
                 "TAPGATE_PORT": str(port),
                 "TAPGATE_MESSENGER_PORT": str(messenger_port or free_port()),
@@ -211,14 +245,12 @@ async def run_services(
 ) -> AsyncIterator[RunningServices]:
     """Run the services with the settings in `more`, and require a clean stop on SIGTERM."""
     port = free_port()
-    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             "up",
-            env=environ
+            env=build_environ(folder / "data")
             | {
-                "TAPGATE_DATA_DIR": str(folder / "data"),
                 "TAPGATE_DATABASE_URL": database_url,
                 "TAPGATE_PORT": str(port),
                 "TAPGATE_MESSENGER_PORT": str(messenger_port),

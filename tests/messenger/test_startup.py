@@ -2,11 +2,9 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,16 +14,9 @@ from typing import Any
 import pytest
 
 from builders.messenger import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
-from drivers.processes import free_port
+from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings
-
-TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
-
-
-def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return environ | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
 
 
 @contextlib.contextmanager
@@ -33,7 +24,7 @@ def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[lis
     """Start a command, yield its output when it is ready, and require a clean stop on SIGTERM."""
     with subprocess.Popen(
         [TAPGATE_EXECUTABLE, *command],
-        env=build_environ(folder, **variables),
+        env=build_environ(folder / "data", **{"TAPGATE_DEMO": "off", **variables}),
         cwd=folder,
         stdout=subprocess.PIPE,
         text=True,
@@ -119,15 +110,7 @@ def test_startup_error_is_one_line(
     public_tmp_path: Path, options: list[str], variables: dict[str, str], line: str
 ) -> None:
     port = [] if "--port" in options else ["--port", str(free_port())]
-    result = subprocess.run(
-        [TAPGATE_EXECUTABLE, "messenger", *options, *port],
-        env=build_environ(public_tmp_path, **variables),
-        cwd=public_tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run_command(public_tmp_path / "data", "messenger", *options, *port, **variables)
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
@@ -149,14 +132,7 @@ def test_unsigned_flow_gets_432_and_mismatched_secret_key_is_rejected_at_startup
             {"error": message, "status": "error"},
         )
     variables["TAPGATE_SECRET_KEY"] = "b" * 32
-    result = subprocess.run(
-        [TAPGATE_EXECUTABLE, *command],
-        env=build_environ(public_tmp_path, **variables),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run_command(public_tmp_path / "data", *command, **variables)
     assert result.returncode == 1
     assert result.stderr == (
         "tapgate: TAPGATE_SECRET_KEY does not match the key of this database\n"

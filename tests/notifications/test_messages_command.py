@@ -1,40 +1,20 @@
 """`tapgate messages` shows the pending messages of a phone number outside production."""
 
-import asyncio
-import os
-import sys
 from datetime import timedelta
-from pathlib import Path
 
+from drivers.processes import run_command_on
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.api.services import Services
 from tapgate.notifications.messages import enqueue_message
 
-TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 PHONE = "+23276123456"
 CODE = "402917"
 
 
-async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
+async def _run_messages(services: Services, **variables: str) -> tuple[int, str, str]:
     """Run the command and return its exit status, output and error output."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
-    }
-    required = {
-        "TAPGATE_DATA_DIR": str(services.settings.data_dir),
-        "TAPGATE_DATABASE_URL": str(services.settings.database_url),
-    }
-    process = await asyncio.create_subprocess_exec(
-        TAPGATE_EXECUTABLE,
-        "messages",
-        "--to",
-        PHONE,
-        env=inherited | required | variables,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, error = await process.communicate()
-    return process.returncode, output.decode(), error.decode()
+    result = await run_command_on(services, "messages", "--to", PHONE, **variables)
+    return result.returncode, result.stdout, result.stderr
 
 
 async def _enqueue_message(services: Services) -> None:

@@ -1,13 +1,12 @@
 """Production runs without the sandbox and without the embedded PostgreSQL."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from drivers.processes import TAPGATE_EXECUTABLE, free_port, run_gateway_and_messenger
+from drivers.processes import free_port, run_command, run_gateway_and_messenger
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.store import StoreError, postgres_programs
 
@@ -55,20 +54,8 @@ async def test_development_gateway_does_not_start_without_the_sandbox(
 
 
 def run_tapgate(folder: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-    settings = {
-        "TAPGATE_DATA_DIR": str(folder / "data"),
-        "TAPGATE_PORT": str(free_port()),
-        "TAPGATE_MESSENGER_PORT": str(free_port()),
-    }
-    return subprocess.run(
-        [TAPGATE_EXECUTABLE, command],
-        env=inherited | settings | variables,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
+    return run_command(folder / "data", command, **ports, **variables)
 
 
 @pytest.mark.parametrize("command", ["up", "migrate"])

@@ -4,14 +4,13 @@ import asyncio
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
-from drivers.processes import TAPGATE_EXECUTABLE, RunningGateway, start_tapgate
+from drivers.processes import RunningGateway, run_command, start_tapgate
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.cli import DemoSize, app
 from tapgate.sandbox.demo.country import SIZES
@@ -70,7 +69,12 @@ async def test_every_command_printed_by_the_first_start_works(
                 else:
                     assert "passed" in output
                     assert "FAILED" not in output
-        second_run = await run_demo_command(public_tmp_path, database_url)
+        second_run = await asyncio.to_thread(
+            run_command,
+            public_tmp_path / "gateway",
+            "demo",
+            TAPGATE_DATABASE_URL=database_url,
+        )
     assert second_run.returncode == 1
     assert second_run.stderr.startswith("tapgate: demo data already exists")
     assert second_run.stderr.count("\n") == 1
@@ -81,22 +85,6 @@ async def test_every_command_printed_by_the_first_start_works(
     async with start_tapgate(public_tmp_path, database_url, workers=1, demo="small") as running:
         later_hints = await read_hints(running)
     assert any(str(demo_file) in line for line in later_hints)
-
-
-async def run_demo_command(
-    folder: Path, database_url: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-    return await asyncio.to_thread(
-        subprocess.run,
-        [TAPGATE_EXECUTABLE, "demo", "--size", "small"],
-        env=inherited
-        | {"TAPGATE_DATA_DIR": str(folder / "gateway"), "TAPGATE_DATABASE_URL": database_url}
-        | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_demo_is_rejected_in_production(tmp_path: Path) -> None:
