@@ -8,6 +8,10 @@ _DELETING_VERBS: Final = frozenset({"delete", "revoke"})
 _DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "suspend", "terminate"}
 
 
+def build_status_field(status: str) -> Field:
+    return Field("status", "Status", "hidden", value=status)
+
+
 def build_state_action(
     prefix: str,
     item_path: str,
@@ -15,13 +19,22 @@ def build_state_action(
     verb: str,
     description: str,
     *fields: Field,
+    status: str | None = None,
     redirect_path: str | None = None,
 ) -> Action:
-    """Return the action `prefix.verb`, whose texts consist of the noun and the verb."""
-    is_delete = verb in _DELETING_VERBS
+    """Return the action `prefix.verb`, whose texts consist of the noun and the verb.
+
+    With `status`, the action updates the field `status` of the record.
+    """
+    if status is not None:
+        endpoint, fields = f"PUT {item_path}", (build_status_field(status),)
+    elif verb in _DELETING_VERBS:
+        endpoint = f"DELETE {item_path}"
+    else:
+        endpoint = f"POST {item_path}/{verb}"
     return Action(
         name=f"{prefix}.{verb}",
-        endpoint=f"DELETE {item_path}" if is_delete else f"POST {item_path}/{verb}",
+        endpoint=endpoint,
         title=f"{verb.capitalize()} this {noun}?",
         description=description,
         button=verb.capitalize(),

@@ -1,10 +1,10 @@
 """Compliance rule list with descriptions, and actions."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
-from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.components.state_actions import build_state_action, build_status_field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
@@ -87,67 +87,55 @@ _EFFECT_FIELDS: Final = (
 )
 
 
-def _build_change_action(name: str, *threshold_fields: Field) -> Action:
-    return Action(
-        name=name,
-        endpoint=f"PUT {_ITEM_PATH}",
-        title="Edit rule",
-        description="Applies from the next transaction.",
-        button="Save",
-        fields=(_NAME, *threshold_fields, *_EFFECT_FIELDS),
-        prefill_path=_ITEM_PATH,
-        success_message="Rule updated.",
-    )
-
-
-def _build_create_action(
-    name: str, rule_type: str, button: str, *threshold_fields: Field
-) -> Action:
-    return Action(
-        name=name,
-        endpoint=f"POST {RULES_PATH}",
-        title=button,
-        description="Applies from the next transaction.",
-        fields=(
-            _NAME,
-            Field("type", "Type", "hidden", value=rule_type),
-            *threshold_fields,
-            *_EFFECT_FIELDS,
-        ),
-        success_message="Rule created.",
-    )
-
-
-def _build_status_action(name: str, status: str, **texts: Any) -> Action:
-    fields = (Field("status", "Status", "hidden", value=status),)
-    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **texts)
-
-
 _AMOUNT: Final = Field("threshold", "Amount threshold", "money", hint="Matches amounts above this")
 _COUNT: Final = Field(
     "threshold", "Count threshold", "number", hint="Matches when the count exceeds this"
 )
 
+
+class _RuleForm(NamedTuple):
+    """Form of a rule type: suffix of the names of its actions, noun and type-specific fields."""
+
+    suffix: str
+    noun: str
+    fields: tuple[Field, ...]
+
+
+_RULE_FORMS: Final = {
+    "AMOUNT_THRESHOLD": _RuleForm("amount", "amount rule", (_SUBJECT, _AMOUNT)),
+    "CUMULATIVE_AMOUNT": _RuleForm("total", "total rule", (_SUBJECT, _AMOUNT, _WINDOW)),
+    "TRANSACTION_COUNT": _RuleForm("count", "count rule", (_SUBJECT, _COUNT, _WINDOW)),
+    "PIN_FAILURES": _RuleForm("wrong_pins", "wrong-PIN rule", (_COUNT, _WINDOW)),
+}
 #: rule type -> action that edits a rule of that type
 CHANGE_ACTIONS: Final = {
-    "AMOUNT_THRESHOLD": _build_change_action("rule.amount", _SUBJECT, _AMOUNT),
-    "CUMULATIVE_AMOUNT": _build_change_action("rule.total", _SUBJECT, _AMOUNT, _WINDOW),
-    "TRANSACTION_COUNT": _build_change_action("rule.count", _SUBJECT, _COUNT, _WINDOW),
-    "PIN_FAILURES": _build_change_action("rule.wrong_pins", _COUNT, _WINDOW),
+    rule_type: Action(
+        name=f"rule.{form.suffix}",
+        endpoint=f"PUT {_ITEM_PATH}",
+        title="Edit rule",
+        description="Applies from the next transaction.",
+        button="Save",
+        fields=(_NAME, *form.fields, *_EFFECT_FIELDS),
+        prefill_path=_ITEM_PATH,
+        success_message="Rule updated.",
+    )
+    for rule_type, form in _RULE_FORMS.items()
 }
-CREATE_ACTIONS: Final = (
-    _build_create_action(
-        "rule.new_amount", "AMOUNT_THRESHOLD", "Add amount rule", _SUBJECT, _AMOUNT
-    ),
-    _build_create_action(
-        "rule.new_total", "CUMULATIVE_AMOUNT", "Add total rule", _SUBJECT, _AMOUNT, _WINDOW
-    ),
-    _build_create_action(
-        "rule.new_count", "TRANSACTION_COUNT", "Add count rule", _SUBJECT, _COUNT, _WINDOW
-    ),
-    _build_create_action(
-        "rule.new_wrong_pins", "PIN_FAILURES", "Add wrong-PIN rule", _COUNT, _WINDOW
-    ),
+CREATE_ACTIONS: Final = tuple(
+    Action(
+        name=f"rule.new_{form.suffix}",
+        endpoint=f"POST {RULES_PATH}",
+        title=f"Add {form.noun}",
+        description="Applies from the next transaction.",
+        fields=(
+            _NAME,
+            Field("type", "Type", "hidden", value=rule_type),
+            *form.fields,
+            *_EFFECT_FIELDS,
+        ),
+        success_message="Rule created.",
+    )
+    for rule_type, form in _RULE_FORMS.items()
 )
 
 ACTIONS = (
@@ -161,18 +149,20 @@ ACTIONS = (
         "Existing alerts are kept, and held payments still need a decision. This "
         "can't be undone. To pause the rule, turn it off instead.",
     ),
-    _build_status_action(
-        "rule.activate",
-        "active",
+    Action(
+        name="rule.activate",
+        endpoint=f"PUT {_ITEM_PATH}",
+        fields=(build_status_field("active"),),
         title="Turn on this rule?",
         description="Applies from the next payment. Earlier payments aren't screened again, but "
         "count toward the rule's totals.",
         button="Turn on",
         success_message="Rule turned on.",
     ),
-    _build_status_action(
-        "rule.deactivate",
-        "inactive",
+    Action(
+        name="rule.deactivate",
+        endpoint=f"PUT {_ITEM_PATH}",
+        fields=(build_status_field("inactive"),),
         title="Turn off this rule?",
         description="Payments it would have held or declined go through. Existing alerts and held "
         "funds don't change. You can turn it on again.",

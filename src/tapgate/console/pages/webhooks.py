@@ -1,7 +1,8 @@
 """Webhook endpoint list, endpoint details with deliveries, and actions."""
 
 import asyncio
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
@@ -44,10 +45,7 @@ _SETTINGS_FIELDS: Final = (
 )
 
 
-def _build_status_action(name: str, status: EndpointStatus, **texts: Any) -> Action:
-    fields = (Field("status", "Status", "hidden", value=status),)
-    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **texts)
-
+_build_state_action = partial(build_state_action, "webhook", _ITEM_PATH, "webhook")
 
 ACTIONS = (
     Action(
@@ -70,33 +68,21 @@ ACTIONS = (
         prefill_path=_ITEM_PATH,
         success_message="Webhook updated.",
     ),
-    _build_status_action(
-        "webhook.pause",
-        EndpointStatus.PAUSED,
-        title="Pause this webhook?",
-        description=(
-            "No events are sent while the webhook is paused. Events are queued for up to 30 days"
-            " and sent when you resume it."
-        ),
-        button="Pause",
-        success_message="Webhook paused.",
+    _build_state_action(
+        "pause",
+        "No events are sent while the webhook is paused. Events are queued for up to 30 days"
+        " and sent when you resume it.",
+        status=EndpointStatus.PAUSED,
     ),
-    _build_status_action(
-        "webhook.resume",
-        EndpointStatus.ACTIVE,
-        title="Resume this webhook?",
-        description="Queued events are sent immediately.",
-        button="Resume",
-        success_message="Webhook resumed.",
+    _build_state_action(
+        "resume", "Queued events are sent immediately.", status=EndpointStatus.ACTIVE
     ),
     Action(
         name="webhook.rotate_secret",
         endpoint=f"POST {_ITEM_PATH}/rotate-secret",
         title="Rotate signing secret",
-        description=(
-            "The new secret is shown once. While the old secret is valid, requests are signed"
-            " with both."
-        ),
+        description="The new secret is shown once. While the old secret is valid, requests are "
+        "signed with both.",
         button="Rotate secret",
         fields=(
             fields.GRACE._replace(
@@ -122,10 +108,7 @@ ACTIONS = (
         button="Resend",
         success_message="Event queued.",
     ),
-    build_state_action(
-        "webhook",
-        _ITEM_PATH,
-        "webhook",
+    _build_state_action(
         "delete",
         "No more events are sent to this URL, and pending deliveries fail. This can't be undone.",
         redirect_path="/console/webhooks",
