@@ -170,7 +170,7 @@ async def create_thing(request: RequestContext, body: Thing) -> ThingResponse:
 async def list_things(request: RequestContext, query: ThingQuery) -> Page[int]:
     """List the things."""
     rows = [number for number in range(250, 0, -1) if number < query.before_id]
-    return paginate(rows[: query.limit + 1], query.limit, int, int)
+    return paginate(rows[: query.limit + 1], query, int, key=int)
 
 
 @things.get("/api/v1/things/{name}", access=READ_ACCESS)

@@ -21,8 +21,8 @@ from tapgate.cards.model import get_child_card_error
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
+from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import decode_subscriber_id
 
 CARD_FIELDS = (
     "serial mac_address type status status_reason subscriber_id holder_name parent_subscriber_id "
@@ -214,7 +214,7 @@ async def test_subscriber_category_determines_the_maximum_number_of_child_cards(
         record = await harness.create_subscriber(category=category)
         assert record["max_child_cards"] == allowed
         holder = await subscribers.get(
-            harness.services.database, decode_subscriber_id(record["id"])
+            harness.services.database, require_id(ids.SUBSCRIBER, record["id"])
         )
         assert get_child_card_error(holder, 3 if allowed is None else allowed - 1) is None
         error = get_child_card_error(holder, allowed or 1000)

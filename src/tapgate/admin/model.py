@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tapgate import clock, ids
+from tapgate import ids
 from tapgate.errors import Code, invalid_field, require_found
 from tapgate.password_strength import is_weak_password
 from tapgate.schemas.admin import Admin, Me, NewAdmin
+from tapgate.schemas.records import build_record
 
 T = TypeVar("T")
 
@@ -28,20 +29,8 @@ def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
 
 
 def to_me(row: Mapping[str, Any]) -> Me:
-    return Me(**_to_fields(row))
+    return build_record(Me, row, id=ids.encode(ids.ADMIN, row["id"]))
 
 
 def to_record(row: Mapping[str, Any]) -> Admin:
-    return Admin(**_to_fields(row), status=row["status"])
-
-
-def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    last_login_at = row["last_login_at"]
-    return {
-        "id": ids.encode(ids.ADMIN, row["id"]),
-        "email": row["email"],
-        "name": row["name"],
-        "role": row["role"],
-        "created_at": clock.format_rfc3339(row["created_at"]),
-        "last_login_at": None if last_login_at is None else clock.format_rfc3339(last_login_at),
-    }
+    return build_record(Admin, row, id=ids.encode(ids.ADMIN, row["id"]))

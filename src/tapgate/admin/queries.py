@@ -6,6 +6,8 @@ import asyncpg
 
 from tapgate.admin.model import require_admin
 from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 
 _COLUMNS = "id, email, name, role, status, created_at, last_login_at"
@@ -19,10 +21,8 @@ async def get(
     return require_admin(row)
 
 
-async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
-    return await database.fetch(
-        f"SELECT {_COLUMNS} FROM admins WHERE id < $1 ORDER BY id DESC LIMIT $2", before, limit
-    )
+async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record]:
+    return await PageConditions(query).fetch(database, f"SELECT {_COLUMNS} FROM admins")
 
 
 async def insert(

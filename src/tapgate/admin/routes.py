@@ -1,6 +1,7 @@
 """Admin and session endpoints."""
 
 import asyncio
+from operator import itemgetter
 
 from tapgate import ids
 from tapgate.admin import model, operations, queries
@@ -132,10 +133,8 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
 
     Newest first, including disabled admins.
     """
-    rows = await queries.list_page(
-        request.services.database, before=query.before_id, limit=query.limit + 1
-    )
-    return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
+    rows = await queries.list_page(request.services.database, query)
+    return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
 @endpoints.post(

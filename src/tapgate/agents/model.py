@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, ids, money
+from tapgate import ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.chart import AccountStatus
@@ -18,6 +18,7 @@ from tapgate.schemas.agents import (
     AgentStatus,
     AgentType,
 )
+from tapgate.schemas.records import build_record, require_id
 
 #: Account status -> status in the API.
 PUBLIC_STATUSES: Final[Mapping[str, AgentStatus]] = {
@@ -66,34 +67,18 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(agent: Agent) -> AgentRecord:
-    parent = agent.parent_agent_id
-    return AgentRecord(
+    return build_record(
+        AgentRecord,
+        agent,
         id=agent.public_id,
-        agent_type=agent.agent_type,
-        parent_agent_id=None if parent is None else ids.encode(ids.AGENT, parent),
-        name=agent.name,
-        business_name=agent.business_name,
-        phone_number=agent.phone_number,
-        email=agent.email,
-        address=agent.address,
-        commission_tier=agent.commission_tier,
         status=PUBLIC_STATUSES[agent.status],
-        account_id=ids.encode(ids.ACCOUNT, agent.account_id),
         float_balance=money.format_decimal(agent.float_balance, agent.currency),
         commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
-        currency=agent.currency,
-        created_at=clock.format_rfc3339(agent.created_at),
-        updated_at=clock.format_rfc3339(agent.updated_at),
     )
 
 
 def to_balance(agent: Agent) -> AgentBalance:
-    return AgentBalance(
-        agent_id=agent.public_id,
-        float_balance=money.format_decimal(agent.float_balance, agent.currency),
-        commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
-        currency=agent.currency,
-    )
+    return build_record(AgentBalance, to_record(agent), agent_id=agent.public_id)
 
 
 def decode_parent_id(registration: AgentRegistration) -> int | None:
@@ -105,7 +90,7 @@ def decode_parent_id(registration: AgentRegistration) -> int | None:
         return None
     if registration.agent_type == AgentType.SUPER_AGENT:
         raise invalid_field("parent_agent_id", "must not be set for a super_agent")
-    return decode_agent_id(registration.parent_agent_id)
+    return require_id(ids.AGENT, registration.parent_agent_id)
 
 
 def require_valid_parent(parent: Agent) -> None:
@@ -151,15 +136,3 @@ def require_not_terminated(agent: Agent) -> None:
     """Reject changes to a terminated agent. The status `terminated` is final."""
     if agent.status == AccountStatus.CLOSED:
         raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated.")
-
-
-def not_found() -> ApiError:
-    return ApiError(Code.AGENT_NOT_FOUND)
-
-
-def decode_agent_id(public_id: str) -> int:
-    """Decode a public agent id, or raise `AGENT_NOT_FOUND` if it is malformed."""
-    agent_id = ids.decode(ids.AGENT, public_id)
-    if agent_id is None:
-        raise not_found()
-    return agent_id

@@ -7,12 +7,12 @@ rows also guard the agent's row.
 import asyncpg
 
 from tapgate import ids
-from tapgate.agents.model import PUBLIC_STATUSES, Agent, not_found, to_record
+from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
 from tapgate.api.services import Services
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -39,9 +39,7 @@ _PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
 
 async def get(reader: Database | Transaction, agent_id: int) -> Agent:
     row = await reader.fetchrow(f"{_SELECT} WHERE agent.id = $1", agent_id)
-    if row is None:
-        raise not_found()
-    return Agent(**row)
+    return Agent(**require_found(row, Code.AGENT_NOT_FOUND))
 
 
 async def get_record(services: Services, agent_id: int) -> AgentRecord:
@@ -58,10 +56,8 @@ async def lock(tx: Transaction, agent_id: int) -> Agent:
     accounts = await tx.fetchrow(
         "SELECT account_id, commission_account_id FROM agents WHERE id = $1", agent_id
     )
-    if accounts is None:
-        raise not_found()
     # Lock in the same order as the ledger, to prevent deadlocks.
-    for account_id in sorted(accounts):
+    for account_id in sorted(require_found(accounts, Code.AGENT_NOT_FOUND)):
         await lock_account(tx, account_id)
     # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
@@ -70,8 +66,7 @@ async def lock(tx: Transaction, agent_id: int) -> Agent:
 
 async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     """Return a page of matching agents, newest first, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("agent.id < {}", filters.before_id)
+    conditions = PageConditions(filters, "agent.id")
     conditions.where(
         "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]
     )
@@ -79,11 +74,7 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     parent = filters.parent_agent_id
     conditions.where("agent.parent_agent_id = {}", parent and ids.decode(ids.AGENT, parent))
     conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"{_SELECT} WHERE {conditions} ORDER BY agent.id DESC LIMIT {limit}", *conditions.values
-    )
-    return [Agent(**row) for row in rows]
+    return [Agent(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 async def add(tx: Transaction, agent: Agent) -> None:

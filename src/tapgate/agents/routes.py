@@ -1,11 +1,11 @@
 """Agent endpoints: records, status and PIN."""
 
+from tapgate import ids
 from tapgate.agents import operations, queries
 from tapgate.agents.model import (
     ACTIVATE,
     SUSPEND,
     TERMINATE,
-    decode_agent_id,
     to_balance,
     to_record,
 )
@@ -25,6 +25,7 @@ from tapgate.schemas.agents import (
 )
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import require_id
 
 endpoints = Endpoints("Agents")
 
@@ -67,13 +68,13 @@ async def list_agents(request: RequestContext, query: AgentFilters) -> Page[Agen
     characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
+    return paginate(rows, query, to_record)
 
 
 @endpoints.get("/api/v1/agents/{id}", access=_READ_ACCESS, errors=(Code.AGENT_NOT_FOUND,))
 async def get_agent(request: RequestContext, id: str) -> AgentRecord:
     """Get an agent."""
-    return to_record(await queries.get(request.services.database, decode_agent_id(id)))
+    return to_record(await queries.get(request.services.database, require_id(ids.AGENT, id)))
 
 
 @endpoints.get(
@@ -83,7 +84,7 @@ async def get_agent(request: RequestContext, id: str) -> AgentRecord:
 )
 async def get_agent_balance(request: RequestContext, id: str) -> AgentBalance:
     """Get an agent's float balance and unpaid commission."""
-    return to_balance(await queries.get(request.services.database, decode_agent_id(id)))
+    return to_balance(await queries.get(request.services.database, require_id(ids.AGENT, id)))
 
 
 @endpoints.post(
@@ -124,7 +125,7 @@ async def _change_status(
 ) -> AgentResponse:
     async with request.services.transaction() as tx:
         agent = await operations.change_status(
-            tx, request.actor, decode_agent_id(id), transition, reason
+            tx, request.actor, require_id(ids.AGENT, id), transition, reason
         )
     return AgentResponse(message=f"Agent {transition.event}", agent=to_record(agent))
 
@@ -144,7 +145,7 @@ async def change_agent_pin(
         await operations.change_pin(
             tx,
             request.actor,
-            decode_agent_id(id),
+            require_id(ids.AGENT, id),
             body.old_pin,
             body.new_pin,
             pin_verifier=services.pin_verifier,

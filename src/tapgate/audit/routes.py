@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
@@ -57,9 +58,9 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
     )
     return paginate(
         rows,
-        query.limit,
-        lambda row: row["sequence"],
+        query,
         lambda row: entry.to_record(row, masked=_get_subject(row) in hidden),
+        itemgetter("sequence"),
     )
 
 

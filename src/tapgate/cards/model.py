@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, ids, money
+from tapgate import clock, money
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.cards import (
     CardBlockReason,
@@ -16,6 +16,7 @@ from tapgate.schemas.cards import (
     DisclosedCard,
     NewChildCard,
 )
+from tapgate.schemas.records import build_record
 from tapgate.schemas.subscribers import SubscriberStatus
 from tapgate.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
@@ -80,34 +81,21 @@ def to_disclosed_record(record: CardRecord, *, hidden: bool) -> DisclosedCard:
 
 def to_record(card: Card, now: datetime, settings: Settings) -> CardRecord:
     limit, currency = card.daily_limit, settings.currency
-    subscriber_id = None
-    if card.subscriber_id is not None:
-        subscriber_id = ids.encode(ids.SUBSCRIBER, card.subscriber_id)
-    return CardRecord(
-        serial=card.serial,
+    spent_today = card.get_spent_on(clock.get_platform_day(now, settings.timezone))
+    record = build_record(
+        CardRecord,
+        card,
         mac_address=card.uid,
-        type=card.type,
         status=card.status_at(now),
-        status_reason=card.status_reason,
-        subscriber_id=subscriber_id,
         holder_name=card.holder_name,
-        parent_subscriber_id=subscriber_id if card.type == CardType.CHILD else None,
+        parent_subscriber_id=None,
         daily_limit=None if limit is None else money.format_decimal(limit, currency),
-        spent_today=None
-        if limit is None
-        else money.format_decimal(
-            card.get_spent_on(clock.get_platform_day(now, settings.timezone)), currency
-        ),
+        spent_today=None if limit is None else money.format_decimal(spent_today, currency),
         currency=currency,
-        expires_at=_format_time(card.expires_at),
-        linked_at=_format_time(card.linked_at),
-        created_at=clock.format_rfc3339(card.created_at),
-        updated_at=clock.format_rfc3339(card.updated_at),
     )
-
-
-def _format_time(time: datetime | None) -> str | None:
-    return None if time is None else clock.format_rfc3339(time)
+    if card.type != CardType.CHILD:
+        return record
+    return msgspec.structs.replace(record, parent_subscriber_id=record.subscriber_id)
 
 
 #: Maps each allowed current status to the next status.
@@ -216,7 +204,3 @@ def link_to_child(
         relationship=child.child_relationship,
         daily_limit=money.parse(child.daily_limit, currency),
     )
-
-
-def not_found() -> ApiError:
-    return ApiError(Code.CARD_NOT_FOUND)

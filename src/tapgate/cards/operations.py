@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from tapgate import ids
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
@@ -16,11 +17,12 @@ from tapgate.notifications.messages import enqueue_message
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.schemas.cards import CardLink, NewChildCard
+from tapgate.schemas.records import require_id
 from tapgate.settings import Settings
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import Subscriber, decode_subscriber_id
+from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.pins import require_correct_pin
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 from tapgate.vault import Vault
@@ -115,7 +117,7 @@ async def unblock(
 async def _lock_subscriber_and_card(
     tx: Transaction, actor: Actor, subscriber_id: str, serial: str
 ) -> tuple[Subscriber, Card]:
-    holder = await subscribers.lock(tx, decode_subscriber_id(subscriber_id))
+    holder = await subscribers.lock(tx, require_id(ids.SUBSCRIBER, subscriber_id))
     card = await queries.lock_for_linking(tx, serial)
     await require_subscriber_access(
         tx, actor.principal, tx.now(), holder.id, restricted=holder.restricted

@@ -9,11 +9,12 @@ import asyncpg
 from tapgate import ids
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
-from tapgate.cards.model import Card, not_found
+from tapgate.cards.model import Card
 from tapgate.cards.uids import parse_uid
+from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.cards import CardFilters, CardStatus
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden
 
@@ -34,9 +35,7 @@ _get_columns = attrgetter(
 
 async def get(reader: Reader, serial: str) -> Card:
     row = await reader.fetchrow(f"{_SELECT} WHERE c.serial = $1", serial)
-    if row is None:
-        raise not_found()
-    return Card(**row)
+    return Card(**require_found(row, Code.CARD_NOT_FOUND))
 
 
 async def find(reader: Reader, identifier: str) -> Card | None:
@@ -93,8 +92,7 @@ async def list_page(
     database: Database, filters: CardFilters, caller: Principal, now: datetime
 ) -> list[Card]:
     """Return a page of matching cards visible to the caller, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("c.id < {}", filters.before_id)
+    conditions = PageConditions(filters, "c.id")
     holder = filters.subscriber_id
     conditions.where("c.subscriber_id = {}", holder and ids.decode(ids.SUBSCRIBER, holder))
     if filters.status is not None:
@@ -104,14 +102,10 @@ async def list_page(
         filters.search, "card_words(c.serial, c.uid)", fold="upper", spellings=_list_spellings
     )
     exclude_hidden(conditions, caller, now)
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"{_SELECT} WHERE {conditions} ORDER BY c.id DESC LIMIT {limit}", *conditions.values
-    )
-    return [Card(**row) for row in rows]
+    return [Card(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
-def _filter_by_status(conditions: Conditions, status: str, now: datetime) -> None:
+def _filter_by_status(conditions: PageConditions, status: str, now: datetime) -> None:
     """Filter by status, with the same rules as `Card.status_at`."""
     if status == CardStatus.EXPIRED:
         conditions.where("c.status <> 'LOST' AND c.expires_at <= {}", now)

@@ -91,9 +91,7 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
-    return paginate(
-        rows, query.limit, key=lambda row: row.id, to_record=lambda row: _to_record(request, row)
-    )
+    return paginate(rows, query, lambda row: _to_record(request, row))
 
 
 @endpoints.get(

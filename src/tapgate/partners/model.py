@@ -6,11 +6,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, ids, money
+from tapgate import ids, money
 from tapgate.api.transitions import Transition
 from tapgate.auth.hmac_keys import SigningKey
-from tapgate.errors import Code, require_found
+from tapgate.errors import Code
 from tapgate.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
+from tapgate.schemas.records import build_record
 
 #: Partner status -> status stored on the partner's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
@@ -33,22 +34,17 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(partner: Partner) -> PartnerRecord:
-    return PartnerRecord(
+    return build_record(
+        PartnerRecord,
+        partner,
         id=ids.encode(ids.PARTNER, partner.id),
-        name=partner.name,
-        status=partner.status,
-        account_id=ids.encode(ids.ACCOUNT, partner.account_id),
         balance=money.format_decimal(partner.balance, partner.currency),
         overdraft_limit=money.format_decimal(partner.overdraft, partner.currency),
-        currency=partner.currency,
-        created_at=clock.format_rfc3339(partner.created_at),
     )
 
 
 def to_key_record(key: SigningKey) -> PartnerKeyRecord:
-    return PartnerKeyRecord(
-        api_key_id=ids.encode(ids.KEY, key.id), created_at=clock.format_rfc3339(key.created_at)
-    )
+    return build_record(PartnerKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
 SUSPEND: Final[Transition[PartnerStatus]] = Transition(
@@ -57,7 +53,3 @@ SUSPEND: Final[Transition[PartnerStatus]] = Transition(
 ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
     "activated", {PartnerStatus.SUSPENDED: PartnerStatus.ACTIVE}, Code.NOT_SUSPENDED
 )
-
-
-def decode_partner_id(public_id: str) -> int:
-    return require_found(ids.decode(ids.PARTNER, public_id), Code.PARTNER_NOT_FOUND)

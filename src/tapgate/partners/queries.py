@@ -12,7 +12,7 @@ from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.partners.model import ACCOUNT_STATUSES, Partner
 from tapgate.schemas.partners import PartnerFilters, PartnerStatus
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -43,15 +43,10 @@ async def lock(tx: Transaction, partner_id: int) -> Partner:
 
 async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
     """Return a page of matching partners, newest first, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("p.id < {}", filters.before_id)
+    conditions = PageConditions(filters, "p.id")
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PARTNER)
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"{_SELECT} WHERE {conditions} ORDER BY p.id DESC LIMIT {limit}", *conditions.values
-    )
-    return [Partner(**row) for row in rows]
+    return [Partner(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:

@@ -11,7 +11,6 @@ from tapgate.partners import operations, queries
 from tapgate.partners.model import (
     ACTIVATE,
     SUSPEND,
-    decode_partner_id,
     to_key_record,
     to_record,
 )
@@ -29,6 +28,7 @@ from tapgate.schemas.partners import (
     PartnerStatus,
     PartnerWebhookSecret,
 )
+from tapgate.schemas.records import require_id
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     submit_request,
@@ -74,13 +74,13 @@ async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[
     case, in the name, and at least one word must have 3 or more characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
+    return paginate(rows, query, to_record)
 
 
 @endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
 async def get_partner(request: RequestContext, id: str) -> PartnerRecord:
     """Get a partner."""
-    return to_record(await queries.get(request.services.database, decode_partner_id(id)))
+    return to_record(await queries.get(request.services.database, require_id(ids.PARTNER, id)))
 
 
 @endpoints.post(
@@ -142,7 +142,7 @@ async def activate_partner(
 async def _change_status(
     request: RequestContext, id: str, transition: Transition[PartnerStatus], reason: str | None
 ) -> PartnerRecord:
-    services, partner_id = request.services, decode_partner_id(id)
+    services, partner_id = request.services, require_id(ids.PARTNER, id)
     async with services.transaction() as tx:
         partner = await operations.change_status(
             tx,
@@ -169,7 +169,7 @@ async def rotate_partner_webhook_secret(
     remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
     previous secret immediately.
     """
-    services, partner_id = request.services, decode_partner_id(id)
+    services, partner_id = request.services, require_id(ids.PARTNER, id)
     async with services.transaction() as tx:
         secret = await operations.rotate_webhook_secret(
             tx,
@@ -188,7 +188,7 @@ async def create_partner_key(request: RequestContext, id: str) -> SigningKeyCrea
     Existing keys remain valid until they are deleted. All keys of a partner share one set of
     idempotency keys. The secret is returned only in this response.
     """
-    services, partner_id = request.services, decode_partner_id(id)
+    services, partner_id = request.services, require_id(ids.PARTNER, id)
     async with services.transaction() as tx:
         key = await operations.create_key(
             tx, request.actor, partner_id, hmac_keys=services.authenticator.hmac_keys
@@ -201,12 +201,12 @@ async def list_partner_keys(
     request: RequestContext, id: str, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
     """List a partner's signing keys, newest first, without deleted keys."""
-    services, partner_id = request.services, decode_partner_id(id)
+    services, partner_id = request.services, require_id(ids.PARTNER, id)
     await queries.require_exists(services.database, partner_id)
     keys = await services.authenticator.hmac_keys.list_page(
         partner_id, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(keys, query.limit, key=lambda key: key.id, to_record=to_key_record)
+    return paginate(keys, query, to_key_record)
 
 
 @endpoints.delete(
@@ -218,7 +218,7 @@ async def delete_partner_key(request: RequestContext, id: str, api_key_id: str) 
     Every process rejects the key, normally before the response is sent. The partner's last key can
     be deleted too.
     """
-    services, partner_id = request.services, decode_partner_id(id)
+    services, partner_id = request.services, require_id(ids.PARTNER, id)
     key_id, hmac_keys = decode_id(ids.KEY, api_key_id), services.authenticator.hmac_keys
     async with services.transaction() as tx:
         await operations.delete_key(tx, request.actor, partner_id, key_id, hmac_keys=hmac_keys)

@@ -3,16 +3,16 @@
 To rotate a key, create a new key and delete the old one.
 """
 
-from tapgate import clock, ids
+from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
 from tapgate.processors import operations, queries
-from tapgate.processors.model import decode_processor_id
 from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.processors import NewSigningKey, SigningKeyRecord
+from tapgate.schemas.records import build_record, require_id
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
@@ -21,12 +21,7 @@ _ACCESS = Access(roles="A")
 
 
 def _to_record(key: SigningKey) -> SigningKeyRecord:
-    terminal = key.terminal_id
-    return SigningKeyRecord(
-        api_key_id=ids.encode(ids.KEY, key.id),
-        terminal_id=None if terminal is None else ids.encode(ids.TERMINAL, terminal),
-        created_at=clock.format_rfc3339(key.created_at),
-    )
+    return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
 @endpoints.post(
@@ -46,7 +41,7 @@ async def create_signing_key(
     """
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     hmac_keys = services.authenticator.hmac_keys
     async with services.transaction() as tx:
         key = await operations.create_key(
@@ -63,12 +58,12 @@ async def list_signing_keys(
 
     Newest first, without deleted keys.
     """
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     await queries.require_exists(services.database, processor_id)
     keys = await services.authenticator.hmac_keys.list_page(
         processor_id, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(keys, query.limit, key=lambda key: key.id, to_record=_to_record)
+    return paginate(keys, query, _to_record)
 
 
 @endpoints.delete(
@@ -82,7 +77,7 @@ async def delete_signing_key(request: RequestContext, id: str, api_key_id: str) 
     Every process rejects the key, normally before the response is sent. The processor's last key
     can be deleted too.
     """
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     key_id, hmac_keys = decode_id(ids.KEY, api_key_id), services.authenticator.hmac_keys
     async with services.transaction() as tx:
         await operations.delete_key(tx, request.actor, processor_id, key_id, hmac_keys=hmac_keys)

@@ -6,10 +6,11 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, ids, money
+from tapgate import ids, money
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code, require_found
+from tapgate.errors import Code
 from tapgate.schemas.processors import ProcessorRecord, ProcessorStatus
+from tapgate.schemas.records import build_record
 
 #: Processor status -> status stored on the processor's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
@@ -35,18 +36,11 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(processor: Processor) -> ProcessorRecord:
-    return ProcessorRecord(
+    return build_record(
+        ProcessorRecord,
+        processor,
         id=ids.encode(ids.PROCESSOR, processor.id),
-        name=processor.name,
-        phone_number=processor.phone_number,
-        email=processor.email,
-        status=processor.status,
-        suspend_reason=processor.suspend_reason,
-        account_id=ids.encode(ids.ACCOUNT, processor.account_id),
         balance=money.format_decimal(processor.balance, processor.currency),
-        currency=processor.currency,
-        created_at=clock.format_rfc3339(processor.created_at),
-        updated_at=clock.format_rfc3339(processor.updated_at),
     )
 
 
@@ -65,7 +59,3 @@ def apply_transition(
     status = transition.apply(processor.status)
     suspend_reason = reason if status == ProcessorStatus.SUSPENDED else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
-
-
-def decode_processor_id(public_id: str) -> int:
-    return require_found(ids.decode(ids.PROCESSOR, public_id), Code.PROCESSOR_NOT_FOUND)

@@ -9,7 +9,7 @@ from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.processors.model import ACCOUNT_STATUSES, Processor
 from tapgate.schemas.processors import ProcessorFilters
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -44,15 +44,10 @@ async def lock(tx: Transaction, processor_id: int) -> Processor:
 
 async def list_page(database: Database, filters: ProcessorFilters) -> list[Processor]:
     """Return a page of matching processors, newest first, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("p.id < {}", filters.before_id)
+    conditions = PageConditions(filters, "p.id")
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PROCESSOR)
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"{_SELECT} WHERE {conditions} ORDER BY p.id DESC LIMIT {limit}", *conditions.values
-    )
-    return [Processor(**row) for row in rows]
+    return [Processor(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 async def add(tx: Transaction, processor: Processor) -> None:

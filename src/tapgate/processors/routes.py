@@ -8,7 +8,7 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
-from tapgate.processors.model import ACTIVATE, SUSPEND, decode_processor_id, to_record
+from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
 from tapgate.schemas.common import OptionalReason, Reason
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.processors import (
@@ -21,6 +21,7 @@ from tapgate.schemas.processors import (
     ProcessorTransfer,
     ProcessorTransferReceipt,
 )
+from tapgate.schemas.records import require_id
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -71,13 +72,13 @@ async def list_processors(
     characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
+    return paginate(rows, query, to_record)
 
 
 @endpoints.get("/api/v1/processors/{id}", access=_READ_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
 async def get_processor(request: RequestContext, id: str) -> ProcessorRecord:
     """Get a processor."""
-    return to_record(await queries.get(request.services.database, decode_processor_id(id)))
+    return to_record(await queries.get(request.services.database, require_id(ids.PROCESSOR, id)))
 
 
 @endpoints.post(
@@ -111,7 +112,7 @@ async def activate_processor(
 async def _change_status(
     request: RequestContext, id: str, transition: Transition[ProcessorStatus], reason: str | None
 ) -> ProcessorRecord:
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     async with services.transaction() as tx:
         processor = await operations.change_status(
             tx,

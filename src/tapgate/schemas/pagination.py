@@ -5,6 +5,7 @@ neither duplicates nor gaps.
 """
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -57,14 +58,17 @@ class Page(msgspec.Struct, Generic[T]):
 
 
 def paginate(
-    rows: Sequence[Row], limit: int, key: Callable[[Row], int], to_record: Callable[[Row], T]
+    rows: Sequence[Row],
+    query: PageQuery,
+    to_record: Callable[[Row], T],
+    key: Callable[[Row], int] = attrgetter("id"),
 ) -> Page[T]:
-    """Return a page of rows that were selected with `LIMIT limit + 1`.
+    """Return a page of rows that were selected with `LIMIT query.limit + 1`.
 
-    `key` returns the id of a row, `to_record` its record.
+    `to_record` returns the record of a row, `key` its id.
     """
-    page_rows = rows[:limit]
-    has_more = len(rows) > limit
+    page_rows = rows[: query.limit]
+    has_more = len(rows) > query.limit
     data = [to_record(row) for row in page_rows]
     return Page(
         data=data,

@@ -8,8 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import asyncpg
+
 from tapgate import ids
 from tapgate.errors import invalid_field
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.database import Database
 
 MIN_SEARCH_LENGTH = 3
 SEARCH_ERROR = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
@@ -95,6 +99,23 @@ class Conditions:
 
     def __str__(self) -> str:
         return " AND ".join(self._conditions) or "true"
+
+
+class PageConditions(Conditions):
+    """Conditions of a list query that returns one page, newest first."""
+
+    def __init__(self, query: PageQuery, id_column: str = "id") -> None:
+        super().__init__()
+        self._limit, self._id_column = query.limit, id_column
+        self.where(f"{id_column} < {{}}", query.before_id)
+
+    async def fetch(self, database: Database, select: str) -> list[asyncpg.Record]:
+        """Return the rows of the page, plus one row if there are more."""
+        return await database.fetch(
+            f"{select} WHERE {self} ORDER BY {self._id_column} DESC "
+            f"LIMIT {self.bind(self._limit + 1)}",
+            *self.values,
+        )
 
 
 def _is_indexed(spellings: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.allowance import Allowance
+from tapgate.schemas.records import build_record
 from tapgate.schemas.subscribers import (
     DisclosedSubscriber,
     KycStatus,
@@ -87,35 +88,18 @@ def to_disclosed_record(record: SubscriberRecord, *, hidden: bool) -> DisclosedS
 
 
 def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
-    birth_date, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
-    return SubscriberRecord(
+    locked_until = subscriber.pin_locked_until
+    return build_record(
+        SubscriberRecord,
+        subscriber,
         id=subscriber.public_id,
-        phone_number=subscriber.phone_number,
-        first_name=subscriber.first_name,
-        last_name=subscriber.last_name,
-        email=subscriber.email,
-        date_of_birth=None if birth_date is None else birth_date.isoformat(),
-        address=subscriber.address,
-        id_type=subscriber.id_type,
-        id_number=subscriber.id_number,
-        category=subscriber.category,
-        kyc_level=subscriber.kyc_level,
-        kyc_status=subscriber.kyc_status,
-        restricted=subscriber.restricted,
-        status=subscriber.status,
-        status_reason=subscriber.status_reason,
-        account_id=ids.encode(ids.ACCOUNT, subscriber.account_id),
         balance=money.format_decimal(subscriber.balance, subscriber.currency),
-        currency=subscriber.currency,
-        cards_count=subscriber.cards_count,
         max_child_cards=MAX_CHILD_CARDS[subscriber.category],
         pin_locked_until=(
             None
             if locked_until is None or locked_until <= now
             else clock.format_rfc3339(locked_until)
         ),
-        created_at=clock.format_rfc3339(subscriber.created_at),
-        updated_at=clock.format_rfc3339(subscriber.updated_at),
     )
 
 
@@ -144,13 +128,10 @@ def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Lim
 
 def to_message_record(row: Any) -> MessageRecord:
     updated_at = row["delivery_at"]
-    return MessageRecord(
+    return build_record(
+        MessageRecord,
+        row,
         message_id=ids.encode(ids.MESSAGE, row["id"]),
-        template=row["template"],
-        language=row["language"],
-        status=row["status"],
-        error_code=row["error_code"],
-        created_at=clock.format_rfc3339(row["created_at"]),
         updated_at=None if updated_at is None else clock.format_rfc3339(updated_at),
     )
 
@@ -251,15 +232,3 @@ def require_not_closed(subscriber: Subscriber) -> None:
     """Reject changes to a closed subscriber. The status `CLOSED` is final."""
     if subscriber.status == SubscriberStatus.CLOSED:
         raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed.")
-
-
-def not_found() -> ApiError:
-    return ApiError(Code.SUBSCRIBER_NOT_FOUND)
-
-
-def decode_subscriber_id(public_id: str) -> int:
-    """Decode a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND` if it is malformed."""
-    subscriber_id = ids.decode(ids.SUBSCRIBER, public_id)
-    if subscriber_id is None:
-        raise not_found()
-    return subscriber_id

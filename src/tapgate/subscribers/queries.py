@@ -15,13 +15,13 @@ from tapgate import ids
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, unavailable
+from tapgate.errors import ApiError, Code, require_found, unavailable
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.subscribers import SubscriberFilters
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.subscribers.model import Subscriber, not_found
+from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import (
     exclude_hidden,
     require_editable,
@@ -51,9 +51,7 @@ _UNIQUE_VIOLATION_CODES = {
 
 async def get(reader: Reader, subscriber_id: int) -> Subscriber:
     row = await reader.fetchrow(f"{_SELECT} WHERE s.id = $1", subscriber_id)
-    if row is None:
-        raise not_found()
-    return Subscriber(**row)
+    return Subscriber(**require_found(row, Code.SUBSCRIBER_NOT_FOUND))
 
 
 async def get_accessible(
@@ -76,9 +74,7 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     account_id = await tx.fetchval(
         "SELECT account_id FROM subscribers WHERE id = $1", subscriber_id
     )
-    if account_id is None:
-        raise not_found()
-    await lock_account(tx, account_id)
+    await lock_account(tx, require_found(account_id, Code.SUBSCRIBER_NOT_FOUND))
     # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, subscriber_id)
@@ -103,18 +99,13 @@ async def list_page(
     database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
     """Return a page of subscribers visible to the caller, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("s.id < {}", filters.before_id)
+    conditions = PageConditions(filters, "s.id")
     conditions.where("s.phone_number = {}", filters.phone_number)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
     exclude_hidden(conditions, caller, now)
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"{_SELECT} WHERE {conditions} ORDER BY s.id DESC LIMIT {limit}", *conditions.values
-    )
-    return [Subscriber(**row) for row in rows]
+    return [Subscriber(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:

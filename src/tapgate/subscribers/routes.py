@@ -1,6 +1,8 @@
 """Subscriber endpoints."""
 
-from tapgate import clock
+from operator import itemgetter
+
+from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
@@ -8,6 +10,7 @@ from tapgate.errors import Code
 from tapgate.notifications import message_statuses
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import require_id
 from tapgate.schemas.subscribers import (
     AccessGranted,
     DisclosedSubscriber,
@@ -31,7 +34,6 @@ from tapgate.subscribers import operations, pins, queries, restricted_access
 from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.subscribers.model import (
     Subscriber,
-    decode_subscriber_id,
     to_disclosed_record,
     to_limits_record,
     to_message_record,
@@ -98,9 +100,7 @@ async def list_subscribers(
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
-    return paginate(
-        rows, query.limit, key=lambda row: row.id, to_record=lambda row: _to_record(request, row)
-    )
+    return paginate(rows, query, lambda row: _to_record(request, row))
 
 
 @endpoints.get("/api/v1/subscribers/{id}", access=_READ_ACCESS, errors=_READ_ERRORS)
@@ -112,7 +112,7 @@ async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     """
     services = request.services
     subscriber = await queries.get_accessible(
-        services.database, request.caller, services.clock(), decode_subscriber_id(id)
+        services.database, request.caller, services.clock(), require_id(ids.SUBSCRIBER, id)
     )
     return _to_record(request, subscriber)
 
@@ -131,7 +131,7 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
     """
     services = request.services
     subscriber = await queries.get_accessible(
-        services.database, request.caller, services.clock(), decode_subscriber_id(id)
+        services.database, request.caller, services.clock(), require_id(ids.SUBSCRIBER, id)
     )
     allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"
@@ -160,7 +160,7 @@ async def update_subscriber(
     services = request.services
     async with services.transaction() as tx:
         subscriber = await operations.update(
-            tx, request.actor, decode_subscriber_id(id), body, settings=services.settings
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), body, settings=services.settings
         )
     return await _to_disclosed_record(request, subscriber)
 
@@ -182,7 +182,7 @@ async def block_subscriber(
     """
     async with request.services.transaction() as tx:
         subscriber = await operations.block(
-            tx, request.actor, decode_subscriber_id(id), body.reason
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
         )
     return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
 
@@ -201,7 +201,7 @@ async def unblock_subscriber(
     """
     async with request.services.transaction() as tx:
         subscriber = await operations.unblock(
-            tx, request.actor, decode_subscriber_id(id), body.reason
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
         )
     return SubscriberResponse(
         message="Subscriber unblocked", subscriber=_to_record(request, subscriber)
@@ -217,7 +217,7 @@ async def close_subscriber(request: RequestContext, id: str, body: Reason) -> Su
     """
     async with request.services.transaction() as tx:
         subscriber = await operations.close(
-            tx, request.actor, decode_subscriber_id(id), body.reason
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
         )
     return SubscriberResponse(
         message="Subscriber closed", subscriber=_to_record(request, subscriber)
@@ -235,7 +235,7 @@ async def verify_pin(request: RequestContext, id: str, body: PinVerification) ->
         await pins.verify_pin(
             tx,
             request.actor,
-            decode_subscriber_id(id),
+            require_id(ids.SUBSCRIBER, id),
             body.pin,
             pin_verifier=request.services.pin_verifier,
         )
@@ -259,7 +259,7 @@ async def change_pin(request: RequestContext, id: str, body: PinChange) -> Succe
         await pins.change_pin(
             tx,
             request.actor,
-            decode_subscriber_id(id),
+            require_id(ids.SUBSCRIBER, id),
             body.old_pin,
             body.new_pin,
             pin_verifier=request.services.pin_verifier,
@@ -278,7 +278,7 @@ async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse
     """
     async with request.services.transaction() as tx:
         await pins.request_pin_reset(
-            tx, request.actor, decode_subscriber_id(id), vault=request.services.vault
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), vault=request.services.vault
         )
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
@@ -299,7 +299,7 @@ async def reset_pin(request: RequestContext, id: str, body: PinReset) -> Success
         await pins.reset_pin(
             tx,
             request.actor,
-            decode_subscriber_id(id),
+            require_id(ids.SUBSCRIBER, id),
             body.otp,
             body.new_pin,
             pin_verifier=services.pin_verifier,
@@ -323,7 +323,7 @@ async def request_restricted_access(request: RequestContext, id: str) -> Success
     """
     async with request.services.transaction() as tx:
         await restricted_access.request_access(
-            tx, request.actor, decode_subscriber_id(id), vault=request.services.vault
+            tx, request.actor, require_id(ids.SUBSCRIBER, id), vault=request.services.vault
         )
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
@@ -343,7 +343,11 @@ async def verify_restricted_access(
     """
     async with request.services.transaction() as tx:
         expires_at = await restricted_access.grant_access(
-            tx, request.actor, decode_subscriber_id(id), body.otp, vault=request.services.vault
+            tx,
+            request.actor,
+            require_id(ids.SUBSCRIBER, id),
+            body.otp,
+            vault=request.services.vault,
         )
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))
 
@@ -367,7 +371,7 @@ async def list_subscriber_messages(
     are listed, so that staff can see whether a code arrived.
     """
     services = request.services
-    subscriber = await queries.get(services.database, decode_subscriber_id(id))
+    subscriber = await queries.get(services.database, require_id(ids.SUBSCRIBER, id))
     template = query.template
     if subscriber.restricted and await is_hidden(
         services.database, request.caller, services.clock(), subscriber.id
@@ -383,4 +387,4 @@ async def list_subscriber_messages(
         before=query.before_id,
         limit=query.limit + 1,
     )
-    return paginate(rows, query.limit, key=lambda row: int(row["id"]), to_record=to_message_record)
+    return paginate(rows, query, to_message_record, itemgetter("id"))

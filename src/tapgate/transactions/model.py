@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
 from tapgate.schemas.transactions import (
@@ -254,15 +253,3 @@ def calculate_approval_code(transaction_id: int) -> str:
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
     return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"
-
-
-def not_found() -> ApiError:
-    return ApiError(Code.TRANSACTION_NOT_FOUND)
-
-
-def decode_transaction_id(text: str) -> int:
-    """Decode a public transaction ID; an invalid one raises TRANSACTION_NOT_FOUND."""
-    number = ids.decode(ids.TRANSACTION, text)
-    if number is None:
-        raise not_found()
-    return number

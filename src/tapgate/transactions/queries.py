@@ -14,12 +14,13 @@ import asyncpg
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
+from tapgate.errors import Code, require_found
 from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden_accounts
-from tapgate.transactions.model import Transaction, TransactionSide, User, not_found, to_record
+from tapgate.transactions.model import Transaction, TransactionSide, User, to_record
 
 #: Columns that are fields of `Transaction`.
 _COLUMNS: Final = (
@@ -48,9 +49,7 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
     row = await reader.fetchrow(
         f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = $1", transaction_id
     )
-    if row is None:
-        raise not_found()
-    return _build_transaction(row)
+    return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
 
 
 async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:

@@ -15,6 +15,7 @@ from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import require_id
 from tapgate.schemas.transactions import (
     ReplaySummary,
     TransactionChain,
@@ -28,7 +29,6 @@ from tapgate.transactions import queries
 from tapgate.transactions.entries import get_entries
 from tapgate.transactions.model import (
     Transaction,
-    decode_transaction_id,
     parse_user_id,
     to_record,
 )
@@ -108,7 +108,7 @@ class TransactionReader(NamedTuple):
         return await self._build_page(query, filters, own_accounts, full=False)
 
     async def _get(self, public_id: str) -> Transaction:
-        transaction = await queries.get(self.database, decode_transaction_id(public_id))
+        transaction = await queries.get(self.database, require_id(ids.TRANSACTION, public_id))
         if not self._is_admin:
             await self._require_access(transaction.account_ids)
         return transaction
@@ -148,11 +148,8 @@ class TransactionReader(NamedTuple):
         hidden = await self._find_hidden(rows)
         return paginate(
             rows,
-            filters.limit,
-            key=lambda row: row.id,
-            to_record=lambda row: to_record(
-                row, full=full, own_accounts=own_accounts, hidden=hidden
-            ),
+            filters,
+            lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
         )
 
     async def _get_replays(self, transaction_id: int) -> ReplaySummary:

@@ -3,15 +3,15 @@
 from datetime import datetime
 from typing import Final
 
-from tapgate import money
+from tapgate import ids, money
 from tapgate.auth.principals import Principal
 from tapgate.errors import Code
 from tapgate.ledger.engine import Ledger
 from tapgate.schemas.fees import FeePayer
+from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import Quote, QuoteRequest
 from tapgate.store.database import Database
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import decode_subscriber_id
 
 #: Codes that reveal something about a balance.
 _BALANCE_CODES: Final = frozenset(
@@ -32,7 +32,7 @@ async def get_quote(
     if body.sender_id is not None:
         # A series of quotes would reveal the balance by bisection.
         sender = await subscribers.get_accessible(
-            database, caller, now, decode_subscriber_id(body.sender_id)
+            database, caller, now, require_id(ids.SUBSCRIBER, body.sender_id)
         )
         sender_id = sender.id
     assessment = await ledger.assess(

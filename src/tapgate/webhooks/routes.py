@@ -1,5 +1,7 @@
 """Admin API for webhook endpoints and their deliveries."""
 
+from operator import itemgetter
+
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
@@ -48,7 +50,7 @@ async def list_webhook_endpoints(
     rows = await queries.list_page(
         request.services.database, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
+    return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
@@ -152,9 +154,9 @@ async def list_deliveries(
     hidden = await find_hidden_responses(request.services, request.caller, rows)
     return paginate(
         rows,
-        query.limit,
-        lambda row: int(row["id"]),
+        query,
         lambda row: model.to_delivery(row, hide_response=row["id"] in hidden),
+        itemgetter("id"),
     )
 
 

@@ -50,7 +50,7 @@ async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKe
     keys = await request.services.authenticator.api_keys.list_page(
         before=query.before_id, limit=query.limit + 1
     )
-    return paginate(keys, query.limit, lambda key: key.id, model.to_record)
+    return paginate(keys, query, model.to_record)
 
 
 @endpoints.get(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))

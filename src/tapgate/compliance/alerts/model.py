@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate import clock, ids
-from tapgate.errors import ApiError, Code, invalid_field, require_found
+from tapgate import ids
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.compliance import (
     RESOLVED_STATUSES,
@@ -15,6 +15,7 @@ from tapgate.schemas.compliance import (
     NewAlert,
     Resolution,
 )
+from tapgate.schemas.records import build_record
 
 #: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
 #: number, or the channel address if the phone number is not available.
@@ -46,35 +47,12 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(alert: Alert, *, masked: bool = False) -> AlertRecord:
-    record = _to_full_record(alert)
+    record = build_record(AlertRecord, alert, id=alert.public_id)
     if not masked:
         return record
     return msgspec.structs.replace(
         record, details=remove_personal_details(alert.details), resolution_notes=None, masked=True
     )
-
-
-def _to_full_record(alert: Alert) -> AlertRecord:
-    return AlertRecord(
-        id=alert.public_id,
-        subscriber_id=_encode_id(ids.SUBSCRIBER, alert.subscriber_id),
-        transaction_id=_encode_id(ids.TRANSACTION, alert.transaction_id),
-        rule_id=_encode_id(ids.RULE, alert.rule_id),
-        alert_type=alert.alert_type,
-        severity=alert.severity,
-        status=alert.status,
-        details=alert.details,
-        occurrences=alert.occurrences,
-        resolution_notes=alert.resolution_notes,
-        resolved_by=_encode_id(ids.ADMIN, alert.resolved_by),
-        resolved_at=None if alert.resolved_at is None else clock.format_rfc3339(alert.resolved_at),
-        created_at=clock.format_rfc3339(alert.created_at),
-        updated_at=clock.format_rfc3339(alert.updated_at),
-    )
-
-
-def _encode_id(prefix: str, number: int | None) -> str | None:
-    return None if number is None else ids.encode(prefix, number)
 
 
 def get_open_key(alert: NewAlert) -> str | None:
@@ -116,7 +94,3 @@ def require_transaction_decision(alert: Alert, resolution: Resolution) -> None:
         raise invalid_field(
             "transaction_decision", "must not be set, because no transaction is held for review"
         )
-
-
-def decode_alert_id(public_id: str) -> int:
-    return require_found(ids.decode(ids.ALERT, public_id), Code.ALERT_NOT_FOUND)

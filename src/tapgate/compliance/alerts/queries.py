@@ -7,18 +7,19 @@ from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
-from tapgate.store.conditions import Conditions
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
     review, details, occurrences, resolution_notes, resolved_by, resolved_at, created_at,
     updated_at"""
+_SELECT: Final = f"SELECT {_COLUMNS} FROM alerts"
 
 
 async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool = False) -> Alert:
     lock = "FOR UPDATE" if for_update else ""
-    row = await reader.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1 {lock}", alert_id)
+    row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", alert_id)
     return Alert(**require_found(row, Code.ALERT_NOT_FOUND))
 
 
@@ -29,8 +30,7 @@ async def get_record(services: Services, alert_id: int) -> AlertRecord:
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     """Return a page of matching alerts, newest first, plus one row if there are more."""
-    conditions = Conditions()
-    conditions.where("id < {}", filters.before_id)
+    conditions = PageConditions(filters)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
     subscriber_id = filters.subscriber_id
@@ -41,12 +41,7 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     conditions.where(
         "transaction_id = {}", transaction_id and ids.decode(ids.TRANSACTION, transaction_id)
     )
-    limit = conditions.bind(filters.limit + 1)
-    rows = await database.fetch(
-        f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",
-        *conditions.values,
-    )
-    return [Alert(**row) for row in rows]
+    return [Alert(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 _NOT_FOUND: Final = {

@@ -6,13 +6,13 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
+from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
 from tapgate.compliance.alerts.model import (
     Alert,
-    decode_alert_id,
     require_transaction_decision,
     require_unresolved,
     to_record,
@@ -28,6 +28,7 @@ from tapgate.schemas.compliance import (
     Resolution,
 )
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import require_id
 
 endpoints = Endpoints("Compliance")
 
@@ -81,19 +82,14 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
     """
     rows = await queries.list_page(request.services.database, query)
     masked = await _find_masked(request, rows)
-    return paginate(
-        rows,
-        query.limit,
-        key=lambda alert: alert.id,
-        to_record=lambda alert: to_record(alert, masked=alert.id in masked),
-    )
+    return paginate(rows, query, lambda alert: to_record(alert, masked=alert.id in masked))
 
 
 @endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
 async def get_alert(request: RequestContext, id: str) -> AlertRecord:
     """Get an alert."""
     return await _to_record(
-        request, await queries.get(request.services.database, decode_alert_id(id))
+        request, await queries.get(request.services.database, require_id(ids.ALERT, id))
     )
 
 
@@ -108,7 +104,9 @@ async def investigate_alert(request: RequestContext, id: str, body: Investigatio
     Starts the investigation, or adds a note to an ongoing one. The note is stored in the audit log.
     """
     async with request.services.transaction() as tx:
-        alert = await operations.investigate(tx, request.actor, decode_alert_id(id), body.note)
+        alert = await operations.investigate(
+            tx, request.actor, require_id(ids.ALERT, id), body.note
+        )
     return AlertResponse(
         message="Alert under investigation", alert=await _to_record(request, alert)
     )
@@ -127,7 +125,7 @@ async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> A
     funds are returned to the sender. `message` describes the outcome.
     """
     services, message = request.services, "Alert resolved"
-    alert = await queries.get(services.database, decode_alert_id(id))
+    alert = await queries.get(services.database, require_id(ids.ALERT, id))
     require_unresolved(alert)
     require_transaction_decision(alert, body)
     if alert.review:

@@ -1,13 +1,13 @@
 """Compliance check endpoint."""
 
-from tapgate import money
+from tapgate import ids, money
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
 from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
+from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import decode_subscriber_id
 
 endpoints = Endpoints("Compliance")
 
@@ -36,7 +36,7 @@ async def check_compliance(
         services.database,
         request.caller,
         services.clock(),
-        decode_subscriber_id(body.subscriber_id),
+        require_id(ids.SUBSCRIBER, body.subscriber_id),
     )
     assessment = await services.ledger.assess(
         services.database,

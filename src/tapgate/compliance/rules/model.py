@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import ids, money
-from tapgate.errors import ApiError, Code, invalid_field, require_found
+from tapgate import money
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate.schemas.compliance import (
@@ -17,6 +17,7 @@ from tapgate.schemas.compliance import (
     RuleType,
     RuleUpdate,
 )
+from tapgate.schemas.records import build_record
 
 _MAX_COUNT = 1_000_000
 MAX_RULES: Final = 100  # each rule adds latency to every transaction that it screens
@@ -29,20 +30,13 @@ _UNSUPPORTED_TYPES_MESSAGES: Final[Mapping[str, str]] = {
 
 
 def to_record(rule: ComplianceRule, currency: str) -> RuleRecord:
-    return RuleRecord(
+    threshold = rule.threshold
+    return build_record(
+        RuleRecord,
+        rule,
         id=rule.public_id,
-        name=rule.name,
-        type=rule.type,
-        subject=rule.subject,
-        transaction_types=rule.transaction_types,
-        threshold=rule.threshold
-        if rule.is_count_based
-        else money.format_decimal(rule.threshold, currency),
+        threshold=threshold if rule.is_count_based else money.format_decimal(threshold, currency),
         currency=None if rule.is_count_based else currency,
-        window_seconds=rule.window_seconds,
-        action=rule.action,
-        severity=rule.severity,
-        status=rule.status,
     )
 
 
@@ -153,7 +147,3 @@ def require_below_limit(count: int) -> None:
         raise ApiError(
             Code.VALIDATION_FAILED, f"The limit of {MAX_RULES} rules is reached. Delete one first."
         )
-
-
-def decode_rule_id(public_id: str) -> int:
-    return require_found(ids.decode(ids.RULE, public_id), Code.RULE_NOT_FOUND)

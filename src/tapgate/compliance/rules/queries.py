@@ -8,6 +8,7 @@ from tapgate.errors import Code, require_found
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.rules.compliance import ComplianceRule
 from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -16,9 +17,7 @@ _SELECT: Final = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
 
 async def list_page(database: Database, query: PageQuery) -> list[ComplianceRule]:
     """Return a page of rules, newest first, plus one row if there are more."""
-    rows = await database.fetch(
-        f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
-    )
+    rows = await PageConditions(query).fetch(database, _SELECT)
     return [ComplianceRule(**row) for row in rows]
 
 

@@ -1,12 +1,14 @@
 """Compliance rule endpoints."""
 
+from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
-from tapgate.compliance.rules.model import decode_rule_id, to_record
+from tapgate.compliance.rules.model import to_record
 from tapgate.errors import Code
 from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import require_id
 
 endpoints = Endpoints("Compliance")
 
@@ -39,18 +41,13 @@ async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleReco
     """List the compliance rules, newest first."""
     currency = request.services.settings.currency
     rows = await queries.list_page(request.services.database, query)
-    return paginate(
-        rows,
-        query.limit,
-        key=lambda rule: rule.id,
-        to_record=lambda rule: to_record(rule, currency),
-    )
+    return paginate(rows, query, lambda rule: to_record(rule, currency))
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
 async def get_rule(request: RequestContext, id: str) -> RuleRecord:
     """Get a rule."""
-    rule = await queries.get(request.services.database, decode_rule_id(id))
+    rule = await queries.get(request.services.database, require_id(ids.RULE, id))
     return to_record(rule, request.services.settings.currency)
 
 
@@ -65,7 +62,7 @@ async def update_rule(request: RequestContext, id: str, body: RuleUpdate) -> Rul
     Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
     `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
-    services, rule_id = request.services, decode_rule_id(id)
+    services, rule_id = request.services, require_id(ids.RULE, id)
     currency = services.settings.currency
     async with services.transaction() as tx:
         rule = await operations.update(
@@ -81,7 +78,7 @@ async def delete_rule(request: RequestContext, id: str) -> None:
     The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
     review.
     """
-    services, rule_id = request.services, decode_rule_id(id)
+    services, rule_id = request.services, require_id(ids.RULE, id)
     currency = services.settings.currency
     async with services.transaction() as tx:
         await operations.delete(

@@ -5,10 +5,11 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, ids
+from tapgate import ids
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.schemas.processors import TerminalRecord, TerminalStatus
+from tapgate.schemas.records import build_record
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,15 +24,12 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(terminal: Terminal) -> TerminalRecord:
-    key_id, last_seen_at = terminal.key_id, terminal.last_seen_at
-    return TerminalRecord(
+    key_id = terminal.key_id
+    return build_record(
+        TerminalRecord,
+        terminal,
         id=ids.encode(ids.TERMINAL, terminal.id),
-        processor_id=ids.encode(ids.PROCESSOR, terminal.processor_id),
-        name=terminal.name,
-        status=terminal.status,
         api_key_id=None if key_id is None else ids.encode(ids.KEY, key_id),
-        last_seen_at=None if last_seen_at is None else clock.format_rfc3339(last_seen_at),
-        created_at=clock.format_rfc3339(terminal.created_at),
     )
 
 

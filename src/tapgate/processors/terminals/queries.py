@@ -4,6 +4,8 @@ import asyncpg
 
 from tapgate.errors import Code, require_found
 from tapgate.processors.terminals.model import Terminal
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 
 _SELECT = """
@@ -23,16 +25,10 @@ async def lock(tx: asyncpg.Connection, terminal_id: int, *, processor_id: int) -
     return Terminal(**require_found(row, Code.TERMINAL_NOT_FOUND))
 
 
-async def list_page(
-    database: Database, processor_id: int, *, before: int, limit: int
-) -> list[Terminal]:
-    rows = await database.fetch(
-        f"{_SELECT} WHERE t.processor_id = $1 AND t.id < $2 ORDER BY t.id DESC LIMIT $3",
-        processor_id,
-        before,
-        limit,
-    )
-    return [Terminal(**row) for row in rows]
+async def list_page(database: Database, processor_id: int, query: PageQuery) -> list[Terminal]:
+    conditions = PageConditions(query, "t.id")
+    conditions.where("t.processor_id = {}", processor_id)
+    return [Terminal(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
 async def add(tx: asyncpg.Connection, terminal: Terminal) -> None:

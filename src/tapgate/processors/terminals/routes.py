@@ -6,7 +6,6 @@ from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.processors import queries as processors
-from tapgate.processors.model import decode_processor_id
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record
 from tapgate.schemas.common import OptionalReason
@@ -18,6 +17,7 @@ from tapgate.schemas.processors import (
     TerminalResponse,
     TerminalStatus,
 )
+from tapgate.schemas.records import require_id
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
@@ -36,7 +36,7 @@ async def add_terminal(request: RequestContext, id: str, body: NewTerminal) -> T
 
     The secret is returned only in this response.
     """
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     hmac_keys = services.authenticator.hmac_keys
     async with services.transaction() as tx:
         terminal, key = await operations.add(
@@ -57,12 +57,10 @@ async def list_terminals(
 
     `api_key_id` is the terminal's newest key that is not deleted, or null.
     """
-    database, processor_id = request.services.database, decode_processor_id(id)
+    database, processor_id = request.services.database, require_id(ids.PROCESSOR, id)
     await processors.require_exists(database, processor_id)
-    rows = await queries.list_page(
-        database, processor_id, before=query.before_id, limit=query.limit + 1
-    )
-    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
+    rows = await queries.list_page(database, processor_id, query)
+    return paginate(rows, query, to_record)
 
 
 @endpoints.post(
@@ -102,7 +100,7 @@ async def _change_status(
     transition: Transition[TerminalStatus],
     reason: str | None,
 ) -> TerminalRecord:
-    services, processor_id = request.services, decode_processor_id(id)
+    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     async with services.transaction() as tx:
         terminal = await operations.change_status(
             tx,

@@ -1,12 +1,16 @@
 """KYC documents and the format in which they are uploaded."""
 
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
-from tapgate import clock, ids
-from tapgate.errors import ApiError, Code
+from tapgate import ids
+from tapgate.errors import Code, require_found
+from tapgate.schemas.records import build_record
 from tapgate.schemas.subscribers import DocumentRecord
+
+T = TypeVar("T")
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -18,11 +22,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def to_record(document: Document) -> DocumentRecord:
-    return DocumentRecord(
-        document_id=encode_document_id(document.id),
-        document_type=document.document_type,
-        created_at=clock.format_rfc3339(document.created_at),
-    )
+    return build_record(DocumentRecord, document, document_id=encode_document_id(document.id))
 
 
 def encode_document_id(document_id: int) -> str:
@@ -30,14 +30,11 @@ def encode_document_id(document_id: int) -> str:
 
 
 def decode_document_id(public_id: str) -> int:
-    document_id = ids.decode(ids.DOCUMENT, public_id)
-    if document_id is None:
-        raise not_found()
-    return document_id
+    return require_document(ids.decode(ids.DOCUMENT, public_id))
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "No such document.")
+def require_document(value: T | None) -> T:
+    return require_found(value, Code.NOT_FOUND, "No such document.")
 
 
 def build_seal_context(document_id: int) -> bytes:

@@ -7,8 +7,9 @@ import asyncpg
 from tapgate.auth.disclosure import Reader
 from tapgate.images import EncodedImage
 from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
-from tapgate.subscribers.kyc_documents.model import Document, not_found
+from tapgate.subscribers.kyc_documents.model import Document, require_document
 
 
 async def add(
@@ -62,12 +63,10 @@ async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime
 
 async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
     """Return a page of documents, newest first, plus one extra row if there are more."""
-    rows = await database.fetch(
-        """SELECT id, document_type, created_at FROM kyc_documents
-           WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3""",
-        subscriber_id,
-        query.before_id,
-        query.limit + 1,
+    conditions = PageConditions(query)
+    conditions.where("subscriber_id = {}", subscriber_id)
+    rows = await conditions.fetch(
+        database, "SELECT id, document_type, created_at FROM kyc_documents"
     )
     return [Document(*row) for row in rows]
 
@@ -80,6 +79,4 @@ async def get_sealed_image(
         document_id,
         subscriber_id,
     )
-    if row is None:
-        raise not_found()
-    return EncodedImage(*row)
+    return EncodedImage(*require_document(row))

@@ -1,9 +1,11 @@
 """KYC document endpoints."""
 
+from tapgate import ids
 from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import require_id
 from tapgate.schemas.subscribers import DocumentAdded, DocumentRecord, NewDocument
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
@@ -13,7 +15,6 @@ from tapgate.subscribers.kyc_documents.model import (
     encode_document_id,
     to_record,
 )
-from tapgate.subscribers.model import decode_subscriber_id
 
 endpoints = Endpoints("Subscribers")
 
@@ -36,7 +37,7 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
     with 429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
-    services, subscriber_id = request.services, decode_subscriber_id(id)
+    services, subscriber_id = request.services, require_id(ids.SUBSCRIBER, id)
     document = Document(services.new_id(), body.document_type, services.clock())
     await operations.require_within_limits(
         services.database, request.caller, document.created_at, subscriber_id, body.document_type
@@ -61,10 +62,10 @@ async def list_kyc_documents(
     """
     database = request.services.database
     subscriber = await subscribers.get_accessible(
-        database, request.caller, request.services.clock(), decode_subscriber_id(id)
+        database, request.caller, request.services.clock(), require_id(ids.SUBSCRIBER, id)
     )
     rows = await queries.list_page(database, subscriber.id, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
+    return paginate(rows, query, to_record)
 
 
 @endpoints.get(
@@ -80,7 +81,7 @@ async def get_kyc_document_image(
 
     Each access is recorded in the audit log.
     """
-    services, subscriber_id = request.services, decode_subscriber_id(id)
+    services, subscriber_id = request.services, require_id(ids.SUBSCRIBER, id)
     internal_id = decode_document_id(document_id)
     async with services.transaction() as tx:
         sealed = await operations.view_sealed_image(tx, request.actor, subscriber_id, internal_id)

@@ -3,14 +3,14 @@
 import asyncio
 from typing import cast
 
-from tapgate import clock
+from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import decode_subscriber_id
 from tapgate.wallets.statements import csv_file, operations, pdf_file
 from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
 
@@ -46,7 +46,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
         services.database,
         request.caller,
         services.clock(),
-        decode_subscriber_id(body.subscriber_id),
+        require_id(ids.SUBSCRIBER, body.subscriber_id),
     )
     if body.pin is not None:
         async with services.transaction() as tx:

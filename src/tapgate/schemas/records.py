@@ -1,0 +1,65 @@
+"""Conversion between stored rows and the records and IDs of the API."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.errors import Code, require_found
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+#: Field -> prefix of the public ID that it contains.
+_ID_PREFIXES: Final = {
+    "account_id": ids.ACCOUNT,
+    "parent_agent_id": ids.AGENT,
+    "processor_id": ids.PROCESSOR,
+    "resolved_by": ids.ADMIN,
+    "rule_id": ids.RULE,
+    "subscriber_id": ids.SUBSCRIBER,
+    "terminal_id": ids.TERMINAL,
+    "transaction_id": ids.TRANSACTION,
+}
+
+_NOT_FOUND_CODES: Final = {
+    ids.AGENT: Code.AGENT_NOT_FOUND,
+    ids.ALERT: Code.ALERT_NOT_FOUND,
+    ids.PARTNER: Code.PARTNER_NOT_FOUND,
+    ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
+    ids.RULE: Code.RULE_NOT_FOUND,
+    ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
+    ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
+}
+
+
+def build_record(
+    record_type: type[Record], source: msgspec.Struct | Mapping[str, Any], **fields: object
+) -> Record:
+    """Return a record with the given fields, and its other fields copied from `source` by name.
+
+    Times, dates and the IDs of other records are formatted. The record's own ID and amounts of
+    money are not, so the caller must give them.
+    """
+    values = msgspec.structs.asdict(source) if isinstance(source, msgspec.Struct) else source
+    for name in record_type.__struct_fields__:
+        if name not in fields and name in values:
+            fields[name] = _format(name, values[name])
+    return record_type(**fields)
+
+
+def _format(name: str, value: Any) -> Any:
+    if isinstance(value, datetime):
+        return clock.format_rfc3339(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, int) and name in _ID_PREFIXES:
+        return ids.encode(_ID_PREFIXES[name], value)
+    assert not (isinstance(value, int) and name.endswith("id")), f"{name} is an internal ID"
+    return value
+
+
+def require_id(prefix: str, public_id: str) -> int:
+    """Decode a public ID, or raise the error that its record is not found."""
+    return require_found(ids.decode(prefix, public_id), _NOT_FOUND_CODES[prefix])
