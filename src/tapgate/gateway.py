@@ -10,6 +10,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
@@ -34,8 +35,6 @@ from tapgate.api.system import SystemSource, build_system_endpoints
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
-from tapgate.audit.trail import record_denial
-from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
@@ -45,7 +44,6 @@ from tapgate.compliance.alerts.queries import get_record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
-from tapgate.errors import ApiError
 from tapgate.fees import routes as fees
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
@@ -86,6 +84,7 @@ from tapgate.store import work_queue
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
+from tapgate.store.transaction import open_transaction
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
@@ -219,7 +218,9 @@ async def open_services(
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
-        services = Services(
+        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
+        stack.push_async_callback(rejection_log.stop)
+        yield Services(
             settings=settings,
             database=database,
             queue_database=queue_database,
@@ -239,17 +240,11 @@ async def open_services(
             new_id=new_id,
             throttle=throttle,
             latency_samples=latency_samples,
+            rejection_log=rejection_log,
         )
-        services.rejection_log = rejection_log = RejectionLog(services.transaction, clock)
-        stack.push_async_callback(rejection_log.stop)
-        yield services
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
-    async def record(actor: Actor, endpoint: str, error: ApiError) -> None:
-        await record_denial(services.rejection_log, actor, endpoint, error)
-
-    services.on_denied = record
     sites = (build_console(), *extra_sites)
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 

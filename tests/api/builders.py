@@ -4,9 +4,9 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, NoReturn, Self, cast
 
 import httpx2
 import msgspec
@@ -17,7 +17,7 @@ from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
@@ -277,6 +277,17 @@ async def get_large(request: RequestContext) -> Reply[bytes]:
     return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
 
 
+class FakeRejectionLog:
+    def __init__(self) -> None:
+        self.entries: list[tuple[Actor, RejectedRequest]] = []
+
+    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
+        self.entries.append((actor, rejection))
+
+    async def run(self) -> NoReturn:
+        raise NotImplementedError
+
+
 @dataclass
 class EdgeApp:
     """The application, the denials it reported, and a client."""
@@ -285,7 +296,7 @@ class EdgeApp:
     services: Services
     client: httpx2.AsyncClient
     ledger: FakeLedger
-    denials: list[tuple[Actor, str, ApiError]] = field(default_factory=list)
+    denials: list[tuple[Actor, RejectedRequest]]
 
 
 def load_settings(folder: Path, **environ: str) -> settings.Settings:
@@ -293,7 +304,9 @@ def load_settings(folder: Path, **environ: str) -> settings.Settings:
 
 
 def build_services(
-    gateway_settings: settings.Settings, ledger: FakeLedger | None = None
+    gateway_settings: settings.Settings,
+    ledger: FakeLedger | None = None,
+    rejection_log: FakeRejectionLog | None = None,
 ) -> Services:
     """Build services with only the parts that the edge uses."""
     unused: Any = None
@@ -310,23 +323,18 @@ def build_services(
         new_id=IdGenerator(1),
         throttle=Throttle(gateway_settings),
         latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
+        rejection_log=rejection_log or FakeRejectionLog(),
     )
 
 
 @asynccontextmanager
 async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
-    ledger = FakeLedger()
-    services = build_services(load_settings(folder, **environ), ledger)
+    ledger, rejection_log = FakeLedger(), FakeRejectionLog()
+    services = build_services(load_settings(folder, **environ), ledger, rejection_log)
     app = App(services, things)
     transport = AppTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-        edge_app = EdgeApp(app, services, client, ledger)
-
-        async def record_denial(actor: Actor, endpoint: str, error: ApiError) -> None:
-            edge_app.denials.append((actor, endpoint, error))
-
-        services.on_denied = record_denial
-        yield edge_app
+        yield EdgeApp(app, services, client, ledger, rejection_log.entries)
     app.metrics.close()
     services.latency_samples.close()
     await services.throttle.close()

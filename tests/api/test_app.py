@@ -204,8 +204,9 @@ async def test_missing_permission_returns_403_and_is_reported(
     body = assert_error(response, 403, "FORBIDDEN")
     assert body["details"] == {"required": required}
     assert response.headers.keys() >= RATE_HEADERS
-    ((actor, endpoint, error),) = gateway.denials
-    assert (endpoint, error.status) == (f"POST {path}", 403)
+    ((actor, denial),) = gateway.denials
+    assert (denial.event, denial.resource_id) == ("access.denied", f"POST {path}")
+    assert (denial.result, denial.reason) == ("denied", body["message"])
     assert actor.request_id == response.headers["x-request-id"]
     assert actor.ip == "127.0.0.1"
 
@@ -213,16 +214,18 @@ async def test_missing_permission_returns_403_and_is_reported(
 async def test_denial_by_a_handler_is_reported(gateway: EdgeApp) -> None:
     response = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
     assert_error(response, 403, "FORBIDDEN")
-    assert [actor.record for actor, _, _ in gateway.denials] == [
+    assert [actor.record for actor, _ in gateway.denials] == [
         {"type": "api_key", "id": WRITER.id, "name": "writer"}
     ]
 
 
-async def test_denial_that_cannot_be_recorded_still_returns_403(gateway: EdgeApp) -> None:
+async def test_denial_that_cannot_be_recorded_still_returns_403(
+    gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def fail(*_: object) -> None:
         raise RuntimeError
 
-    gateway.services.on_denied = fail
+    monkeypatch.setattr(gateway.services.rejection_log, "record", fail)
     response = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
     assert_error(response, 403, "FORBIDDEN")
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import argon2
@@ -18,7 +18,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import open_account
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.store.transaction import Transaction, open_transaction
 
 EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
@@ -35,12 +35,8 @@ class GatewayProcess(msgspec.Struct):
     clock: FakeClock
     new_id: ids.IdGenerator
 
-    @contextlib.asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self.database.transaction() as connection:
-            tx = Transaction(connection, self.clock, self.new_id)
-            yield tx
-        await tx.run_after_commit()
+    def transaction(self) -> contextlib.AbstractAsyncContextManager[Transaction]:
+        return open_transaction(self.database, self.clock, self.new_id)
 
 
 class OwnerBuilder:

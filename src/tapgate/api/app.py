@@ -18,7 +18,7 @@ from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.request_context import RequestContext
 from tapgate.api.route import GuardedRoute
-from tapgate.api.services import Services
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
@@ -36,6 +36,7 @@ from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
+from tapgate.schemas.audit import AuditResult
 
 _log = structlog.get_logger()
 
@@ -237,7 +238,16 @@ class App(WebApp[RequestContext, GuardedRoute]):
             return  # no endpoint matches, or the caller is not authenticated
         if error.code is Code.FORBIDDEN:
             try:
-                await self._services.on_denied(context.actor, route.endpoint.name, error)
+                await self._services.rejection_log.record(
+                    context.actor,
+                    RejectedRequest(
+                        event="access.denied",
+                        resource_type="endpoint",
+                        resource_id=route.endpoint.name,
+                        result=AuditResult.DENIED,
+                        reason=error.message,
+                    ),
+                )
             except Exception as failure:
                 # The request is rejected even if the denial cannot be recorded.
                 _log.error(

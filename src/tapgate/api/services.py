@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -11,15 +11,13 @@ import msgspec
 
 from tapgate.http.fair_limit import FairLimit
 from tapgate.schemas.audit import AuditResult
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.store.transaction import Transaction, open_transaction
 
 if TYPE_CHECKING:
     from tapgate.api.latency_samples import LatencySamples
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
     from tapgate.clock import Clock
-    from tapgate.errors import ApiError
     from tapgate.http.throttle import Throttle
     from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
-
-    #: Called with the actor, the endpoint's name and the error when a request to a public endpoint
-    #: or from an authenticated caller is rejected with FORBIDDEN.
-    DenialHook = Callable[[Actor, str, ApiError], Awaitable[None]]
 
 
 def create_heavy_read_limit() -> FairLimit:
@@ -68,25 +62,6 @@ class RejectionLog(Protocol):
         """Store the counts periodically until canceled."""
 
 
-async def _ignore_denial(actor: Actor, endpoint: str, error: ApiError) -> None:
-    """Do nothing: the default until the gateway sets a hook."""
-
-
-def _ignore_message_status(status: str) -> None:
-    """Do nothing: the default until the application sets the counter."""
-
-
-class _NullRejectionLog:
-    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
-        pass
-
-    async def run(self) -> NoReturn:
-        raise NotImplementedError
-
-
-_NULL_REJECTION_LOG: RejectionLog = _NullRejectionLog()
-
-
 @dataclass(slots=True, kw_only=True)
 class Services:
     settings: Settings
@@ -102,22 +77,11 @@ class Services:
     new_id: IdGenerator
     throttle: Throttle
     latency_samples: LatencySamples
-    on_denied: DenialHook = _ignore_denial
+    rejection_log: RejectionLog
     #: Counts a new delivery status of a message in the metrics.
-    count_message_status: Callable[[str], None] = _ignore_message_status
-    rejection_log: RejectionLog = _NULL_REJECTION_LOG
+    count_message_status: Callable[[str], None] = lambda _status: None
     heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
 
-    @contextlib.asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
-        rejection = None
-        async with self.database.transaction() as connection:
-            tx = Transaction(connection, self.clock, self.new_id)
-            try:
-                yield tx
-            except RaiseAfterCommit as request:
-                rejection = request.error
-        await tx.run_after_commit()
-        if rejection is not None:
-            raise rejection
+        return open_transaction(self.database, self.clock, self.new_id)

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
-from tapgate.errors import ApiError
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
@@ -85,22 +83,6 @@ class AuditTrail:
             reason=reason,
             changes=changes,
         )
-
-
-async def record_denial(
-    rejection_log: RejectionLog, actor: Actor, endpoint: str, error: ApiError
-) -> None:
-    """Record a 403 FORBIDDEN response."""
-    await rejection_log.record(
-        actor,
-        RejectedRequest(
-            event="access.denied",
-            resource_type="endpoint",
-            resource_id=endpoint,
-            result=AuditResult.DENIED,
-            reason=error.message,
-        ),
-    )
 
 
 def _mask(name: str, value: Any) -> Any:

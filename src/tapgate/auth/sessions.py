@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.schemas.admin import AdminStatus, Tokens
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.store.transaction import Transaction, open_transaction
 from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
@@ -93,8 +93,7 @@ class Sessions:
         process to apply the change.
         """
         now = self._clock()
-        async with self._database.transaction() as connection:
-            tx = Transaction(connection, self._clock, self._new_id)
+        async with open_transaction(self._database, self._clock, self._new_id) as tx:
             token_row = await self._lock_token(tx, refresh_token)
             if token_row is None or not _is_active(token_row, now):
                 raise ApiError(
@@ -108,7 +107,6 @@ class Sessions:
             ):
                 return await self._rotate_token(tx, token_row, now)
             await self.end(tx, token_row["session_id"])
-        await tx.run_after_commit()
         if is_reused:
             raise TokenReuseError(token_row["admin_id"], token_row["session_id"])
         raise ApiError(

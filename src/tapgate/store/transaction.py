@@ -1,13 +1,14 @@
 """Database transactions as passed to operations."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
 import asyncpg
 
 from tapgate.clock import Clock
 from tapgate.ids import IdGenerator
+from tapgate.store.database import Database, RaiseAfterCommit
 
 
 class Transaction:
@@ -32,6 +33,23 @@ class Transaction:
     async def run_after_commit(self) -> None:
         for callback in self._after_commit:
             await callback()
+
+
+@asynccontextmanager
+async def open_transaction(
+    database: Database, clock: Clock, new_id: IdGenerator
+) -> AsyncIterator[Transaction]:
+    """Open a database transaction for operations; see `Database.transaction`."""
+    rejection = None
+    async with database.transaction() as connection:
+        tx = Transaction(connection, clock, new_id)
+        try:
+            yield tx
+        except RaiseAfterCommit as request:
+            rejection = request.error
+    await tx.run_after_commit()
+    if rejection is not None:
+        raise rejection
 
 
 #: Opens a database transaction, as `Services.transaction` does.
