@@ -203,8 +203,7 @@ async def open_services(
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
-        ledger = await Ledger.start(
-            database_url,
+        ledger = await Ledger(
             signals,
             currency=settings.currency,
             timezone=settings.timezone,
@@ -214,7 +213,7 @@ async def open_services(
             low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
             receipt_kinds=KINDS_BY_SETTING[settings.receipts],
             on_batch=latency_samples.add_batch,
-        )
+        ).start(database_url)
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)

@@ -67,15 +67,14 @@ class LedgerDriver:
         new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
-        ledger = await Ledger.start(
-            url,
+        ledger = await Ledger(
             signals,
             currency=CURRENCY,
             timezone=ZoneInfo(timezone),
             clock=clock,
             new_id=new_id,
             is_correct_pin=is_correct_pin,
-        )
+        ).start(url)
         driver = cls(database, ledger, clock)
         driver.signals = signals
         return driver

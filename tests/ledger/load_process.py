@@ -98,15 +98,14 @@ def build_command(
 async def main(plan: LoadPlan) -> None:
     signals = Signals(plan.url)
     await signals.start()
-    ledger = await Ledger.start(
-        plan.url,
+    ledger = await Ledger(
         signals,
         currency="SLE",
         timezone=ZoneInfo("UTC"),
         clock=system_clock,
         new_id=ids.IdGenerator(plan.slot),
         is_correct_pin=is_correct_pin,
-    )
+    ).start(plan.url)
     rng = random.Random(plan.seed)
     commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]
     semaphore = asyncio.Semaphore(plan.max_concurrency)

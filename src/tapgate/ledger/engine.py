@@ -79,7 +79,6 @@ class BatchStats(msgspec.Struct):
 class Ledger:
     def __init__(
         self,
-        database: Database,
         signals: Signals,
         *,
         currency: str,
@@ -91,7 +90,7 @@ class Ledger:
         receipt_kinds: frozenset[str] = frozenset(),
         on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
-        self._database = database
+        self._database: Database  # set by `start`
         self._signals = signals
         self._currency = currency
         self._timezone = timezone
@@ -114,35 +113,10 @@ class Ledger:
         signals.subscribe(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
         signals.on_reconnect(self._invalidate_rules)
 
-    @classmethod
-    async def start(
-        cls,
-        url: str,
-        signals: Signals,
-        *,
-        currency: str,
-        timezone: ZoneInfo,
-        clock: Clock,
-        new_id: IdGenerator,
-        is_correct_pin: PinMatcher,
-        low_float_threshold: int = 0,
-        receipt_kinds: frozenset[str] = frozenset(),
-        on_batch: BatchCallback = lambda size, seconds: None,
-    ) -> Self:
-        ledger = cls(
-            await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS),
-            signals,
-            currency=currency,
-            timezone=timezone,
-            clock=clock,
-            new_id=new_id,
-            is_correct_pin=is_correct_pin,
-            low_float_threshold=low_float_threshold,
-            receipt_kinds=receipt_kinds,
-            on_batch=on_batch,
-        )
-        ledger._worker = asyncio.create_task(ledger._run_worker())
-        return ledger
+    async def start(self, url: str) -> Self:
+        self._database = await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS)
+        self._worker = asyncio.create_task(self._run_worker())
+        return self
 
     async def stop(self) -> None:
         """Shut down gracefully: process the pending commands and accept no new ones."""
