@@ -1,11 +1,10 @@
 """Operator settings: environment variables, their defaults, and their validation."""
 
-import json
 import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -39,6 +38,7 @@ _EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\
 _TRUE_VALUES = frozenset({"1", "on", "true", "yes"})
 _FALSE_VALUES = frozenset({"0", "off", "false", "no"})
 _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class SettingsError(Exception):
@@ -119,7 +119,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     messenger_port = reader.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
         raise reader.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
-    environment = reader.get_environment()
+    environment = reader.get_choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
     data_dir = Path(reader.get_text("DATA_DIR") or ".tapgate").expanduser()
     secrets = reader.load_secrets(environment, data_dir)
     admin_email, admin_password = reader.get_first_admin(environment)
@@ -219,9 +219,6 @@ class _EnvironmentReader:
             raise self.build_error(name, f"must be a URL that starts with {prefixes}")
         return text.rstrip("/")
 
-    def get_environment(self) -> str:
-        return self.get_choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
-
     def get_public_url(self, environment: str) -> str | None:
         if _requires_secrets(environment):
             self._require_text("PUBLIC_URL", environment)
@@ -312,13 +309,10 @@ class _EnvironmentReader:
     def _parse_service_secrets(self) -> dict[str, str]:
         name = "SERVICE_SECRETS"
         try:
-            value = json.loads(self.get_text(name) or "{}")
+            return msgspec.json.decode(self.get_text(name) or "{}", type=dict[_Text, _Text])
         except ValueError:
-            value = None
-        if not _is_string_mapping(value):
             message = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
-            raise self.build_error(name, message)
-        return dict(value)
+            raise self.build_error(name, message) from None
 
     def require_strong_secrets(self, secrets: Secrets, verify_token: str) -> None:
         """Reject secrets that are guessable, used twice, or examples in the documentation."""
@@ -349,12 +343,6 @@ class _EnvironmentReader:
 
 def _requires_secrets(environment: str) -> bool:
     return environment in (STAGING, PRODUCTION)
-
-
-def _is_string_mapping(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        name and isinstance(text, str) and text for name, text in value.items()
-    )
 
 
 def _local_url(host: str, port: int) -> str:

@@ -5,6 +5,7 @@ Samples older than `RECENT_SECONDS` are ignored. Newer samples of dead workers a
 
 import time
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,31 +25,21 @@ class Sample(NamedTuple):
     size: int
 
 
-class _RingBuffer:
-    """Region of the file whose samples are overwritten in turn."""
-
-    def __init__(self, first: int, capacity: int) -> None:
-        self.cells = range(first, first + capacity * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)
-        self._next = 0
-
-    def advance(self) -> int:
-        offset = self.cells[self._next]
-        self._next = (self._next + 1) % len(self.cells)
-        return offset
-
-
 class LatencySamples:
+    """Two rings of samples, whose cells are overwritten in turn."""
+
     def __init__(self, folder: Path) -> None:
-        self._batches = _RingBuffer(0, _MAX_BATCHES)
-        self._requests = _RingBuffer(_MAX_BATCHES * _CELLS_PER_SAMPLE, _MAX_REQUESTS)
-        numbers = (_MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE
-        self._file = WorkerFile(folder / "recent", _LAYOUT_VERSION, numbers)
+        count = (_MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE
+        offsets = range(0, count, _CELLS_PER_SAMPLE)
+        self._batches, self._requests = offsets[:_MAX_BATCHES], offsets[_MAX_BATCHES:]
+        self._next_batch, self._next_request = cycle(self._batches), cycle(self._requests)
+        self._file = WorkerFile(folder / "recent", _LAYOUT_VERSION, count)
 
     def add_batch(self, size: int, seconds: float) -> None:
-        self._add(self._batches, size, seconds)
+        self._add(next(self._next_batch), size, seconds)
 
     def add_request(self, seconds: float) -> None:
-        self._add(self._requests, 1, seconds)
+        self._add(next(self._next_request), 1, seconds)
 
     def list_batches(self) -> list[Sample]:
         return self._list_recent(self._batches)
@@ -59,18 +50,18 @@ class LatencySamples:
     def close(self) -> None:
         self._file.close()
 
-    def _add(self, ring: _RingBuffer, size: int, seconds: float) -> None:
-        cells, offset = self._file.values, ring.advance()
+    def _add(self, offset: int, size: int, seconds: float) -> None:
+        cells = self._file.values
         cells[offset] = time.time()
         cells[offset + 1] = seconds
         cells[offset + 2] = size
 
-    def _list_recent(self, ring: _RingBuffer) -> list[Sample]:
+    def _list_recent(self, offsets: range) -> list[Sample]:
         since = time.time() - RECENT_SECONDS
         return [
             sample
             for cells in self._file.read_all()
-            for offset in ring.cells
+            for offset in offsets
             if (sample := _read_sample(cells, offset)).at >= since
         ]
 

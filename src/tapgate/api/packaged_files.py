@@ -1,6 +1,7 @@
 """Static files served from the package, so that pages work without internet access."""
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
@@ -22,12 +23,6 @@ _CONTENT_TYPES: Final = {
 }
 
 
-class _PackagedFile(msgspec.Struct, frozen=True):
-    content: bytes
-    content_type: str
-    headers: Mapping[str, str]
-
-
 class PackagedFiles:
     """Static files of one package folder.
 
@@ -39,28 +34,26 @@ class PackagedFiles:
         self._headers = headers
 
     def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
-        file = self._files.get(name)
-        if file is None:
+        reply = self._replies.get(name)
+        if reply is None:
             raise ApiError(Code.NOT_FOUND)
-        if request.get_header(b"if-none-match") == file.headers["ETag"]:
-            return Reply(b"", status=304, headers=file.headers, content_type=file.content_type)
-        return Reply(file.content, headers=file.headers, content_type=file.content_type)
+        if request.get_header(b"if-none-match") == reply.headers["ETag"]:
+            return msgspec.structs.replace(reply, body=b"", status=304)
+        return copy(reply)
 
     @cached_property
-    def _files(self) -> Mapping[str, _PackagedFile]:
+    def _replies(self) -> Mapping[str, Reply[bytes]]:
         return {
-            file.name: self._build_file(
-                file.read_bytes(), _CONTENT_TYPES[PurePath(file.name).suffix]
-            )
+            file.name: self._build_reply(file.read_bytes(), content_type)
             for file in self._folder.iterdir()
-            if PurePath(file.name).suffix in _CONTENT_TYPES
+            if (content_type := _CONTENT_TYPES.get(PurePath(file.name).suffix))
         }
 
-    def _build_file(self, content: bytes, content_type: str) -> _PackagedFile:
+    def _build_reply(self, content: bytes, content_type: str) -> Reply[bytes]:
         headers = {
             "ETag": f'"{sha256(content).hexdigest()[:32]}"',
             # Browsers must revalidate, so that an upgrade takes effect immediately.
             "Cache-Control": "no-cache",
             "Referrer-Policy": "no-referrer",
         }
-        return _PackagedFile(content, content_type, headers | dict(self._headers))
+        return Reply(content, headers={**headers, **self._headers}, content_type=content_type)

@@ -127,10 +127,12 @@ class BackupReader:
 
     @property
     def percent(self) -> int:
+        """Percentage of the file that has been read."""
         return 100 * self._file.tell() // self._size
 
     @property
     def sequences(self) -> Mapping[str, tuple[int, bool]]:
+        """Last value and `is_called` by sequence."""
         return self.manifest.sequences
 
     async def iter_tables(self) -> AsyncGenerator[TableRows, None]:

@@ -114,15 +114,11 @@ class EmbeddedPostgres:
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # stale
         self._server = self._launch(user, programs)
         self._wait_until_ready(self._server)
-        create_database: list[str | Path] = [
-            find_programs_dir() / "psql",
-            "-h",
-            self._socket_dir,
-            "-U",
-            SUPERUSER,
-            "-qX",
-        ]
-        _run_program(create_database, stdin=_CREATE_DATABASE)
+        psql = find_programs_dir() / "psql"
+        _run_program(
+            [psql, f"--host={self._socket_dir}", f"--username={SUPERUSER}", "-qX"],
+            stdin=_CREATE_DATABASE,
+        )
 
     def _stop_previous_server(self) -> None:
         """Stop the server of a killed Tapgate process and remove its stale PID file."""

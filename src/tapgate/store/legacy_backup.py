@@ -55,6 +55,7 @@ class LegacyBackupReader:
             raise build_unreadable_error()
         tables = {_strip_main_schema(name): rows for name, rows in manifest.tables.items()}
         self.manifest = msgspec.structs.replace(manifest, tables=tables)
+        #: Complete once all tables have been read.
         self.sequences: Mapping[str, tuple[int, bool]] = {}
         self._file = file
 

@@ -8,9 +8,8 @@ and its rows are COPY data.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
-from typing import Protocol
 
 import asyncpg
 
@@ -18,8 +17,9 @@ from tapgate.clock import Clock, system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
-from tapgate.store.backup_file import Manifest, TableRows
+from tapgate.store.backup_file import BackupReader, Manifest
 from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.legacy_backup import LegacyBackupReader
 from tapgate.store.migrate import (
     MIGRATION_LOCK_KEY,
     create_schema,
@@ -61,28 +61,7 @@ _REVOKE_STATEMENTS = {
 _ADVANCE_DELIVERY_SEQUENCE = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
-
-class BackupSource(Protocol):
-    """Backup file that is open for reading."""
-
-    @property
-    def manifest(self) -> Manifest: ...
-
-    def iter_tables(self) -> AsyncGenerator[TableRows, None]:
-        """Yield the tables in file order. Consume each table's rows before advancing."""
-        ...
-
-    @property
-    def sequences(self) -> Mapping[str, tuple[int, bool]]:
-        """Last value and `is_called` by sequence, complete once all tables have been read."""
-        ...
-
-    @property
-    def percent(self) -> int:
-        """Percentage of the file that has been read."""
-        ...
-
-
+BackupSource = BackupReader | LegacyBackupReader
 #: Receives a text that describes the progress.
 ProgressCallback = Callable[[str], None]
 

@@ -44,6 +44,13 @@ _SESSION_SETTINGS = frozenset(
     "application_name idle_in_transaction_session_timeout lock_timeout search_path"
     " statement_timeout".split()
 )
+_APPLIED_PARAMETERS = (
+    _DRIVER_PARAMETERS
+    | _LOCATION_PARAMETERS
+    | _NUMERIC_PARAMETERS
+    | _SESSION_SETTINGS
+    | {"options", "fallback_application_name"}
+)
 #: Settings that could lose an acknowledged commit, skip triggers, or corrupt data.
 _DANGEROUS_SETTINGS = frozenset(
     "client_encoding session_replication_role standard_conforming_strings synchronous_commit"
@@ -125,17 +132,7 @@ def _require_supported(query: Mapping[str, str]) -> None:
                 is_certificate_verified and value == "require"
             ):
                 raise _build_unsupported_error(name, value)
-        elif (
-            name
-            not in _DRIVER_PARAMETERS
-            | _LOCATION_PARAMETERS
-            | _NUMERIC_PARAMETERS
-            | _SESSION_SETTINGS
-            | {
-                "options",
-                "fallback_application_name",
-            }
-        ):
+        elif name not in _APPLIED_PARAMETERS:
             raise _build_url_error(
                 f"has the unsupported parameter {name!r}."
                 " Pass session settings as options=-c%20name=value"
