@@ -8,13 +8,12 @@ from urllib.parse import parse_qs, unquote
 
 import msgspec
 
-from tapgate.http.messages import Request, Response, encode_header
+from tapgate.http.messages import Request, Response, encode_headers
 from tapgate.sandbox.fake_provider.errors import GraphApiError
 from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024
 _VERSION_PATTERN = re.compile(r"/v\d+\.\d+(?=/)")
-_JSON_HEADER = encode_header("content-type", "application/json")
 
 
 class _ChangeNumberBody(msgspec.Struct):
@@ -104,7 +103,7 @@ class App:
         file = self._provider.media.fetch(url_token, self._provider.clock())
         if file is None:
             raise GraphApiError(100, "URL signature expired", status=404)
-        return Response(200, encode_header("content-type", file.mime_type), file.content)
+        return _render(200, file.mime_type, file.content)
 
 
 def _strip_plus(phone: str) -> str:
@@ -113,4 +112,9 @@ def _strip_plus(phone: str) -> str:
 
 
 def _render_json(value: Any, status: int = 200) -> Response:
-    return Response(status, _JSON_HEADER, msgspec.json.encode(value))
+    return _render(status, "application/json", msgspec.json.encode(value))
+
+
+def _render(status: int, media_type: str, body: bytes) -> Response:
+    headers = {"content-type": media_type, "content-length": str(len(body))}
+    return Response(status, encode_headers(headers), body)

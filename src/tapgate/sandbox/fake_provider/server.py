@@ -22,6 +22,7 @@ async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
         interface="asgi3",
         ws="none",
         lifespan="off",
+        proxy_headers=False,  # adds a wrapper
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=1,
