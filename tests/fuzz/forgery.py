@@ -93,13 +93,15 @@ async def send_and_get_status(data: bytes, pool: ConnectionPool) -> int | None:
 async def wait_until_idle(database_url: str) -> dict[str, str]:
     """Wait up to 50 seconds until no table changes and all audit entries are sealed.
 
-    Returns the table digests.
+    Tables must stay equal for two seconds, because a queued message on a busy machine may be sent
+    later than the poll interval. Returns the table digests.
     """
-    digests = await digest_tables(database_url)
+    digests, equal_count = await digest_tables(database_url), 0
     for _ in range(100):
         await asyncio.sleep(0.5)
         before, digests = digests, await digest_tables(database_url)
-        if digests == before and await _is_audit_sealed(database_url):
+        equal_count = equal_count + 1 if digests == before else 0
+        if equal_count >= 4 and await _is_audit_sealed(database_url):
             return digests
     raise AssertionError("the installation does not become idle")
 
