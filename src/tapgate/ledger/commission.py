@@ -14,6 +14,7 @@ from tapgate.rules.commission import (
     CashMatch,
     CashMovement,
     calculate_commission,
+    get_window_start,
     match_movements,
 )
 
@@ -37,8 +38,13 @@ def earn_commission(
     payer: Account,
     payee: Account,
     amount: int,
-    since: datetime,
+    requested_at: datetime,
 ) -> EarnedCommission:
+    """Calculate the commission with the rules in effect now.
+
+    The matching window is relative to the request, see `get_window_start`.
+    """
+    since = get_window_start(requested_at, state.now)
     pair = get_pair(transaction_type, payer.id, payee.id)
     matches = match_movements(state.cash_movements.get(pair, ()), transaction_type, amount, since)
     owner_id = state.accounts[pair.float_id].owner_id

@@ -31,7 +31,6 @@ from tapgate.ledger.state import (
     UsageChange,
 )
 from tapgate.pins.lockout import PinMatcher
-from tapgate.rules.commission import get_window_start
 from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.rules.fees import SENDER
 
@@ -140,7 +139,9 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
     needs_review = bool(context.matches) and any(match.needs_review for match in context.matches)
     earned = None
     if not needs_review and context.command.type in chart.CASH_TYPES:
-        earned = _earn_commission(context, payer, payee)
+        earned = commission.earn_commission(
+            context.state, context.command.type, payer, payee, context.amount, context.state.now
+        )
     result = _build_result(context, payer, payee, transaction_id, earned, needs_review=needs_review)
     usage, counted_on = None, None
     if context.counts_toward_limits:
@@ -173,14 +174,6 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
         change=change,
         matches=_assign_matches(context, transaction_id),
         earned_commission=earned,
-    )
-
-
-def _earn_commission(context: CommandContext, payer: Account, payee: Account) -> EarnedCommission:
-    now = context.state.now
-    since = get_window_start(now, now)
-    return commission.earn_commission(
-        context.state, context.command.type, payer, payee, context.amount, since
     )
 
 

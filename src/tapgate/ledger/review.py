@@ -7,7 +7,6 @@ from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult, 
 from tapgate.ledger.state import (
     Account,
     Decision,
-    EarnedCommission,
     Hold,
     Posting,
     State,
@@ -15,7 +14,6 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
-from tapgate.rules.commission import get_window_start
 
 
 def decide_review(state: State, review: ReviewDecision) -> Decision:
@@ -84,7 +82,11 @@ def _release_funds(
         fee_account = payer if _is_fee_paid_by_sender(row) else payee
         fees_account_id = state.rules.platform_accounts[chart.FEES]
         postings.append(Posting(fee_account.id, fees_account_id, row.fee_amount))
-    earned = _earn_commission(state, row, payer, payee) if row.type in chart.CASH_TYPES else None
+    earned = None
+    if row.type in chart.CASH_TYPES:
+        earned = commission.earn_commission(
+            state, row.type, payer, payee, row.amount, row.created_at
+        )
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(state, earned))
     return Decision(
@@ -96,17 +98,6 @@ def _release_funds(
         change=TransactionChange(row.id, chart.COMPLETED, is_completion=True),
         earned_commission=earned,
     )
-
-
-def _earn_commission(
-    state: State, row: StoredTransaction, payer: Account, payee: Account
-) -> EarnedCommission:
-    """Calculate the commission with the rules in effect at release.
-
-    The matching window is relative to the creation of the transaction, see `get_window_start`.
-    """
-    since = get_window_start(row.created_at, state.now)
-    return commission.earn_commission(state, row.type, payer, payee, row.amount, since)
 
 
 def _release_hold(row: StoredTransaction, payer: Account) -> Hold | None:
