@@ -346,7 +346,10 @@ def _requires_secrets(environment: str) -> bool:
 
 
 def _local_url(host: str, port: int) -> str:
-    host = _WILDCARD_HOSTS.get(host, host)
+    return format_url(_WILDCARD_HOSTS.get(host, host), port)
+
+
+def format_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
-from tapgate.settings import Settings
+from tapgate.settings import Settings, format_url
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -44,6 +44,10 @@ class Service(NamedTuple):
     processes: int
     #: Environment variables with secrets that this service must not receive.
     withheld_variables: frozenset[str] = frozenset()
+
+    @property
+    def url(self) -> str:
+        return format_url(self.host, self.port)
 
 
 def run(
@@ -75,7 +79,7 @@ def run(
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
                 listening = [
-                    f"The {service.name} listens on {_format_url(service)}." for service in services
+                    f"The {service.name} listens on {service.url}." for service in services
                 ]
                 await _supervise(children, [*listening, *hints()], postgres)
 
@@ -211,9 +215,4 @@ def _build_listen_error(service: Service, error: OSError) -> StartError:
         reason = "the port is already in use"
     else:
         reason = error.strerror or str(error)
-    return StartError(f"the {service.name} cannot listen on {_format_url(service)}: {reason}")
-
-
-def _format_url(service: Service) -> str:
-    host = f"[{service.host}]" if ":" in service.host else service.host
-    return f"http://{host}:{service.port}"
+    return StartError(f"the {service.name} cannot listen on {service.url}: {reason}")

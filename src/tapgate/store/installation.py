@@ -10,27 +10,20 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
     Raise SettingsError if one of them differs. With a different secret key, no PIN would match and
     no sealed value could be opened. With a different currency, every amount would be wrong.
     """
-    await _require_unchanged(
-        database,
-        "secret_fingerprint",
-        secret_fingerprint,
-        "TAPGATE_SECRET_KEY does not match the key of this database",
-    )
-    await _require_unchanged(
-        database,
-        "currency",
-        currency,
-        "TAPGATE_CURRENCY does not match the currency of this database",
-    )
-
-
-async def _require_unchanged(database: Database, name: str, value: str, reason: str) -> None:
-    stored = await database.fetchval(
-        """INSERT INTO installation (name, value) VALUES ($1, $2)
-           ON CONFLICT (name) DO UPDATE SET value = installation.value
-           RETURNING value""",
-        name,
-        value,
-    )
-    if stored != value:
-        raise SettingsError(reason)
+    for name, value, error in (
+        (
+            "secret_fingerprint",
+            secret_fingerprint,
+            "TAPGATE_SECRET_KEY does not match the key of this database",
+        ),
+        ("currency", currency, "TAPGATE_CURRENCY does not match the currency of this database"),
+    ):
+        stored = await database.fetchval(
+            """INSERT INTO installation (name, value) VALUES ($1, $2)
+               ON CONFLICT (name) DO UPDATE SET value = installation.value
+               RETURNING value""",
+            name,
+            value,
+        )
+        if stored != value:
+            raise SettingsError(error)
