@@ -31,7 +31,7 @@ from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.services import Services
-from tapgate.api.system import SystemSource, build_system_endpoints
+from tapgate.api.system import build_system_endpoints
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
@@ -168,8 +168,8 @@ FillInstallation = Callable[[Services, str], AsyncIterator[str]]
 
 def list_endpoints() -> list[Endpoint]:
     """Return all endpoints of the gateway. System endpoints, such as health, come last."""
-    no_source = cast(SystemSource, None)  # the endpoints are only described, never called
-    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_source)]
+    no_app = cast(App, None)  # the endpoints are only described, never called
+    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_app)]
 
 
 def build_openapi_document() -> dict[str, Any]:
