@@ -13,6 +13,7 @@ row, written in the database transaction of the change that causes it.
 """
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeAlias
@@ -175,16 +176,26 @@ class ResultUpdate:
         *,
         accepts_late: bool = False,
     ) -> None:
-        columns = {"id": "bigint", "attempts": "integer", **values}
-        arrays = ", ".join(f"${n}::{type_}[]" for n, type_ in enumerate(columns.values(), 1))
-        has_lease = "true" if accepts_late else "job.attempts = result.attempts"
-        # `ANY`, and the concatenation that hides the status from the planner, leave only plans that
-        # look up the jobs by ID, even if the queue is empty when the statement is planned.
+        lease = {} if accepts_late else {"attempts": "integer"}
+        columns = {"id": "bigint", **lease, **values}
+        # The IDs are sorted, so that `width_bucket` finds a job's values by binary search. A join
+        # could compare every job with every result.
+        expressions = {
+            name: f"(${number}::{type_}[])[width_bucket(job.id, $1::bigint[])]"
+            for number, (name, type_) in enumerate(columns.items(), 1)
+        }
+
+        def insert_values(sql: str) -> str:
+            return re.sub(r"\bresult\.(\w+)", lambda match: expressions[match[1]], sql)
+
+        has_lease = insert_values("job.attempts = result.attempts") if lease else "true"
+        # The concatenation hides the status from the planner, which might otherwise read all
+        # pending jobs if the queue is empty when the statement is planned.
         self._sql = f"""
-            UPDATE {queue.table} AS job SET {assignments}
-            FROM unnest({arrays}) AS result ({", ".join(columns)})
-            WHERE job.id = result.id AND job.id = ANY ($1) AND {has_lease}
+            UPDATE {queue.table} AS job SET {insert_values(assignments)}
+            WHERE job.id = ANY ($1::bigint[]) AND {has_lease}
               AND job.status || '' = '{queue.pending}'"""
+        self._has_lease = bool(lease)
         self._names = tuple(values)
 
     async def record(
@@ -193,12 +204,11 @@ class ResultUpdate:
         """Record the results of different jobs."""
         if not results:
             return
-        # Concurrent statements update common rows in the same order and cannot deadlock.
         ordered = sorted(results, key=lambda result: result[0].id)
         await source.execute(
             self._sql,
             [job.id for job, _ in ordered],
-            [job.attempts for job, _ in ordered],
+            *([[job.attempts for job, _ in ordered]] if self._has_lease else []),
             *([values[name] for _, values in ordered] for name in self._names),
         )
 

@@ -116,13 +116,12 @@ async def _store_event_data(
     database: Database, data: Mapping[int, dict[str, Any]]
 ) -> Mapping[int, str]:
     """Store the data of events that have none yet; return the stored data as text."""
-    # In id order, because another process may store the same events for other endpoints.
+    # Sorted, so that `width_bucket` finds an event's data by binary search.
     event_ids = sorted(data)
     rows = await database.fetch(
-        """UPDATE events SET data = coalesce(events.data, new.data)
-           FROM unnest($1::bigint[], $2::jsonb[]) AS new (id, data)
-           WHERE events.id = new.id AND events.id = ANY ($1)
-           RETURNING events.id, events.data::text""",
+        """UPDATE events
+           SET data = coalesce(data, ($2::jsonb[])[width_bucket(id, $1::bigint[])])
+           WHERE id = ANY ($1::bigint[]) RETURNING id, data::text""",
         event_ids,
         [data[event_id] for event_id in event_ids],
     )
