@@ -65,15 +65,7 @@ async def log_out(
 async def create(
     tx: Transaction, actor: Actor, *, email: str, name: str, role: str, password_hash: str
 ) -> asyncpg.Record:
-    row = await queries.insert(
-        tx,
-        admin_id=tx.new_id(),
-        email=email,
-        name=name,
-        role=role,
-        password_hash=password_hash,
-        now=tx.now(),
-    )
+    row = await queries.insert(tx, email, name, role, password_hash)
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}

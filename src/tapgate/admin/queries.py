@@ -1,7 +1,5 @@
 """SQL queries for admins. `auth` manages their sessions and checks their passwords."""
 
-from datetime import datetime
-
 import asyncpg
 
 from tapgate.admin.model import require_admin
@@ -9,6 +7,7 @@ from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _COLUMNS = "id, email, name, role, status, created_at, last_login_at"
 
@@ -26,14 +25,7 @@ async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record
 
 
 async def insert(
-    tx: asyncpg.Connection,
-    *,
-    admin_id: int,
-    email: str,
-    name: str,
-    role: str,
-    password_hash: str,
-    now: datetime,
+    tx: Transaction, email: str, name: str, role: str, password_hash: str
 ) -> asyncpg.Record | None:
     """Insert an admin and return the row, or return None if the email is already in use."""
     return await tx.fetchrow(
@@ -41,12 +33,12 @@ async def insert(
             VALUES ($1, $2, $3, $4, $5, $6)
             ON CONFLICT ON CONSTRAINT one_admin_per_email DO NOTHING
             RETURNING {_COLUMNS}""",
-        admin_id,
+        tx.new_id(),
         email,
         name,
         role,
         password_hash,
-        now,
+        tx.now(),
     )
 
 

@@ -5,7 +5,6 @@ import msgspec
 from tapgate.agents import model, queries
 from tapgate.agents.model import Agent
 from tapgate.api.transitions import Transition
-from tapgate.audit.changes import diff_records
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
@@ -83,10 +82,8 @@ async def change_status(
         model.apply_transition(before, transition, reason), updated_at=tx.now()
     )
     await queries.save_state(tx, after)
-    changes = diff_records(model.to_record(before), model.to_record(after))
-    await _trail.record(
-        tx, actor, after.public_id, transition.event, reason=reason, changes=changes
-    )
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     return after
 
 

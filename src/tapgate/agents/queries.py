@@ -14,6 +14,7 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row, update_row
 from tapgate.store.transaction import Transaction
 
 _COLUMNS = (
@@ -80,11 +81,7 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
 async def add(tx: Transaction, agent: Agent) -> None:
     """Insert an agent. Both of its accounts must already be open."""
     try:
-        await tx.execute(
-            f"""INSERT INTO agents ({", ".join(_COLUMNS)})
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",
-            *(getattr(agent, column) for column in _COLUMNS),
-        )
+        await insert_row(tx, "agents", agent, _COLUMNS)
     except asyncpg.UniqueViolationError as error:
         if error.constraint_name != _PHONE_NUMBER_CONSTRAINT:
             raise
@@ -102,4 +99,4 @@ async def save_state(tx: Transaction, agent: Agent) -> None:
         agent.status_reason,
         agent.updated_at,
     )
-    await tx.execute("UPDATE agents SET updated_at = $2 WHERE id = $1", agent.id, agent.updated_at)
+    await update_row(tx, "agents", agent, ("updated_at",))

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
 from tapgate.schemas.audit import AuditResult
@@ -10,6 +12,9 @@ from tapgate.store.transaction import Transaction
 
 #: field name -> (old value, new value)
 Changes = Mapping[str, tuple[Any, Any]]
+
+#: `updated_at` always differs, and the audit entry has its own timestamp.
+_IGNORED_FIELDS = frozenset({"updated_at"})
 
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
 #: Suffixes of fields that describe a secret without containing it: `key_id`, `pin_locked_until`,
@@ -83,6 +88,35 @@ class AuditTrail:
             reason=reason,
             changes=changes,
         )
+
+    async def record_change(
+        self,
+        tx: Transaction,
+        actor: Actor,
+        resource_id: str,
+        action: str,
+        before: msgspec.Struct,
+        after: msgspec.Struct,
+        *,
+        reason: str | None = None,
+    ) -> None:
+        """Record an action with the fields in which two public records of the resource differ."""
+        changes = diff_records(before, after)
+        await self.record(tx, actor, resource_id, action, reason=reason, changes=changes)
+
+
+def diff_records(before: msgspec.Struct | None, after: msgspec.Struct | None) -> Changes:
+    """Return the fields that differ, with their old and new values.
+
+    The arguments are public records, so the log uses the field names and formats of the API. The
+    fields of a record that does not exist, before or after the change, are None.
+    """
+    return {
+        field: (old, new)
+        for field in (before or after or msgspec.Struct()).__struct_fields__
+        if field not in _IGNORED_FIELDS
+        and (old := getattr(before, field, None)) != (new := getattr(after, field, None))
+    }
 
 
 def _mask(name: str, value: Any) -> Any:

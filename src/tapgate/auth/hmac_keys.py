@@ -16,7 +16,9 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row
 from tapgate.errors import Code
+from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.processors import TerminalStatus
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
@@ -117,15 +119,13 @@ class HmacKeys:
         """
         await self._signals.publish_and_wait(tx, HMAC_KEYS_TOPIC)
 
-    async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
+    async def list_page(self, owner_id: int, query: PageQuery) -> list[SigningKey]:
         """Return the keys of a partner, or of a processor and its terminals, newest first."""
-        rows = await self._database.fetch(
-            "SELECT id, terminal_id, created_at FROM hmac_keys "
-            "WHERE (processor_id = $1 OR partner_id = $1) AND deleted_at IS NULL AND id < $2 "
-            "ORDER BY id DESC LIMIT $3",
-            owner_id,
-            before,
-            limit,
+        conditions = PageConditions(query)
+        conditions.where("(processor_id = {0} OR partner_id = {0})", owner_id)
+        conditions.add("deleted_at IS NULL")
+        rows = await conditions.fetch(
+            self._database, "SELECT id, terminal_id, created_at FROM hmac_keys"
         )
         return [SigningKey(**row) for row in rows]
 

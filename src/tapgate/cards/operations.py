@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 
 from tapgate import ids
-from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import model, queries
@@ -163,8 +162,6 @@ async def _save(
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
     old, new = (model.to_record(card, now, settings) for card in (before, after))
-    await _trail.record(
-        tx, actor, after.serial, action, reason=reason, changes=diff_records(old, new)
-    )
+    await _trail.record_change(tx, actor, after.serial, action, old, new, reason=reason)
     await publish(tx, f"card.{action}", new)
     return after

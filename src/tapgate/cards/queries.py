@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from operator import attrgetter
 
 import asyncpg
 
@@ -16,6 +15,8 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.cards import CardFilters, CardStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import update_row
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import exclude_hidden
 
 _SELECT = """
@@ -26,10 +27,9 @@ _SELECT = """
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
                  LEFT JOIN accounts a ON a.id = c.account_id"""
 
-#: Values of the columns that `save` stores, in the order of its parameters.
-_get_columns = attrgetter(
-    "id", "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
-    "child_name", "relationship", "daily_limit", "linked_at", "updated_at",
+_MUTABLE_COLUMNS = (
+    "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
+    "relationship", "daily_limit", "linked_at", "updated_at",
 )  # fmt: skip
 
 
@@ -120,13 +120,6 @@ def _list_spellings(word: str) -> Iterable[str]:
     return dict.fromkeys((word, word.replace(":", "").replace("-", "")))
 
 
-async def save(tx: asyncpg.Connection, card: Card) -> None:
+async def save(tx: Transaction, card: Card) -> None:
     """Store all mutable fields except spending. The caller must hold the card's lock."""
-    await tx.execute(
-        """UPDATE cards
-           SET type = $2, status = $3, status_reason = $4, subscriber_id = $5, account_id = $6,
-               pin_holder_id = $7, holder_name = $8, relationship = $9, daily_limit = $10,
-               linked_at = $11, updated_at = $12
-           WHERE id = $1""",
-        *_get_columns(card),
-    )
+    await update_row(tx, "cards", card, _MUTABLE_COLUMNS, holder_name=card.child_name)

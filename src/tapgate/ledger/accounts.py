@@ -12,14 +12,14 @@ async def open_account(
     kind: str,
     owner_id: int,
     holder_name: str,
-    public_name: str,
+    public_name: str | None = None,
     currency: str,
     kyc_level: int | None = None,
     overdraft: int = 0,
 ) -> None:
     """Insert an account of a subscriber, agent, processor or partner.
 
-    `public_name` is the part of the holder's name that other parties may see.
+    `public_name` is the part of the holder's name that other parties may see, by default all of it.
     """
     assert kind not in chart.PLATFORM_ACCOUNT_KINDS
     await tx.execute(
@@ -31,7 +31,7 @@ async def open_account(
         kind,
         owner_id,
         holder_name,
-        public_name,
+        holder_name if public_name is None else public_name,
         currency,
         kyc_level,
         overdraft,

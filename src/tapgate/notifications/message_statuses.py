@@ -14,6 +14,8 @@ from tapgate.schemas.messages import (
     StatusReport,
     StatusReports,
 )
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -73,28 +75,19 @@ async def _store_reports(tx: Transaction, reports: list[StatusReport]) -> list[s
 async def list_page(
     database: Database,
     phone_number: str,
+    query: PageQuery,
     *,
     since: datetime,
     template: str | None,
-    before: int,
-    limit: int,
 ) -> list[asyncpg.Record]:
-    """Return the messages created for a phone number since a time, newest first.
-
-    Parameters are not included. Only messages with an id below `before` are returned.
-    """
-    rows: list[asyncpg.Record] = await database.fetch(
+    """Return the messages created for a phone number since a time, without their parameters."""
+    conditions = PageConditions(query, "m.id")
+    conditions.where("m.recipient = {}", phone_number)
+    conditions.where("m.template = {}", template)
+    conditions.where("m.created_at >= {}", since)
+    return await conditions.fetch(
+        database,
         f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
-                   {_ERROR_CODE_SQL} AS error_code,
-                   m.created_at, m.delivery_at
-            FROM messages m
-            WHERE m.recipient = $1 AND m.id < $2 AND ($3::text IS NULL OR m.template = $3)
-              AND m.created_at >= $5
-            ORDER BY m.id DESC LIMIT $4""",
-        phone_number,
-        before,
-        template,
-        limit,
-        since,
+                   {_ERROR_CODE_SQL} AS error_code, m.created_at, m.delivery_at
+            FROM messages m""",
     )
-    return rows

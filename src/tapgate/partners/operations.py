@@ -6,7 +6,6 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.api.transitions import Transition
-from tapgate.audit.changes import diff_records
 from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
@@ -54,7 +53,6 @@ async def create(
         kind=chart.CLEARING,
         owner_id=partner.id,
         holder_name=partner.name,
-        public_name=partner.name,
         currency=currency,
         overdraft=partner.overdraft,
     )
@@ -87,9 +85,8 @@ async def change_status(
     before = await queries.lock(tx, partner_id)
     after = msgspec.structs.replace(before, status=transition.apply(before.status))
     await queries.save_state(tx, after, reason)
-    record = model.to_record(after)
-    changes = diff_records(model.to_record(before), record)
-    await _trail.record(tx, actor, record.id, transition.event, reason=reason, changes=changes)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     await hmac_keys.publish_owner_change(tx)
     return after
 

@@ -14,6 +14,7 @@ from tapgate.partners.model import ACCOUNT_STATUSES, Partner
 from tapgate.schemas.partners import PartnerFilters, PartnerStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row
 from tapgate.store.transaction import Transaction
 
 _SELECT = """
@@ -51,13 +52,8 @@ async def list_page(database: Database, filters: PartnerFilters) -> list[Partner
 
 async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:
     """Insert a partner with its sealed webhook secret. Its account must already be open."""
-    await tx.execute(
-        "INSERT INTO partners (id, account_id, webhook_secret, created_at) VALUES ($1, $2, $3, $4)",
-        partner.id,
-        partner.account_id,
-        webhook_secret,
-        partner.created_at,
-    )
+    columns = ("id", "account_id", "created_at")
+    await insert_row(tx, "partners", partner, columns, webhook_secret=webhook_secret)
 
 
 async def save_state(tx: Transaction, partner: Partner, reason: str | None) -> None:

@@ -122,8 +122,7 @@ async def suspend_partner(
 
     Every process rejects the partner's keys and webhooks, normally before the response is sent.
     """
-    partner = await _change_status(request, id, SUSPEND, body.reason)
-    return PartnerResponse(message="Partner suspended", partner=partner)
+    return await _change_status(request, id, SUSPEND, body.reason)
 
 
 @endpoints.post(
@@ -135,13 +134,12 @@ async def activate_partner(
     request: RequestContext, id: str, body: OptionalReason
 ) -> PartnerResponse:
     """Reactivate a suspended partner."""
-    partner = await _change_status(request, id, ACTIVATE, body.reason)
-    return PartnerResponse(message="Partner activated", partner=partner)
+    return await _change_status(request, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
     request: RequestContext, id: str, transition: Transition[PartnerStatus], reason: str | None
-) -> PartnerRecord:
+) -> PartnerResponse:
     services, partner_id = request.services, require_id(ids.PARTNER, id)
     async with services.transaction() as tx:
         partner = await operations.change_status(
@@ -152,7 +150,7 @@ async def _change_status(
             reason,
             hmac_keys=services.authenticator.hmac_keys,
         )
-    return to_record(partner)
+    return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
 @endpoints.post(
@@ -203,9 +201,7 @@ async def list_partner_keys(
     """List a partner's signing keys, newest first, without deleted keys."""
     services, partner_id = request.services, require_id(ids.PARTNER, id)
     await queries.require_exists(services.database, partner_id)
-    keys = await services.authenticator.hmac_keys.list_page(
-        partner_id, before=query.before_id, limit=query.limit + 1
-    )
+    keys = await services.authenticator.hmac_keys.list_page(partner_id, query)
     return paginate(keys, query, to_key_record)
 
 

@@ -60,9 +60,7 @@ async def list_signing_keys(
     """
     services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     await queries.require_exists(services.database, processor_id)
-    keys = await services.authenticator.hmac_keys.list_page(
-        processor_id, before=query.before_id, limit=query.limit + 1
-    )
+    keys = await services.authenticator.hmac_keys.list_page(processor_id, query)
     return paginate(keys, query, _to_record)
 
 

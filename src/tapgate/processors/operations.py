@@ -6,7 +6,6 @@ import msgspec
 
 from tapgate import ids
 from tapgate.api.transitions import Transition
-from tapgate.audit.changes import diff_records
 from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
@@ -36,9 +35,7 @@ async def create(
     processor = Processor(
         id=tx.new_id(),
         account_id=tx.new_id(),
-        name=new.name,
-        phone_number=new.phone_number,
-        email=new.email,
+        **msgspec.structs.asdict(new),
         currency=currency,
         created_at=now,
         updated_at=now,
@@ -49,7 +46,6 @@ async def create(
         kind=chart.SETTLEMENT,
         owner_id=processor.id,
         holder_name=processor.name,
-        public_name=processor.name,
         currency=currency,
     )
     await queries.add(tx, processor)
@@ -82,11 +78,10 @@ async def change_status(
         model.apply_transition(before, transition, reason), updated_at=tx.now()
     )
     await queries.save_state(tx, after)
-    record = model.to_record(after)
-    changes = diff_records(model.to_record(before), record)
-    await _trail.record(tx, actor, record.id, transition.event, reason=reason, changes=changes)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     if transition is model.SUSPEND:
-        await events.publish(tx, "processor.suspended", record)
+        await events.publish(tx, "processor.suspended", new)
     await hmac_keys.publish_owner_change(tx)
     return after
 

@@ -11,10 +11,12 @@ from tapgate.processors.model import ACCOUNT_STATUSES, Processor
 from tapgate.schemas.processors import ProcessorFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row, update_row
 from tapgate.store.transaction import Transaction
 
-_SELECT = """
-    SELECT p.id, p.account_id, p.phone_number, p.email, p.created_at, p.updated_at,
+_COLUMNS = ("id", "account_id", "phone_number", "email", "created_at", "updated_at")
+_SELECT = f"""
+    SELECT {", ".join(f"p.{column}" for column in _COLUMNS)},
            a.holder_name AS name, a.currency, a.balance, a.status_reason AS suspend_reason,
            CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status
     FROM processors p JOIN accounts a ON a.id = p.account_id"""
@@ -52,23 +54,12 @@ async def list_page(database: Database, filters: ProcessorFilters) -> list[Proce
 
 async def add(tx: Transaction, processor: Processor) -> None:
     """Insert a processor. Its account must already be open."""
-    await tx.execute(
-        """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6)""",
-        processor.id,
-        processor.account_id,
-        processor.phone_number,
-        processor.email,
-        processor.created_at,
-        processor.updated_at,
-    )
+    await insert_row(tx, "processors", processor, _COLUMNS)
 
 
 async def save_state(tx: Transaction, processor: Processor) -> None:
     """Store the status. The caller must hold the processor's lock."""
-    await tx.execute(
-        "UPDATE processors SET updated_at = $2 WHERE id = $1", processor.id, processor.updated_at
-    )
+    await update_row(tx, "processors", processor, ("updated_at",))
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         processor.account_id,

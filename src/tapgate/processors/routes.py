@@ -92,8 +92,7 @@ async def suspend_processor(request: RequestContext, id: str, body: Reason) -> P
     Every process rejects all keys of the processor and its terminals, normally before the response
     is sent.
     """
-    processor = await _change_status(request, id, SUSPEND, body.reason)
-    return ProcessorResponse(message="Processor suspended", processor=processor)
+    return await _change_status(request, id, SUSPEND, body.reason)
 
 
 @endpoints.post(
@@ -105,13 +104,12 @@ async def activate_processor(
     request: RequestContext, id: str, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
-    processor = await _change_status(request, id, ACTIVATE, body.reason)
-    return ProcessorResponse(message="Processor activated", processor=processor)
+    return await _change_status(request, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
     request: RequestContext, id: str, transition: Transition[ProcessorStatus], reason: str | None
-) -> ProcessorRecord:
+) -> ProcessorResponse:
     services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     async with services.transaction() as tx:
         processor = await operations.change_status(
@@ -122,7 +120,9 @@ async def _change_status(
             reason,
             hmac_keys=services.authenticator.hmac_keys,
         )
-    return to_record(processor)
+    return ProcessorResponse(
+        message=f"Processor {transition.event}", processor=to_record(processor)
+    )
 
 
 @endpoints.post(

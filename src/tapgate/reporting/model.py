@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tapgate import clock
 from tapgate.api.latency_samples import Sample
 from tapgate.ledger import proofs, verify
+from tapgate.schemas.records import build_record
 from tapgate.schemas.reporting import (
     BatchLatencyStats,
     EngineStats,
@@ -18,14 +18,7 @@ from tapgate.schemas.reporting import (
 
 
 def to_proof_record(proof: proofs.StoredProof) -> ProofRecord:
-    return ProofRecord(
-        proven_at=clock.format_rfc3339(proof.proven_at),
-        holds=proof.is_valid,
-        seconds=proof.seconds,
-        transactions=proof.transactions,
-        entries=proof.entries,
-        accounts=proof.accounts,
-    )
+    return build_record(ProofRecord, proof, holds=proof.is_valid)
 
 
 def to_ledger_proof(stored_proof: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:

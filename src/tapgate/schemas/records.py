@@ -23,7 +23,7 @@ _ID_PREFIXES: Final = {
     "transaction_id": ids.TRANSACTION,
 }
 
-_NOT_FOUND_CODES: Final = {
+NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.ALERT: Code.ALERT_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
@@ -56,10 +56,11 @@ def _format(name: str, value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, int) and name in _ID_PREFIXES:
         return ids.encode(_ID_PREFIXES[name], value)
-    assert not (isinstance(value, int) and name.endswith("id")), f"{name} is an internal ID"
+    is_id = name == "id" or name.endswith("_id")
+    assert not (is_id and isinstance(value, int)), f"{name} must not be an internal ID"
     return value
 
 
 def require_id(prefix: str, public_id: str) -> int:
     """Decode a public ID, or raise the error that its record is not found."""
-    return require_found(ids.decode(prefix, public_id), _NOT_FOUND_CODES[prefix])
+    return require_found(ids.decode(prefix, public_id), NOT_FOUND_CODES[prefix])

@@ -3,7 +3,6 @@
 import msgspec
 
 from tapgate.api.transitions import Transition
-from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.clock import get_platform_day
@@ -128,9 +127,8 @@ async def save(
     await queries.save(tx, after)
     if after.restricted and not before.restricted:
         await queries.delete_statement_links(tx, after.id)
-    record = model.to_record(after, now)
-    changes = diff_records(model.to_record(before, now), record)
-    await _trail.record(tx, actor, after.public_id, action, reason=reason, changes=changes)
+    old, new = model.to_record(before, now), model.to_record(after, now)
+    await _trail.record_change(tx, actor, new.id, action, old, new, reason=reason)
     for event in model.list_events(before, after):
-        await publish(tx, event, record)
+        await publish(tx, event, new)
     return after

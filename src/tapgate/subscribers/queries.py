@@ -7,7 +7,6 @@ the account row also guards the subscriber row.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from operator import attrgetter
 
 import asyncpg
 
@@ -20,6 +19,7 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.subscribers import SubscriberFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import (
@@ -37,8 +37,8 @@ _SELECT = """
            (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
 
-#: Values of the first columns of INSERT and of all columns of UPDATE.
-_get_columns = attrgetter(
+#: `id` and the columns that `save` updates, in the order of its parameters.
+_MUTABLE_COLUMNS = (
     "id", "phone_number", "first_name", "last_name", "email", "date_of_birth", "address",
     "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at",
 )  # fmt: skip
@@ -108,19 +108,11 @@ async def list_page(
     return [Subscriber(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
-async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
+async def add(tx: Transaction, subscriber: Subscriber) -> None:
     """Insert a subscriber. The wallet's account must already be open."""
     with _map_unique_violations():
-        await tx.execute(
-            """INSERT INTO subscribers
-                   (id, phone_number, first_name, last_name, email, date_of_birth, address,
-                    id_type, id_number, category, kyc_status, restricted, updated_at,
-                    account_id, created_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
-            *_get_columns(subscriber),
-            subscriber.account_id,
-            subscriber.created_at,
-        )
+        columns = (*_MUTABLE_COLUMNS, "account_id", "created_at")
+        await insert_row(tx, "subscribers", subscriber, columns)
 
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
@@ -134,7 +126,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
                    date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
                    kyc_status = $11, restricted = $12, updated_at = $13
                WHERE id = $1""",
-            *_get_columns(subscriber),
+            *(getattr(subscriber, column) for column in _MUTABLE_COLUMNS),
         )
     await tx.execute(
         """UPDATE accounts

@@ -382,9 +382,8 @@ async def list_subscriber_messages(
     rows = await message_statuses.list_page(
         services.database,
         subscriber.phone_number,
+        query,
         since=await queries.get_phone_number_owned_since(services.database, subscriber.id),
         template=template,
-        before=query.before_id,
-        limit=query.limit + 1,
     )
     return paginate(rows, query, to_message_record, itemgetter("id"))

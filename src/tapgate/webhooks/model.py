@@ -10,6 +10,7 @@ import msgspec
 
 from tapgate import clock, ids, signing
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.records import build_record
 from tapgate.schemas.webhooks import (
     DisabledEndpoint,
     WebhookDelivery,
@@ -70,11 +71,11 @@ def delivery_not_found() -> ApiError:
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    return WebhookEndpointRecord(**_to_fields(row))
+    return build_record(WebhookEndpointRecord, row, id=_encode_id(row))
 
 
 def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
-    return WebhookEndpointWithSecret(**_to_fields(row), secret=secret)
+    return build_record(WebhookEndpointWithSecret, row, id=_encode_id(row), secret=secret)
 
 
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
@@ -83,35 +84,23 @@ def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
 
 
 def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
-    fields = _to_fields(row)
-    return DisabledEndpoint(**{name: fields[name] for name in DisabledEndpoint.__struct_fields__})
+    return build_record(DisabledEndpoint, row, id=_encode_id(row))
 
 
 def strip_query(url: str) -> str:
     return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
-def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": ids.encode(ids.WEBHOOK_ENDPOINT, row["id"]),
-        "url": row["url"],
-        "events": row["events"],
-        "status": row["status"],
-        "status_reason": row["status_reason"],
-        "status_changed_at": clock.format_rfc3339(row["status_changed_at"]),
-    }
+def _encode_id(row: Mapping[str, Any]) -> str:
+    return ids.encode(ids.WEBHOOK_ENDPOINT, row["id"])
 
 
 def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
-    return WebhookDelivery(
+    return build_record(
+        WebhookDelivery,
+        row,
         id=ids.encode(ids.DELIVERY, row["id"]),
-        event=row["event"],
-        status=row["status"],
-        attempts=row["attempts"],
-        last_status=row["last_status"],
-        duration_ms=row["duration_ms"],
         response=None if hide_response else row["response"],
-        created_at=clock.format_rfc3339(row["created_at"]),
     )
 
 

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from tapgate import ids, signing
-from tapgate.audit.changes import diff_records
-from tapgate.audit.trail import AuditTrail, Changes
+from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules

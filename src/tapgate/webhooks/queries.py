@@ -5,6 +5,8 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.webhooks.model import delivery_not_found, endpoint_not_found
@@ -23,13 +25,10 @@ async def get(source: Database | Transaction, endpoint_id: int) -> asyncpg.Recor
     )
 
 
-async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
-    return await database.fetch(
-        f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints
-            WHERE id < $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2""",
-        before,
-        limit,
-    )
+async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record]:
+    conditions = PageConditions(query)
+    conditions.add("deleted_at IS NULL")
+    return await conditions.fetch(database, f"SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints")
 
 
 async def insert(
@@ -115,15 +114,13 @@ async def delete(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
 
 
 async def list_deliveries(
-    database: Database, endpoint_id: int, *, before: int, limit: int
+    database: Database, endpoint_id: int, query: PageQuery
 ) -> list[asyncpg.Record]:
-    return await database.fetch(
-        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
-            WHERE endpoint_id = $1 AND deliveries.id < $2
-            ORDER BY deliveries.id DESC LIMIT $3""",
-        endpoint_id,
-        before,
-        limit,
+    conditions = PageConditions(query, "deliveries.id")
+    conditions.where("endpoint_id = {}", endpoint_id)
+    return await conditions.fetch(
+        database,
+        f"SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id",
     )
 
 

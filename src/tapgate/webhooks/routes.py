@@ -47,9 +47,7 @@ async def list_webhook_endpoints(
     request: RequestContext, query: PageQuery
 ) -> Page[WebhookEndpointRecord]:
     """List webhook endpoints, newest first."""
-    rows = await queries.list_page(
-        request.services.database, before=query.before_id, limit=query.limit + 1
-    )
+    rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
@@ -148,9 +146,7 @@ async def list_deliveries(
     """
     endpoint_id, database = _decode_endpoint_id(id), request.services.database
     await queries.get(database, endpoint_id)
-    rows = await queries.list_deliveries(
-        database, endpoint_id, before=query.before_id, limit=query.limit + 1
-    )
+    rows = await queries.list_deliveries(database, endpoint_id, query)
     hidden = await find_hidden_responses(request.services, request.caller, rows)
     return paginate(
         rows,

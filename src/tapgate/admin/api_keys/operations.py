@@ -11,8 +11,7 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.admin.api_keys import model
-from tapgate.audit.changes import diff_records
-from tapgate.audit.trail import AuditTrail
+from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
 from tapgate.errors import invalid_field

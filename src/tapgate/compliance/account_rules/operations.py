@@ -1,7 +1,7 @@
 """Operations on account rules: update."""
 
-from tapgate.audit.changes import diff_records
 from tapgate.audit.rule_changes import record_rule_change
+from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.account_rules import model, queries
 from tapgate.rules.limits import AccountRule

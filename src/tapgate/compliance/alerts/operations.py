@@ -1,8 +1,7 @@
 """Operations on alerts: create, investigate and resolve."""
 
 from tapgate import ids
-from tapgate.audit.changes import diff_records
-from tapgate.audit.trail import AuditTrail, Changes
+from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert
@@ -41,8 +40,8 @@ async def investigate(tx: Transaction, actor: Actor, alert_id: int, note: str | 
     before = await queries.get(tx, alert_id, for_update=True)
     after = model.mark_investigating(before, tx.now())
     await queries.save(tx, after)
-    changes = _get_changes(before, after)
-    await _trail.record(tx, actor, after.public_id, "investigated", reason=note, changes=changes)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, "investigated", old, new, reason=note)
     return after
 
 
@@ -58,15 +57,11 @@ async def resolve(
     model.require_unresolved(before)
     after = model.mark_resolved(before, resolution, ids.decode(ids.ADMIN, actor.id), tx.now())
     await queries.save(tx, after)
-    await _trail.record(
-        tx,
-        actor,
-        after.public_id,
-        "resolved",
-        reason=resolution.resolution_notes,
-        changes={**_get_changes(before, after), **(decision_changes or {})},
-    )
-    await publish(tx, "alert.resolved", model.to_record(after))
+    old, new = model.to_record(before), model.to_record(after)
+    changes = {**diff_records(old, new), **(decision_changes or {})}
+    notes = resolution.resolution_notes
+    await _trail.record(tx, actor, new.id, "resolved", reason=notes, changes=changes)
+    await publish(tx, "alert.resolved", new)
     return after
 
 
@@ -130,7 +125,3 @@ def _build_message(release: bool, result: TransactionResult) -> str:
         f"Alert resolved. The transaction could not be released ({code})."
         " Its funds were returned to the sender."
     )
-
-
-def _get_changes(before: Alert, after: Alert) -> Changes:
-    return diff_records(model.to_record(before), model.to_record(after))

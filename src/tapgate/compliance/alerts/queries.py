@@ -7,8 +7,10 @@ from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
+from tapgate.schemas.records import NOT_FOUND_CODES
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import update_row
 from tapgate.store.transaction import Transaction
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
@@ -44,13 +46,6 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     return [Alert(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
-_NOT_FOUND: Final = {
-    ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
-    ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
-    ids.RULE: Code.RULE_NOT_FOUND,
-}
-
-
 async def _require_existing(
     tx: Transaction, table: str, prefix: str, public_id: str | None
 ) -> int | None:
@@ -58,7 +53,7 @@ async def _require_existing(
         return None
     row_id = ids.decode(prefix, public_id)
     if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM {table} WHERE id = $1)", row_id):
-        raise ApiError(_NOT_FOUND[prefix])
+        raise ApiError(NOT_FOUND_CODES[prefix])
     return row_id
 
 
@@ -107,17 +102,8 @@ async def save(tx: Transaction, alert: Alert) -> None:
 
     The caller must hold the lock on the alert.
     """
-    await tx.execute(
-        """UPDATE alerts SET status = $2, resolution_notes = $3, resolved_by = $4,
-                  resolved_at = $5, updated_at = $6
-           WHERE id = $1""",
-        alert.id,
-        alert.status,
-        alert.resolution_notes,
-        alert.resolved_by,
-        alert.resolved_at,
-        alert.updated_at,
-    )
+    columns = ("status", "resolution_notes", "resolved_by", "resolved_at", "updated_at")
+    await update_row(tx, "alerts", alert, columns)
 
 
 async def get_transaction_status(tx: Transaction, transaction_id: int | None) -> str | None:

@@ -19,6 +19,12 @@ from tapgate.schemas.compliance import (
 )
 from tapgate.schemas.records import build_record
 
+#: Fields that an update can change. The type of a rule is fixed.
+UPDATABLE_FIELDS: Final = (
+    "name", "subject", "transaction_types", "threshold", "window_seconds", "action", "severity",
+    "status",
+)  # fmt: skip
+
 _MAX_COUNT = 1_000_000
 MAX_RULES: Final = 100  # each rule adds latency to every transaction that it screens
 
@@ -48,18 +54,10 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> ComplianceRule:
     if new.type != RuleType.AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
     parse = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
-    rule = ComplianceRule(
-        id=rule_id,
-        name=new.name,
-        type=new.type,
-        subject=new.subject,
-        transaction_types=list(dict.fromkeys(new.transaction_types)),
-        threshold=parse(new.threshold, currency),
-        window_seconds=new.window_seconds,
-        action=new.action,
-        severity=new.severity,
-        status=new.status,
-    )
+    fields = {name: getattr(new, name) for name in ("type", *UPDATABLE_FIELDS)}
+    fields["transaction_types"] = list(dict.fromkeys(new.transaction_types))
+    fields["threshold"] = parse(new.threshold, currency)
+    rule = ComplianceRule(id=rule_id, **fields)
     _require_consistent(rule, new)
     return rule
 
@@ -68,9 +66,7 @@ def apply_update(rule: ComplianceRule, update: RuleUpdate, currency: str) -> Com
     """Return the updated rule, or raise an ApiError if the update is invalid."""
     _require_currency(update.currency, currency)
     changes: dict[str, Any] = {
-        name: value
-        for name in ("name", "subject", "window_seconds", "action", "severity", "status")
-        if (value := getattr(update, name)) is not None
+        name: value for name in UPDATABLE_FIELDS if (value := getattr(update, name)) is not None
     }
     if update.window_seconds is not None and rule.window_seconds is None:
         raise _build_window_error(rule.type)

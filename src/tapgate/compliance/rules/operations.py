@@ -3,9 +3,8 @@
 A change waits after the commit, up to one second, for every process to apply it.
 """
 
-import msgspec
-
 from tapgate.audit.rule_changes import record_rule_change
+from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.rules import model, queries
 from tapgate.rules.compliance import ComplianceRule
@@ -60,9 +59,9 @@ async def _record_change(
     before: ComplianceRule | None,
     after: ComplianceRule | None,
 ) -> None:
-    old_fields, new_fields = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
     assert rule is not None
+    old, new = (item and model.to_record(item, currency) for item in (before, after))
     await record_rule_change(
         tx,
         actor,
@@ -70,13 +69,5 @@ async def _record_change(
         resource_type="compliance_rule",
         resource_id=rule.public_id,
         action=action,
-        changes={
-            field: (old_fields.get(field), new_fields.get(field))
-            for field in old_fields | new_fields
-            if old_fields.get(field) != new_fields.get(field)
-        },
+        changes=diff_records(old, new),
     )
-
-
-def _to_fields(rule: ComplianceRule | None, currency: str) -> dict[str, object]:
-    return {} if rule is None else msgspec.structs.asdict(model.to_record(rule, currency))

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-import msgspec
-
+from tapgate.compliance.rules.model import UPDATABLE_FIELDS
 from tapgate.errors import Code, require_found
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.rules.compliance import ComplianceRule
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row, update_row
 from tapgate.store.transaction import Transaction
 
 _SELECT: Final = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
@@ -37,11 +37,7 @@ async def lock_and_count(tx: Transaction) -> int:
 
 
 async def insert(tx: Transaction, rule: ComplianceRule) -> None:
-    await tx.execute(
-        f"INSERT INTO compliance_rules ({COMPLIANCE_RULE_COLUMNS}) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        *msgspec.structs.astuple(rule),
-    )
+    await insert_row(tx, "compliance_rules", rule, rule.__struct_fields__)
 
 
 async def delete(tx: Transaction, rule_id: int) -> None:
@@ -49,18 +45,4 @@ async def delete(tx: Transaction, rule_id: int) -> None:
 
 
 async def save(tx: Transaction, rule: ComplianceRule) -> None:
-    await tx.execute(
-        """UPDATE compliance_rules
-           SET name = $2, subject = $3, transaction_types = $4, threshold = $5,
-               window_seconds = $6, action = $7, severity = $8, status = $9
-           WHERE id = $1""",
-        rule.id,
-        rule.name,
-        rule.subject,
-        rule.transaction_types,
-        rule.threshold,
-        rule.window_seconds,
-        rule.action,
-        rule.severity,
-        rule.status,
-    )
+    await update_row(tx, "compliance_rules", rule, UPDATABLE_FIELDS)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import msgspec
 
 from tapgate.api.transitions import Transition
-from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
@@ -62,8 +61,7 @@ async def change_status(
     status = transition.apply(before.status)
     after = msgspec.structs.replace(before, status=status)
     await queries.save_state(tx, after)
-    record = model.to_record(after)
-    changes = diff_records(model.to_record(before), record)
-    await _trail.record(tx, actor, record.id, transition.event, reason=reason, changes=changes)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     await hmac_keys.publish_owner_change(tx)
     return after

@@ -76,8 +76,7 @@ async def block_terminal(
     Every process rejects the terminal's keys, and payments in which the processor names the
     terminal, normally before the response is sent.
     """
-    terminal = await _change_status(request, id, terminal_id, BLOCK, body.reason)
-    return TerminalResponse(message="Terminal blocked", terminal=terminal)
+    return await _change_status(request, id, terminal_id, BLOCK, body.reason)
 
 
 @endpoints.post(
@@ -89,8 +88,7 @@ async def unblock_terminal(
     request: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Unblock a terminal."""
-    terminal = await _change_status(request, id, terminal_id, UNBLOCK, body.reason)
-    return TerminalResponse(message="Terminal unblocked", terminal=terminal)
+    return await _change_status(request, id, terminal_id, UNBLOCK, body.reason)
 
 
 async def _change_status(
@@ -99,7 +97,7 @@ async def _change_status(
     terminal_id: str,
     transition: Transition[TerminalStatus],
     reason: str | None,
-) -> TerminalRecord:
+) -> TerminalResponse:
     services, processor_id = request.services, require_id(ids.PROCESSOR, id)
     async with services.transaction() as tx:
         terminal = await operations.change_status(
@@ -111,4 +109,4 @@ async def _change_status(
             reason,
             hmac_keys=services.authenticator.hmac_keys,
         )
-    return to_record(terminal)
+    return TerminalResponse(message=f"Terminal {transition.event}", terminal=to_record(terminal))

@@ -9,22 +9,22 @@ from tapgate.images import EncodedImage
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents.model import Document, require_document
 
 
 async def add(
-    tx: asyncpg.Connection, document: Document, subscriber_id: int, sealed: EncodedImage
+    tx: Transaction, document: Document, subscriber_id: int, sealed: EncodedImage
 ) -> None:
-    await tx.execute(
-        """INSERT INTO kyc_documents
-               (id, subscriber_id, document_type, media_type, image, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6)""",
-        document.id,
-        subscriber_id,
-        document.document_type,
-        sealed.media_type,
-        sealed.content,
-        document.created_at,
+    await insert_row(
+        tx,
+        "kyc_documents",
+        document,
+        ("id", "document_type", "created_at"),
+        subscriber_id=subscriber_id,
+        media_type=sealed.media_type,
+        image=sealed.content,
     )
 
 

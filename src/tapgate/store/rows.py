@@ -1,0 +1,27 @@
+"""INSERT and UPDATE statements for structs whose fields are named like the columns."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tapgate.store.transaction import Transaction
+
+
+async def insert_row(
+    tx: Transaction, table: str, row: msgspec.Struct, columns: Iterable[str], **others: object
+) -> None:
+    """Insert the given fields of a struct. `others` are columns that are not fields."""
+    values = {column: getattr(row, column) for column in columns} | others
+    placeholders = ", ".join(f"${number}" for number in range(1, len(values) + 1))
+    await tx.execute(
+        f"INSERT INTO {table} ({', '.join(values)}) VALUES ({placeholders})", *values.values()
+    )
+
+
+async def update_row(
+    tx: Transaction, table: str, row: msgspec.Struct, columns: Iterable[str], **others: object
+) -> None:
+    """Update the row with the struct's `id`. `others` are columns that are not fields."""
+    values = {column: getattr(row, column) for column in ("id", *columns)} | others
+    _, *assignments = (f"{column} = ${number}" for number, column in enumerate(values, 1))
+    await tx.execute(f"UPDATE {table} SET {', '.join(assignments)} WHERE id = $1", *values.values())
