@@ -173,11 +173,9 @@ def require_found(value: T | None, code: Code, message: str | None = None) -> T:
     return value
 
 
-def invalid_field(field: str, message: str) -> ApiError:
+def invalid_field(field: str, message: str, code: Code = Code.VALIDATION_FAILED) -> ApiError:
     """Return the error for an invalid field value. `message` must not quote the value."""
-    return ApiError(
-        Code.VALIDATION_FAILED, f"{field} {message}", details={"fields": {field: message}}
-    )
+    return ApiError(code, f"{field} {message}", details={"fields": {field: message}})
 
 
 def unavailable(message: str) -> ApiError:

@@ -2,13 +2,7 @@
 
 from tapgate import ids
 from tapgate.agents import operations, queries
-from tapgate.agents.model import (
-    ACTIVATE,
-    SUSPEND,
-    TERMINATE,
-    to_balance,
-    to_record,
-)
+from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition

@@ -35,6 +35,4 @@ def get_idempotency_key(request: RequestContext, body: Any) -> str | None:
 
 
 def _build_invalid_key_error(message: str) -> ApiError:
-    return ApiError(
-        Code.INVALID_REQUEST, f"request_id {message}", details={"fields": {"request_id": message}}
-    )
+    return invalid_field("request_id", message, Code.INVALID_REQUEST)

@@ -111,9 +111,11 @@ def diff_records(before: msgspec.Struct | None, after: msgspec.Struct | None) ->
     The arguments are public records, so the log uses the field names and formats of the API. The
     fields of a record that does not exist, before or after the change, are None.
     """
+    record = after if before is None else before
+    assert record is not None
     return {
         field: (old, new)
-        for field in (before or after or msgspec.Struct()).__struct_fields__
+        for field in record.__struct_fields__
         if field not in _IGNORED_FIELDS
         and (old := getattr(before, field, None)) != (new := getattr(after, field, None))
     }

@@ -35,12 +35,7 @@ _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
 async def link(
-    tx: Transaction,
-    actor: Actor,
-    link: CardLink,
-    *,
-    pin_verifier: PinVerifier,
-    settings: Settings,
+    tx: Transaction, actor: Actor, link: CardLink, *, pin_verifier: PinVerifier, settings: Settings
 ) -> Card:
     holder, card = await _lock_subscriber_and_card(tx, actor, link.subscriber_id, link.card_serial)
     await require_correct_pin(
@@ -77,13 +72,7 @@ async def link_to_child(
 
 
 async def block(
-    tx: Transaction,
-    actor: Actor,
-    serial: str,
-    reason: str,
-    *,
-    vault: Vault,
-    settings: Settings,
+    tx: Transaction, actor: Actor, serial: str, reason: str, *, vault: Vault, settings: Settings
 ) -> Card:
     """Block a card.
 
@@ -98,12 +87,7 @@ async def block(
 
 
 async def unblock(
-    tx: Transaction,
-    actor: Actor,
-    serial: str,
-    reason: str | None,
-    *,
-    settings: Settings,
+    tx: Transaction, actor: Actor, serial: str, reason: str | None, *, settings: Settings
 ) -> Card:
     before = await queries.lock(tx, serial)
     if before.subscriber_id is not None:

@@ -1,8 +1,8 @@
 """Bulk card upload: creates the new cards in a file and skips existing ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from time import monotonic
 from typing import Final
@@ -14,11 +14,9 @@ from tapgate.cards import upload_parser
 from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
 from tapgate.schemas.cards import UploadCardsResponse
-from tapgate.store.transaction import Transaction
+from tapgate.store.transaction import OpenTransaction, Transaction
 
 _trail = AuditTrail("card")
-
-TransactionOpener = Callable[[], AbstractAsyncContextManager[Transaction]]
 
 #: Advisory lock held by the single active upload. Without it, two uploads of the same cards in
 #: different orders could deadlock.
@@ -33,7 +31,7 @@ _DUPLICATE_UID: Final = {"MAC Address": "is already used by another card"}
 
 
 async def upload(
-    open_transaction: TransactionOpener,
+    open_transaction: OpenTransaction,
     actor: Actor,
     content_type: str | None,
     body: bytes,
@@ -79,9 +77,7 @@ async def upload(
 
 
 @asynccontextmanager
-async def _acquire_upload_lock(
-    open_transaction: TransactionOpener,
-) -> AsyncIterator[Transaction]:
+async def _acquire_upload_lock(open_transaction: OpenTransaction) -> AsyncIterator[Transaction]:
     """Yield the database transaction of the single active upload.
 
     Other uploads poll for the lock, and fail with 503 after a timeout. Waiting inside the database

@@ -155,9 +155,7 @@ class _FilePartCollector:
 
 
 def _form_error(field: str, message: str) -> ApiError:
-    return ApiError(
-        Code.INVALID_REQUEST, f"{field} {message}", details={"fields": {field: message}}
-    )
+    return invalid_field(field, message, Code.INVALID_REQUEST)
 
 
 def _decode_text(file: bytes) -> str:

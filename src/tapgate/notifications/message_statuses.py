@@ -88,6 +88,7 @@ async def list_page(
     return await conditions.fetch(
         database,
         f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
-                   {_ERROR_CODE_SQL} AS error_code, m.created_at, m.delivery_at
+                   {_ERROR_CODE_SQL} AS error_code, m.created_at,
+                   m.delivery_at AS updated_at
             FROM messages m""",
     )

@@ -8,12 +8,7 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
-from tapgate.partners.model import (
-    ACTIVATE,
-    SUSPEND,
-    to_key_record,
-    to_record,
-)
+from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
 from tapgate.schemas.common import OptionalReason, Rotation, SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.partners import (

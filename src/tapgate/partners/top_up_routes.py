@@ -40,11 +40,7 @@ _DECLINE_CODES = (
 def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
     """Require `partner_id`, unless a partner signed the request and is therefore the payer."""
     if request.principal.partner_id is None and body.partner_id is None:
-        raise ApiError(
-            Code.INVALID_REQUEST,
-            "partner_id is required",
-            details={"fields": {"partner_id": "is required"}},
-        )
+        raise invalid_field("partner_id", "is required", Code.INVALID_REQUEST)
 
 
 @endpoints.post(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code, invalid_field
 from tapgate.vault import Vault
 
 _SALT_BYTES = 16
@@ -56,8 +56,7 @@ class PinVerifier:
     def require_strong(self, field: str, pin: str, *, error: Code = Code.VALIDATION_FAILED) -> None:
         """Reject a new PIN that is easy to guess, unless the installation accepts weak PINs."""
         if self._refuse_weak and is_weak_pin(pin):
-            message = "is too easy to guess"
-            raise ApiError(error, f"{field} {message}", details={"fields": {field: message}})
+            raise invalid_field(field, "is too easy to guess", error)
 
     def _compute_verifier(self, salt: bytes, pin: str) -> bytes:
         return self._vault.keyed_hash("pin", salt + pin.encode())

@@ -102,11 +102,7 @@ def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertC
         severity.lower(): unresolved.get((AlertStatus.OPEN, severity), 0) for severity in Severity
     }
     total = sum(counts.values())
-    return OpenAlertCounts(
-        **counts,
-        total=total,
-        investigating=sum(unresolved.values()) - total,
-    )
+    return OpenAlertCounts(**counts, total=total, investigating=sum(unresolved.values()) - total)
 
 
 async def _get_ledger_state(database: Database) -> LedgerState:

@@ -14,6 +14,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 #: Field -> prefix of the public ID that it contains.
 _ID_PREFIXES: Final = {
     "account_id": ids.ACCOUNT,
+    "api_key_id": ids.KEY,
     "parent_agent_id": ids.AGENT,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
@@ -56,8 +57,8 @@ def _format(name: str, value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, int) and name in _ID_PREFIXES:
         return ids.encode(_ID_PREFIXES[name], value)
-    is_id = name == "id" or name.endswith("_id")
-    assert not (is_id and isinstance(value, int)), f"{name} must not be an internal ID"
+    if isinstance(value, int) and (name == "id" or name.endswith("_id")):
+        raise TypeError(f"{name} is an internal ID")
     return value
 
 

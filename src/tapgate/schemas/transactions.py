@@ -79,8 +79,7 @@ DirectionField = Annotated[str, Choice(*Direction, name="Direction")]
 PartyTypeField = Annotated[str, Choice(*PartyType, name="PartyType")]
 #: A declined or rejected request gets an error instead of a receipt.
 ReceiptStatus = Annotated[
-    str,
-    Choice(TransactionStatus.COMPLETED, TransactionStatus.UNDER_REVIEW, name="ReceiptStatus"),
+    str, Choice(TransactionStatus.COMPLETED, TransactionStatus.UNDER_REVIEW, name="ReceiptStatus")
 ]
 
 

@@ -5,16 +5,7 @@ from typing import Annotated
 import msgspec
 
 from tapgate.schemas.common import Redacted
-from tapgate.schemas.fields import (
-    Amount,
-    CardSerial,
-    Choice,
-    Currency,
-    Date,
-    FreeText,
-    Pin,
-    Text,
-)
+from tapgate.schemas.fields import Amount, CardSerial, Choice, Currency, Date, FreeText, Pin, Text
 from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionTypeField
 
 

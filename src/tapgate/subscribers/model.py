@@ -127,13 +127,7 @@ def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Lim
 
 
 def to_message_record(row: Any) -> MessageRecord:
-    updated_at = row["delivery_at"]
-    return build_record(
-        MessageRecord,
-        row,
-        message_id=ids.encode(ids.MESSAGE, row["id"]),
-        updated_at=None if updated_at is None else clock.format_rfc3339(updated_at),
-    )
+    return build_record(MessageRecord, row, message_id=ids.encode(ids.MESSAGE, row["id"]))
 
 
 def build_subscriber(
@@ -143,12 +137,7 @@ def build_subscriber(
     profile = _get_given_fields(registration)
     del profile["pin"]  # stored separately, and only as a hash
     return Subscriber(
-        id=id,
-        account_id=account_id,
-        currency=currency,
-        created_at=now,
-        updated_at=now,
-        **profile,
+        id=id, account_id=account_id, currency=currency, created_at=now, updated_at=now, **profile
     )
 
 

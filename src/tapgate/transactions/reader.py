@@ -27,11 +27,7 @@ from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.entries import get_entries
-from tapgate.transactions.model import (
-    Transaction,
-    parse_user_id,
-    to_record,
-)
+from tapgate.transactions.model import Transaction, parse_user_id, to_record
 from tapgate.transactions.queries import TransactionQuery
 
 #: Bounds the response: a payment can be refunded one minor unit at a time.

@@ -31,11 +31,7 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
     services = request.services
     async with services.transaction() as tx:
         key, secret = await operations.create(
-            tx,
-            request.actor,
-            body,
-            created_by=admin_id,
-            api_keys=services.authenticator.api_keys,
+            tx, request.actor, body, created_by=admin_id, api_keys=services.authenticator.api_keys
         )
     return model.to_record_with_secret(key, secret)
 

@@ -116,12 +116,7 @@ def _require_consistent(rule: ComplianceRule, request: NewRule | RuleUpdate) -> 
 
 def _parse_amount(threshold: str | int, currency: str) -> int:
     if not isinstance(threshold, str):
-        message = "must be a string"
-        raise ApiError(
-            Code.INVALID_REQUEST,
-            f"threshold {message}",
-            details={"fields": {"threshold": message}},
-        )
+        raise invalid_field("threshold", "must be a string", Code.INVALID_REQUEST)
     try:
         return money.parse(threshold, currency, allow_zero=True)
     except money.AmountError as error:

@@ -16,10 +16,7 @@ _ACCESS = Access(roles="AC")
 
 
 @endpoints.post(
-    "/api/v1/compliance/rules",
-    access=_ACCESS,
-    status=201,
-    errors=(Code.CURRENCY_NOT_SUPPORTED,),
+    "/api/v1/compliance/rules", access=_ACCESS, status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,)
 )
 async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.

@@ -19,18 +19,12 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     status: TerminalStatus = TerminalStatus.ACTIVE
     #: The newest key that is not deleted; None if all are deleted.
-    key_id: int | None = None
+    api_key_id: int | None = None
     last_seen_at: datetime | None = None
 
 
 def to_record(terminal: Terminal) -> TerminalRecord:
-    key_id = terminal.key_id
-    return build_record(
-        TerminalRecord,
-        terminal,
-        id=ids.encode(ids.TERMINAL, terminal.id),
-        api_key_id=None if key_id is None else ids.encode(ids.KEY, key_id),
-    )
+    return build_record(TerminalRecord, terminal, id=ids.encode(ids.TERMINAL, terminal.id))
 
 
 BLOCK: Final[Transition[TerminalStatus]] = Transition(

@@ -32,7 +32,7 @@ async def add(
     await processors.require_exists(tx, processor_id)
     await queries.add(tx, terminal)
     key = await hmac_keys.create(tx, processor_id=processor_id, terminal_id=terminal.id)
-    terminal = msgspec.structs.replace(terminal, key_id=key.id)
+    terminal = msgspec.structs.replace(terminal, api_key_id=key.id)
     record = model.to_record(terminal)
     changes: Changes = {
         field: (None, getattr(record, field))

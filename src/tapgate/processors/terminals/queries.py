@@ -11,7 +11,7 @@ from tapgate.store.transaction import Transaction
 _SELECT = """
     SELECT t.id, t.processor_id, t.name, t.status, t.last_seen_at, t.created_at,
            (SELECT max(id) FROM hmac_keys
-            WHERE terminal_id = t.id AND deleted_at IS NULL) AS key_id
+            WHERE terminal_id = t.id AND deleted_at IS NULL) AS api_key_id
     FROM terminals t"""
 
 

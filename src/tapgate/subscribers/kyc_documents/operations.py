@@ -18,11 +18,7 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import queries
-from tapgate.subscribers.kyc_documents.model import (
-    Document,
-    build_seal_context,
-    encode_document_id,
-)
+from tapgate.subscribers.kyc_documents.model import Document, build_seal_context, encode_document_id
 from tapgate.subscribers.model import Subscriber, require_not_closed
 from tapgate.subscribers.operations import save
 from tapgate.vault import Vault

@@ -9,15 +9,7 @@ from tapgate.wallets.statements.model import Statement
 
 CONTENT_TYPE: Final = csv_files.CONTENT_TYPE
 
-_COLUMNS: Final = (
-    "date",
-    "transaction_id",
-    "type",
-    "description",
-    "debit",
-    "credit",
-    "balance",
-)
+_COLUMNS: Final = ("date", "transaction_id", "type", "description", "debit", "credit", "balance")
 
 
 def render(statement: Statement) -> bytes:
