@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cases import each
 from tapgate import money
 from tapgate.messenger.understanding import reading
-from tapgate.messenger.understanding.reading import ParsedPayee, ParsedTransfer
+from tapgate.messenger.understanding.reading import ParsedTransfer
 
 OWN_PHONE = "+23276000001"
 TODAY = date(2026, 11, 15)
@@ -156,8 +156,8 @@ def test_card_serial_is_parsed(text: str, expected: str | None) -> None:
 
 
 def test_payee_is_parsed_as_phone_or_card() -> None:
-    assert reading.parse_payee("076 123 456", OWN_PHONE) == ParsedPayee(phone="+23276123456")
-    assert reading.parse_payee("CARD-123", OWN_PHONE) == ParsedPayee(card_serial="CARD-123")
+    assert reading.parse_payee("076 123 456", OWN_PHONE) == ParsedTransfer(phone="+23276123456")
+    assert reading.parse_payee("CARD-123", OWN_PHONE) == ParsedTransfer(card_serial="CARD-123")
     assert reading.parse_payee("my brother", OWN_PHONE) is None
 
 

@@ -35,23 +35,6 @@ class PinInput(SecretStruct, frozen=True, kw_only=True):
     new_pin: str
 
 
-def always(turn: Turn) -> bool:
-    return True
-
-
-def proceed(turn: Turn, result: Any) -> Next:
-    return "on"
-
-
-def use_default_message(turn: Turn, error: RequestRejected) -> Next | None:
-    """Return None, which selects the default message for the error code and ends the command."""
-    return None
-
-
-def never_looks_like_pin(text: str) -> bool:
-    return False
-
-
 def looks_like_pin_not_serial(text: str) -> bool:
     """Return whether an answer to a card serial question looks like a PIN instead.
 
@@ -59,10 +42,6 @@ def looks_like_pin_not_serial(text: str) -> bool:
     """
     is_serial = len(text.split()) == 1 and any(char.isalpha() for char in text)
     return may_contain_pin(text) and (not is_serial or mentions_secret(text))
-
-
-def no_choices(turn: Turn) -> list[Choice]:
-    return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +53,11 @@ class Step:
     not_understood_key: str = "not_understood.choice"
     #: Text key of the reply when it is unknown whether the request succeeded.
     uncertain_key: str = "unreachable"
-    is_needed: Callable[[Turn], bool] = always
+    is_needed: Callable[[Turn], bool] = lambda turn: True
     #: `on_success` and `on_rejection` handle the response in steps that send a gateway request.
-    on_success: Callable[[Turn, Any], Next] = proceed
-    on_rejection: Callable[[Turn, RequestRejected], Next | None] = use_default_message
+    #: If `on_rejection` returns None, the message for the error code is sent and the command ends.
+    on_success: Callable[[Turn, Any], Next] = lambda turn, result: "on"
+    on_rejection: Callable[[Turn, RequestRejected], Next | None] = lambda turn, error: None
 
     def is_open(self, turn: Turn) -> bool:
         return self.name not in turn.facts and self.is_needed(turn)
@@ -99,7 +79,7 @@ class AskStep(Step):
     """
 
     prompt: Callable[[Turn], str]
-    choices: Callable[[Turn], list[Choice]] = no_choices
+    choices: Callable[[Turn], list[Choice]] = lambda turn: []
     #: Returns an answer known without asking, for example the only choice.
     infer_answer: Callable[[Turn], str | None] = lambda turn: None
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None

@@ -6,7 +6,7 @@ same turn. Only the `EngineOutput` outlives the pass.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -165,6 +165,13 @@ class Turn:
         """
         self.ask(text, [self.build_command_choice(name) for name in commands])
         self.update(suggested=None if yes == "send" else yes)
+
+    def finish(
+        self, key: str, *commands: Command, yes: Command | None = None, **values: object
+    ) -> Literal["end"]:
+        """Reply with the last text of a command and offer next commands."""
+        self.suggest_commands(self.translate(key, **values), *commands, yes=yes)
+        return "end"
 
     def build_command_choice(self, name: Command) -> Choice:
         """Build an option that starts a command. It belongs to no question, so it never expires."""

@@ -4,23 +4,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation.commands.common_steps import (
-    PHONE_STEPS,
-    SUBSCRIBER_STEPS,
-    build_subscriber_request,
-)
+from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS, SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
     Next,
     ParsedAnswer,
-    PinInput,
     PinStep,
     RequestStep,
     Script,
 )
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.gateway_requests import ChangePin, RegisterSubscriber
+from tapgate.messenger.gateway_requests import ChangePin, FindSubscriber, RegisterSubscriber
 from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.people import Subscriber
 from tapgate.messenger.understanding import reading
@@ -29,8 +24,7 @@ from tapgate.messenger.understanding import reading
 def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:
     if found is None:
         return "on"
-    turn.suggest_commands(turn.translate("register.already"), "balance", "menu")
-    return "end"
+    return turn.finish("register.already", "balance", "menu")
 
 
 def _parse_names(turn: Turn, text: str) -> ParsedAnswer:
@@ -40,34 +34,16 @@ def _parse_names(turn: Turn, text: str) -> ParsedAnswer:
     return {"names": "given", "first_name": names[0], "last_name": names[1]}
 
 
-def _get_summary_fields(turn: Turn) -> dict[str, str]:
-    facts = turn.facts
-    return {"name": f"{facts['first_name']} {facts['last_name']}", "phone": turn.phone}
-
-
-def _build_register_request(turn: Turn, pins: PinInput) -> RegisterSubscriber:
-    return RegisterSubscriber(
-        phone=turn.phone,
-        first_name=turn.facts["first_name"],
-        last_name=turn.facts["last_name"],
-        pin=pins.pin,
-    )
-
-
 def _handle_registered(turn: Turn, subscriber: Subscriber) -> Next:
     turn.update(subscriber=subscriber)
     if not turn.person.trusted:
         turn.mark_trusted()
-    turn.suggest_commands(
-        turn.translate("register.done", name=subscriber.first_name), "link", "kyc", "menu"
-    )
-    return "end"
+    return turn.finish("register.done", "link", "kyc", "menu", name=subscriber.first_name)
 
 
 def _handle_register_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     if error.code == Code.DUPLICATE_PHONE:
-        turn.suggest_commands(turn.translate("register.already"), "balance", "menu")
-        return "end"
+        return turn.finish("register.already", "balance", "menu")
     fields = _get_invalid_fields(error)
     if "pin" in fields:
         turn.add_reply("pin.weak")
@@ -77,15 +53,6 @@ def _handle_register_rejected(turn: Turn, error: RequestRejected) -> Next | None
         turn.clear_facts("names", "confirmed")
         return "back"
     return None
-
-
-def _build_change_pin_request(turn: Turn, pins: PinInput) -> ChangePin:
-    return ChangePin(subscriber_id=turn.subscriber.id, old_pin=pins.pin, new_pin=pins.new_pin)
-
-
-def _handle_pin_changed(turn: Turn, result: object) -> Next:
-    turn.suggest_commands(turn.translate("change_pin.done"), "menu")
-    return "end"
 
 
 def _handle_change_pin_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -111,7 +78,7 @@ SCRIPTS: Final = (
             *PHONE_STEPS,
             RequestStep(
                 name="unregistered",
-                build_request=build_subscriber_request,
+                build_request=lambda turn: FindSubscriber(phone=turn.phone),
                 on_success=_require_unregistered,
             ),
             AskStep(
@@ -122,13 +89,22 @@ SCRIPTS: Final = (
             ),
             ConfirmStep(
                 name="confirmed",
-                prompt=lambda turn: turn.translate("register.confirm", **_get_summary_fields(turn)),
+                prompt=lambda turn: turn.translate(
+                    "register.confirm",
+                    name=f"{turn.facts['first_name']} {turn.facts['last_name']}",
+                    phone=turn.phone,
+                ),
             ),
             PinStep(
                 name="registered",
                 form="new_pin",
                 prompt=lambda turn: turn.translate("register.pin"),
-                build_request=_build_register_request,
+                build_request=lambda turn, pins: RegisterSubscriber(
+                    phone=turn.phone,
+                    first_name=turn.facts["first_name"],
+                    last_name=turn.facts["last_name"],
+                    pin=pins.pin,
+                ),
                 on_success=_handle_registered,
                 on_rejection=_handle_register_rejected,
             ),
@@ -142,8 +118,10 @@ SCRIPTS: Final = (
                 name="changed",
                 form="change_pin",
                 prompt=lambda turn: turn.translate("change_pin.ask"),
-                build_request=_build_change_pin_request,
-                on_success=_handle_pin_changed,
+                build_request=lambda turn, pins: ChangePin(
+                    subscriber_id=turn.subscriber.id, old_pin=pins.pin, new_pin=pins.new_pin
+                ),
+                on_success=lambda turn, result: turn.finish("change_pin.done", "menu"),
                 on_rejection=_handle_change_pin_rejected,
                 uncertain_key="change_pin.uncertain",
             ),

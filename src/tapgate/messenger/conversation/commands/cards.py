@@ -10,10 +10,10 @@ from tapgate.messenger.conversation.steps import (
     ConfirmStep,
     Next,
     ParsedAnswer,
-    PinInput,
     PinStep,
     RequestStep,
     Script,
+    Step,
     looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
@@ -24,22 +24,12 @@ from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
 _MAX_NAME_LENGTH: Final = 24
-_PERMANENT_REASONS: Final = (
-    CardBlockReason.LOST,
-    CardBlockReason.STOLEN,
-    CardBlockReason.DAMAGED,
-)
-_BLOCK_REASONS: Final = (*_PERMANENT_REASONS, CardBlockReason.CUSTOMER_REQUEST)
-
-
-def _build_list_cards_request(turn: Turn) -> ListCards:
-    return ListCards(subscriber_id=turn.subscriber.id)
+_PERMANENT_REASONS: Final = (CardBlockReason.LOST, CardBlockReason.STOLEN, CardBlockReason.DAMAGED)
 
 
 def _reply_with_cards(turn: Turn, cards: list[Card]) -> Next:
     if not cards:
-        turn.suggest_commands(turn.translate("cards.none"), "link", "menu")
-        return "end"
+        return turn.finish("cards.none", "link", "menu")
     lines = [
         f"• {card.serial} · {_describe_card(turn, card)}" for card in cards[:_MAX_LISTED_CARDS]
     ]
@@ -58,20 +48,34 @@ def _describe_card(turn: Turn, card: Card) -> str:
     return ", ".join(parts)
 
 
-def _build_card_filter(
-    statuses: tuple[str, ...], none_key: str
-) -> Callable[[Turn, list[Card]], Next]:
-    """Build a handler that stores the cards with one of the statuses, or ends the command."""
+def _build_list_step(on_success: Callable[[Turn, list[Card]], Next]) -> RequestStep:
+    return RequestStep(
+        name="cards",
+        build_request=lambda turn: ListCards(subscriber_id=turn.subscriber.id),
+        on_success=on_success,
+    )
+
+
+def _build_choice_steps(
+    prompt: str, statuses: tuple[CardStatus, ...], none_key: str
+) -> tuple[Step, ...]:
+    """Build the steps that choose one of the cards with these statuses."""
 
     def store_matching_cards(turn: Turn, cards: list[Card]) -> Next:
         matching = tuple(card for card in cards if card.status in statuses)
         turn.update(cards=matching)
-        if matching:
-            return "on"
-        turn.suggest_commands(turn.translate(none_key), "cards", "menu")
-        return "end"
+        return "on" if matching else turn.finish(none_key, "cards", "menu")
 
-    return store_matching_cards
+    question = AskStep(
+        name="card",
+        prompt=lambda turn: turn.translate(prompt),
+        choices=_list_card_choices,
+        infer_answer=_get_only_card,
+        parse_text=_parse_card,
+        looks_like_pin=looks_like_pin_not_serial,
+        not_understood_key="not_understood.card",
+    )
+    return (_build_list_step(store_matching_cards), question)
 
 
 def _list_card_choices(turn: Turn) -> list[Choice]:
@@ -92,18 +96,6 @@ def _parse_card(turn: Turn, text: str) -> ParsedAnswer:
     return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
 
 
-def _build_card_question(prompt: str) -> AskStep:
-    return AskStep(
-        name="card",
-        prompt=lambda turn: turn.translate(prompt),
-        choices=_list_card_choices,
-        infer_answer=_get_only_card,
-        parse_text=_parse_card,
-        looks_like_pin=looks_like_pin_not_serial,
-        not_understood_key="not_understood.card",
-    )
-
-
 def _parse_serial(turn: Turn, text: str) -> ParsedAnswer:
     serial = reading.parse_card_serial(text)
     return None if serial is None else {"serial": serial}
@@ -116,17 +108,6 @@ def _begin_link(turn: Turn, text: str) -> None:
         turn.set_facts(serial=serial)
 
 
-def _build_link_request(turn: Turn, pins: PinInput) -> LinkCard:
-    return LinkCard(
-        subscriber_id=turn.subscriber.id, card_serial=turn.facts["serial"], pin=pins.pin
-    )
-
-
-def _handle_linked(turn: Turn, card: Card) -> Next:
-    turn.suggest_commands(turn.translate("link.done", card=card.serial), "cards", "menu")
-    return "end"
-
-
 def _begin_block(turn: Turn, text: str) -> None:
     """Take the reason from the opening text, for example "My card was stolen"."""
     reason = option_matching.find_mentioned_value(text, _PERMANENT_REASONS)
@@ -134,52 +115,30 @@ def _begin_block(turn: Turn, text: str) -> None:
         turn.set_facts(reason=reason)
 
 
-def _render_block_confirmation(turn: Turn) -> str:
-    key = (
-        "block.confirm_permanent" if turn.facts["reason"] in _PERMANENT_REASONS else "block.confirm"
-    )
-    return turn.translate(key, card=turn.facts["card"])
+def _is_permanent(turn: Turn) -> bool:
+    return turn.facts["reason"] in _PERMANENT_REASONS
 
 
-def _build_block_request(turn: Turn) -> BlockCard:
-    return BlockCard(
-        subscriber_id=turn.subscriber.id,
-        card_serial=turn.facts["card"],
-        reason=turn.facts["reason"],
-    )
+def _list_reasons(turn: Turn) -> list[Choice]:
+    permanent, temporary = turn.translate("block.permanent"), turn.translate("block.temporary")
+    return [
+        Choice(
+            reason,
+            turn.translate(f"reason.{reason}"),
+            permanent if reason in _PERMANENT_REASONS else temporary,
+        )
+        for reason in (*_PERMANENT_REASONS, CardBlockReason.CUSTOMER_REQUEST)
+    ]
 
 
 def _handle_blocked(turn: Turn, card: Card) -> Next:
-    if turn.facts["reason"] in _PERMANENT_REASONS:
-        turn.suggest_commands(
-            turn.translate("block.done_permanent", card=card.serial), "link", "menu"
-        )
-    else:
-        turn.suggest_commands(turn.translate("block.done", card=card.serial), "unblock", "menu")
-    return "end"
-
-
-def _build_unblock_request(turn: Turn, pins: PinInput) -> UnblockCard:
-    return UnblockCard(
-        subscriber_id=turn.subscriber.id, card_serial=turn.facts["card"], pin=pins.pin
-    )
-
-
-def _handle_unblocked(turn: Turn, card: Card) -> Next:
-    turn.suggest_commands(turn.translate("unblock.done", card=card.serial), "cards", "menu")
-    return "end"
+    if _is_permanent(turn):
+        return turn.finish("block.done_permanent", "link", "menu", card=card.serial)
+    return turn.finish("block.done", "unblock", "menu", card=card.serial)
 
 
 SCRIPTS: Final = (
-    Script(
-        command="cards",
-        steps=(
-            *SUBSCRIBER_STEPS,
-            RequestStep(
-                name="cards", build_request=_build_list_cards_request, on_success=_reply_with_cards
-            ),
-        ),
-    ),
+    Script(command="cards", steps=(*SUBSCRIBER_STEPS, _build_list_step(_reply_with_cards))),
     Script(
         command="link",
         on_begin=_begin_link,
@@ -195,8 +154,12 @@ SCRIPTS: Final = (
             PinStep(
                 name="linked",
                 prompt=lambda turn: turn.translate("link.pin", card=turn.facts["serial"]),
-                build_request=_build_link_request,
-                on_success=_handle_linked,
+                build_request=lambda turn, pins: LinkCard(
+                    subscriber_id=turn.subscriber.id, card_serial=turn.facts["serial"], pin=pins.pin
+                ),
+                on_success=lambda turn, card: turn.finish(
+                    "link.done", "cards", "menu", card=card.serial
+                ),
             ),
         ),
     ),
@@ -206,31 +169,29 @@ SCRIPTS: Final = (
         steps=(
             *SUBSCRIBER_STEPS,
             # Includes blocked cards: a temporary block can still become permanent.
-            RequestStep(
-                name="cards",
-                build_request=_build_list_cards_request,
-                on_success=_build_card_filter(
-                    (CardStatus.ACTIVE, CardStatus.BLOCKED), "block.none"
-                ),
+            *_build_choice_steps(
+                "block.card", (CardStatus.ACTIVE, CardStatus.BLOCKED), "block.none"
             ),
-            _build_card_question("block.card"),
             AskStep(
                 name="reason",
                 prompt=lambda turn: turn.translate("block.reason", card=turn.facts["card"]),
-                choices=lambda turn: [
-                    Choice(
-                        reason,
-                        turn.translate(f"reason.{reason}"),
-                        turn.translate(
-                            "block.permanent" if reason in _PERMANENT_REASONS else "block.temporary"
-                        ),
-                    )
-                    for reason in _BLOCK_REASONS
-                ],
+                choices=_list_reasons,
             ),
-            ConfirmStep(name="confirmed", prompt=_render_block_confirmation),
+            ConfirmStep(
+                name="confirmed",
+                prompt=lambda turn: turn.translate(
+                    "block.confirm_permanent" if _is_permanent(turn) else "block.confirm",
+                    card=turn.facts["card"],
+                ),
+            ),
             RequestStep(
-                name="blocked", build_request=_build_block_request, on_success=_handle_blocked
+                name="blocked",
+                build_request=lambda turn: BlockCard(
+                    subscriber_id=turn.subscriber.id,
+                    card_serial=turn.facts["card"],
+                    reason=turn.facts["reason"],
+                ),
+                on_success=_handle_blocked,
             ),
         ),
     ),
@@ -238,17 +199,16 @@ SCRIPTS: Final = (
         command="unblock",
         steps=(
             *SUBSCRIBER_STEPS,
-            RequestStep(
-                name="cards",
-                build_request=_build_list_cards_request,
-                on_success=_build_card_filter((CardStatus.BLOCKED,), "unblock.none"),
-            ),
-            _build_card_question("unblock.card"),
+            *_build_choice_steps("unblock.card", (CardStatus.BLOCKED,), "unblock.none"),
             PinStep(
                 name="unblocked",
                 prompt=lambda turn: turn.translate("unblock.pin", card=turn.facts["card"]),
-                build_request=_build_unblock_request,
-                on_success=_handle_unblocked,
+                build_request=lambda turn, pins: UnblockCard(
+                    subscriber_id=turn.subscriber.id, card_serial=turn.facts["card"], pin=pins.pin
+                ),
+                on_success=lambda turn, card: turn.finish(
+                    "unblock.done", "cards", "menu", card=card.serial
+                ),
             ),
         ),
     ),

@@ -8,10 +8,8 @@ from tapgate.messenger.conversation.steps import (
     AskStep,
     Next,
     ParsedAnswer,
-    PinInput,
     PinStep,
     RequestStep,
-    never_looks_like_pin,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
@@ -92,7 +90,7 @@ PHONE_STEPS: Final = (
         ],
         parse_text=_parse_code,
         parse_option=_parse_code_option,
-        looks_like_pin=never_looks_like_pin,
+        looks_like_pin=lambda text: False,
         not_understood_key="not_understood.code",
         on_success=_handle_code_checked,
         on_rejection=_handle_code_rejected,
@@ -100,18 +98,12 @@ PHONE_STEPS: Final = (
 )
 
 
-def build_subscriber_request(turn: Turn) -> FindSubscriber:
-    return FindSubscriber(phone=turn.phone)
-
-
 def _handle_subscriber(turn: Turn, found: Subscriber | None) -> Next:
     turn.update(subscriber=found)
     if found is None:
-        turn.suggest_commands(turn.translate("not_registered"), "register", "help", yes="register")
-        return "end"
+        return turn.finish("not_registered", "register", "help", yes="register")
     if found.status.upper() != SubscriberStatus.ACTIVE:
-        turn.suggest_commands(turn.translate("not_active"), "person", "menu")
-        return "end"
+        return turn.finish("not_active", "person", "menu")
     return "on"
 
 
@@ -120,22 +112,20 @@ def _handle_pin_verified(turn: Turn, result: object) -> Next:
     return "on"
 
 
-def _build_verify_pin_request(turn: Turn, pins: PinInput) -> VerifyPin:
-    return VerifyPin(subscriber_id=turn.subscriber.id, pin=pins.pin)
-
-
 #: For all wallet commands: identify the subscriber, and ask for the PIN if the person is not
 #: trusted, which is the case after a number change.
 SUBSCRIBER_STEPS: Final = (
     *PHONE_STEPS,
     RequestStep(
-        name="subscriber", build_request=build_subscriber_request, on_success=_handle_subscriber
+        name="subscriber",
+        build_request=lambda turn: FindSubscriber(phone=turn.phone),
+        on_success=_handle_subscriber,
     ),
     PinStep(
         name="trust",
         is_needed=lambda turn: not turn.person.trusted,
         prompt=lambda turn: turn.translate("trust.ask"),
-        build_request=_build_verify_pin_request,
+        build_request=lambda turn, pins: VerifyPin(subscriber_id=turn.subscriber.id, pin=pins.pin),
         on_success=_handle_pin_verified,
     ),
 )

@@ -9,7 +9,6 @@ from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
-    Next,
     ParsedAnswer,
     RequestStep,
     Script,
@@ -51,18 +50,9 @@ def _reply_with_menu(turn: Turn, message: str) -> None:
     turn.suggest_commands(text, *commands)
 
 
-def _reply_with_help(turn: Turn, text: str) -> None:
-    turn.suggest_commands(turn.translate("help"), "menu", "person")
-
-
-def _list_language_choices(turn: Turn) -> list[Choice]:
-    return [Choice(language, turn.translate(f"language.{language}")) for language in LANGUAGES]
-
-
 def _set_language(turn: Turn, value: str) -> ParsedAnswer:
     turn.set_language(msgspec.convert(value, Language))
-    turn.suggest_commands(turn.translate("language.set"), "menu", "help")
-    return "end"
+    return turn.finish("language.set", "menu", "help")
 
 
 def _parse_language(turn: Turn, text: str) -> ParsedAnswer:
@@ -85,22 +75,13 @@ def _begin_support(turn: Turn, text: str) -> None:
         turn.set_facts(guessed="yes")
 
 
-def _build_support_request(turn: Turn) -> RequestSupport:
-    subscriber = turn.conversation.subscriber
-    return RequestSupport(
-        asked_by=turn.person.phone or turn.person.address,
-        subscriber_id=None if subscriber is None else subscriber.id,
-    )
-
-
-def _handle_support_requested(turn: Turn, result: object) -> Next:
-    turn.suggest_commands(turn.translate("support.requested"), "menu")
-    return "end"
-
-
 SCRIPTS: Final = (
     Script(command="menu", steps=(), on_begin=_reply_with_menu),
-    Script(command="help", steps=(), on_begin=_reply_with_help),
+    Script(
+        command="help",
+        steps=(),
+        on_begin=lambda turn, text: turn.suggest_commands(turn.translate("help"), "menu", "person"),
+    ),
     Script(
         command="language",
         on_begin=_begin_language,
@@ -108,7 +89,9 @@ SCRIPTS: Final = (
             AskStep(
                 name="language",
                 prompt=lambda turn: turn.translate("language.ask"),
-                choices=_list_language_choices,
+                choices=lambda turn: [
+                    Choice(name, turn.translate(f"language.{name}")) for name in LANGUAGES
+                ],
                 parse_option=_set_language,
                 parse_text=_parse_language,
             ),
@@ -125,8 +108,11 @@ SCRIPTS: Final = (
             ),
             RequestStep(
                 name="person",
-                build_request=_build_support_request,
-                on_success=_handle_support_requested,
+                build_request=lambda turn: RequestSupport(
+                    asked_by=turn.person.phone or turn.person.address,
+                    subscriber_id=turn.subscriber.id if turn.conversation.subscriber else None,
+                ),
+                on_success=lambda turn, result: turn.finish("support.requested", "menu"),
             ),
         ),
     ),

@@ -33,8 +33,7 @@ def _list_document_types(turn: Turn) -> list[Choice]:
 def _parse_type_option(turn: Turn, value: str) -> ParsedAnswer:
     if value != "enough":
         return {"type": value}
-    turn.suggest_commands(turn.translate("kyc.done"), "menu")
-    return "end"
+    return turn.finish("kyc.done", "menu")
 
 
 def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocument:
@@ -49,8 +48,7 @@ def _handle_document_added(turn: Turn, result: object) -> Next:
     received = [*turn.facts.get("received", "").split(), turn.facts["type"]]
     turn.clear_facts("type")
     if len(received) == len(KycDocumentType):
-        turn.suggest_commands(turn.translate("kyc.done"), "menu")
-        return "end"
+        return turn.finish("kyc.done", "menu")
     turn.set_facts(received=" ".join(received))
     return "back"
 
@@ -66,8 +64,7 @@ def _handle_document_rejected(turn: Turn, error: RequestRejected) -> Next | None
 
 def _handle_document_limit(turn: Turn, error: RequestRejected) -> Next:
     if error.details.get("limit") != "undecided_per_type":
-        turn.suggest_commands(turn.translate("kyc.too_many_today"), "menu", "person")
-        return "end"
+        return turn.finish("kyc.too_many_today", "menu", "person")
     turn.add_reply("kyc.too_many", document=turn.translate(f"document.{turn.facts['type']}"))
     turn.clear_facts("type")
     return "back"

@@ -48,18 +48,22 @@ def _begin_transfer(turn: Turn, text: str) -> None:
 
 def _parse_transfer_facts(turn: Turn, text: str) -> dict[str, str]:
     transfer = reading.parse_transfer(text, turn.person.phone, turn.context.currency)
-    facts = {}
+    facts = _build_recipient_fact(transfer)
     if transfer.amount is not None:
         facts["amount"] = transfer.amount
-    if transfer.phone is not None:
-        facts["to"] = f"phone:{transfer.phone}"
-    elif transfer.card_serial is not None:
-        facts["to"] = f"card:{transfer.card_serial}"
-    elif text.startswith(("0", "+")) and (phone := reading.parse_phone(text, turn.person.phone)):
+    if "to" in facts:
+        return facts
+    if text.startswith(("0", "+")) and (phone := reading.parse_phone(text, turn.person.phone)):
         facts["to"] = f"phone:{phone}"
     elif (name := reading.parse_payee_name(text)) is not None:
         facts |= _find_recipient_by_name(turn, name) or {}
     return facts
+
+
+def _build_recipient_fact(payee: reading.ParsedTransfer) -> dict[str, str]:
+    if payee.phone is not None:
+        return {"to": f"phone:{payee.phone}"}
+    return {} if payee.card_serial is None else {"to": f"card:{payee.card_serial}"}
 
 
 def _list_recipient_choices(turn: Turn) -> list[Choice]:
@@ -88,11 +92,8 @@ def _parse_recipient(turn: Turn, text: str) -> ParsedAnswer:
     facts = _parse_transfer_facts(turn, text)
     if "to" in facts:
         return facts
-    phone = reading.parse_phone(text, turn.person.phone)
-    if phone is not None:
-        return {"to": f"phone:{phone}"}
-    serial = reading.parse_card_serial(text)
-    return None if serial is None else {"to": f"card:{serial}"}
+    payee = reading.parse_payee(text, turn.person.phone)
+    return None if payee is None else _build_recipient_fact(payee)
 
 
 def _has_name(recipient: Recipient, text: str) -> bool:
@@ -200,15 +201,13 @@ def _handle_quote_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     )
 
 
-def _get_summary_fields(turn: Turn) -> dict[str, str]:
+def _render_summary(turn: Turn, key: str) -> str:
     facts = turn.facts
-    return {
-        "name": facts["payee_name"],
-        "card": facts["payee_card"],
-        "amount": turn.format_money(facts["amount"], facts["currency"]),
-        "fee": turn.format_money(facts["fee"], facts["currency"]),
-        "total": turn.format_money(facts["total"], facts["currency"]),
+    amounts = {
+        name: turn.format_money(facts[name], facts["currency"])
+        for name in ("amount", "fee", "total")
     }
+    return turn.translate(key, name=facts["payee_name"], card=facts["payee_card"], **amounts)
 
 
 def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
@@ -247,9 +246,8 @@ def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     """End the command: a decline consumes the operation ID, so a new transfer needs a new one."""
     reason = error_messages.render_rejection(turn, error)
     if _is_certainly_unpaid(turn, error):
-        text = turn.translate("send.declined", reason=reason)
-    else:
-        text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
+        return turn.finish("send.declined", "send", "history", "person", reason=reason)
+    text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
     turn.suggest_commands(text, "send", "history", "person")
     return "end"
 
@@ -266,22 +264,19 @@ def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
     return is_recorded or not turn.conversation.uncertain
 
 
-def _get_cancel_key(turn: Turn) -> str:
-    return "send.outcome_unknown" if turn.conversation.uncertain else "canceled"
-
-
 SCRIPTS: Final = (
     Script(
         command="send",
         on_begin=_begin_transfer,
-        get_cancel_key=_get_cancel_key,
+        get_cancel_key=lambda turn: (
+            "send.outcome_unknown" if turn.conversation.uncertain else "canceled"
+        ),
         steps=(
             *SUBSCRIBER_STEPS,
             AskStep(
                 name="to",
                 prompt=_render_recipient_question,
                 choices=_list_recipient_choices,
-                parse_option=lambda turn, value: {"to": value},
                 parse_text=_parse_recipient,
                 looks_like_pin=looks_like_pin_not_serial,
                 not_understood_key="not_understood.recipient",
@@ -309,11 +304,11 @@ SCRIPTS: Final = (
             ),
             ConfirmStep(
                 name="confirmed",
-                prompt=lambda turn: turn.translate("send.confirm", **_get_summary_fields(turn)),
+                prompt=lambda turn: _render_summary(turn, "send.confirm"),
             ),
             PinStep(
                 name="sent",
-                prompt=lambda turn: turn.translate("send.pin", **_get_summary_fields(turn)),
+                prompt=lambda turn: _render_summary(turn, "send.pin"),
                 build_request=_build_send_request,
                 on_success=_handle_sent,
                 on_rejection=_handle_send_rejected,

@@ -1,11 +1,11 @@
 """Wallet commands: balance, history, statement and limits."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final
 
 from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
-from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
+from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
     CreateStatement,
@@ -21,7 +21,12 @@ from tapgate.schemas.wallets import Balance
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
 _MAX_NAME_LENGTH: Final = 24
-_LAST_90_DAYS_OFFSET: Final = timedelta(days=89)  # today is the 90th day
+#: Offered periods, in words that `parse_period` understands.
+_PERIODS: Final = {
+    "this_month": "this month",
+    "last_month": "last month",
+    "last_90": "last 90 days",
+}
 #: Validity of a statement link, as documented by the gateway.
 _LINK_LIFETIME: Final = timedelta(hours=24)
 _MAX_KYC_LEVEL: Final = 3
@@ -44,8 +49,7 @@ def _reply_with_balance(turn: Turn, balance: Balance) -> Next:
 
 def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> Next:
     if not transactions:
-        turn.suggest_commands(turn.translate("history.none"), "menu")
-        return "end"
+        return turn.finish("history.none", "menu")
     lines = [
         _format_transaction(turn, transaction)
         for transaction in transactions[:_MAX_LISTED_TRANSACTIONS]
@@ -57,20 +61,16 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
     sign = "+" if transaction.is_credit else "−"
-    parts = [f"{sign} {turn.format_money(transaction.amount, transaction.currency)}"]
-    parts.append(
+    type_key = f"type.{transaction.type}"
+    parts = [
+        f"{sign} {turn.format_money(transaction.amount, transaction.currency)}",
         rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
-        or _get_type_label(turn, transaction.type)
-    )
-    parts.append(turn.format_datetime(transaction.at))
+        or turn.translate(type_key if texts.has_text(type_key) else "type.other"),
+        turn.format_datetime(transaction.at),
+    ]
     if texts.has_text(f"status.{transaction.status}"):
         parts.append(turn.translate(f"status.{transaction.status}"))
     return " · ".join(parts)
-
-
-def _get_type_label(turn: Turn, kind: str) -> str:
-    key = f"type.{kind}"
-    return turn.translate(key if texts.has_text(key) else "type.other")
 
 
 def _reply_with_limits(turn: Turn, limits: AccountRuleRecord) -> Next:
@@ -86,34 +86,17 @@ def _reply_with_limits(turn: Turn, limits: AccountRuleRecord) -> Next:
     return "end"
 
 
-def _parse_period_option(turn: Turn, value: str) -> ParsedAnswer:
-    today = turn.context.now.date()
-    first = today.replace(day=1)
-    match value:
-        case "this_month":
-            return _build_period_facts(first, today)
-        case "last_month":
-            last = first - timedelta(days=1)
-            return _build_period_facts(last.replace(day=1), last)
-        case "last_90":
-            return _build_period_facts(today - _LAST_90_DAYS_OFFSET, today)
-    return None
-
-
-def _parse_period(turn: Turn, text: str) -> ParsedAnswer:
+def _parse_period(turn: Turn, text: str) -> dict[str, str] | None:
     period = reading.parse_period(text, turn.context.now.date())
-    return None if period is None else _build_period_facts(*period)
+    if period is None:
+        return None
+    first, last = period
+    return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
 def _begin_statement(turn: Turn, text: str) -> None:
     """Take the period from the opening text, for example "Statement for March 2026"."""
-    period = reading.parse_period(text, turn.context.now.date())
-    if period is not None:
-        turn.set_facts(**_build_period_facts(*period))
-
-
-def _build_period_facts(first: date, last: date) -> dict[str, str]:
-    return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
+    turn.set_facts(**_parse_period(turn, text) or {})
 
 
 def _reply_with_statement(turn: Turn, link: str) -> Next:
@@ -164,10 +147,9 @@ SCRIPTS: Final = (
                 name="period",
                 prompt=lambda turn: turn.translate("statement.period"),
                 choices=lambda turn: [
-                    Choice(period, turn.translate(f"period.{period}"))
-                    for period in ("this_month", "last_month", "last_90")
+                    Choice(period, turn.translate(f"period.{period}")) for period in _PERIODS
                 ],
-                parse_option=_parse_period_option,
+                parse_option=lambda turn, value: _parse_period(turn, _PERIODS.get(value, "")),
                 parse_text=_parse_period,
                 not_understood_key="not_understood.period",
             ),

@@ -8,7 +8,6 @@ from tapgate.messenger.understanding.reading.names import parse_list_number, par
 from tapgate.messenger.understanding.reading.payees import parse_card_serial, parse_phone
 from tapgate.messenger.understanding.reading.periods import parse_period
 from tapgate.messenger.understanding.reading.transfers import (
-    ParsedPayee,
     ParsedTransfer,
     has_unsupported_amount,
     parse_payee,
@@ -17,7 +16,6 @@ from tapgate.messenger.understanding.reading.transfers import (
 )
 
 __all__ = [
-    "ParsedPayee",
     "ParsedTransfer",
     "has_unsupported_amount",
     "parse_amount",

@@ -36,27 +36,23 @@ _GENERIC_PAYEE_WORDS = frozenset(
 )
 
 
-class ParsedPayee(msgspec.Struct, frozen=True, kw_only=True):
-    """Payee of a transfer. Exactly one field is set, or none if the payee is ambiguous."""
-
-    phone: str | None = None
-    card_serial: str | None = None
-
-
 class ParsedTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts of a transfer request. Missing or ambiguous parts are None."""
+    """Parts of a transfer request. Missing or ambiguous parts are None.
+
+    The payee is a phone number or a card serial, never both.
+    """
 
     amount: str | None = None
     phone: str | None = None
     card_serial: str | None = None
 
 
-def parse_payee(text: str, own_phone: str | None) -> ParsedPayee | None:
+def parse_payee(text: str, own_phone: str | None) -> ParsedTransfer | None:
     number = parse_phone(text, own_phone)
     if number is not None:
-        return ParsedPayee(phone=number)
+        return ParsedTransfer(phone=number)
     serial = parse_card_serial(text)
-    return None if serial is None else ParsedPayee(card_serial=serial)
+    return None if serial is None else ParsedTransfer(card_serial=serial)
 
 
 def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTransfer:
@@ -67,16 +63,12 @@ def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTra
     ]
     if not payees:
         return _parse_without_preposition(head, payee_parts, own_phone, currency)
-    payee = payees[0] if len(payees) == 1 else ParsedPayee()
+    payee = payees[0] if len(payees) == 1 else ParsedTransfer()
     amount_part = head
     if len(payee_parts) == 1 and not _NUMBER_PATTERN.search(head):
         # The amount may follow the payee, as in "Send to CARD-1 500".
         amount_part = _PAYEE_PATTERN.sub(" ; ", payee_parts[0], count=1)
-    return ParsedTransfer(
-        amount=_parse_single_amount(amount_part, currency),
-        phone=payee.phone,
-        card_serial=payee.card_serial,
-    )
+    return msgspec.structs.replace(payee, amount=_parse_single_amount(amount_part, currency))
 
 
 def _parse_without_preposition(
@@ -88,11 +80,7 @@ def _parse_without_preposition(
     if payee is None:
         return ParsedTransfer(amount=_parse_single_amount(head, currency))
     rest = _PAYEE_PATTERN.sub(" ; ", head)
-    return ParsedTransfer(
-        amount=_parse_single_amount(rest, currency),
-        phone=payee.phone,
-        card_serial=payee.card_serial,
-    )
+    return msgspec.structs.replace(payee, amount=_parse_single_amount(rest, currency))
 
 
 def parse_payee_name(text: str) -> str | None:
@@ -118,7 +106,7 @@ def has_unsupported_amount(text: str, currency: str) -> bool:
     return bool(around) or any(is_other_unit(word, currency) for word in beside)
 
 
-def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
+def _parse_payee_part(part: str, own_phone: str | None) -> ParsedTransfer | None:
     """Return the phone number or card serial at the start of the text after "to", or None."""
     rest = _ARTICLE_PATTERN.sub("", part).strip()
     whole = parse_payee(rest, own_phone)
@@ -130,9 +118,9 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
     number = re.match(r"\+?[0-9][0-9 ().-]{5,24}[0-9](?=\s+[A-Za-z]|$)", rest)
     if number is not None:
         found = parse_phone(number[0], own_phone)
-        return None if found is None else ParsedPayee(phone=found)
+        return None if found is None else ParsedTransfer(phone=found)
     serial = parse_card_serial(rest.split(" ", 1)[0].rstrip(",;."))
-    return None if serial is None else ParsedPayee(card_serial=serial)
+    return None if serial is None else ParsedTransfer(card_serial=serial)
 
 
 def _parse_single_amount(part: str, currency: str) -> str | None:
