@@ -60,11 +60,6 @@ class TurnResult(NamedTuple):
     has_failed: bool
 
 
-class BridgeResult(NamedTuple):
-    replies: tuple[Reply, ...]
-    has_failed: bool
-
-
 class FormResult(NamedTuple):
     """Outcome of a form submission; an unfinished form is shown again with `text` as the error."""
 
@@ -74,14 +69,14 @@ class FormResult(NamedTuple):
 
 async def handle_bridge_message(
     services: Services, phone: str, event: TextMessage | ImageReceived | UnsupportedMessage
-) -> BridgeResult:
+) -> TurnResult:
     """Run a turn for the compatibility endpoint; the replies are returned, not enqueued."""
     now = services.clock()
     async with conversation_store.acquire(services.database, phone, now) as held:
         turn = await run_turn(services, held, event, "bridge")
         async with services.database.transaction() as tx:
             await _save_state(tx, services, held, turn)
-    return BridgeResult(turn.replies, turn.has_failed)
+    return turn
 
 
 async def submit_form(
@@ -97,13 +92,13 @@ async def submit_form(
         ):
             return None
         turn = await run_turn(services, held, submission, "webhook")
-        text = _get_first_text(turn.replies)
+        text = next((reply.text for reply in turn.replies if isinstance(reply, TextReply)), "")
         finished = turn.conversation.operation != form.operation
         async with services.database.transaction() as tx:
             await _save_state(tx, services, held, turn)
             if finished:
                 await forms.mark_used(tx, form.token_hash, now)
-                await enqueue_replies(tx, services, turn)
+                await _enqueue_replies(tx, services, turn)
     services.wake_sender()
     return FormResult(finished, text)
 
@@ -168,12 +163,16 @@ async def save_turn(
 ) -> None:
     """Save the results of a turn from the webhook and enqueue its replies."""
     await _save_state(tx, services, held, turn, heard_until=heard_until)
-    await enqueue_replies(tx, services, turn)
+    await _enqueue_replies(tx, services, turn)
 
 
-async def enqueue_replies(tx: asyncpg.Connection, services: Services, turn: TurnResult) -> None:
+async def _enqueue_replies(tx: asyncpg.Connection, services: Services, turn: TurnResult) -> None:
     for reply in turn.replies:
-        message = await _to_outgoing(tx, services, turn.person, reply)
+        message: OutgoingMessage
+        if isinstance(reply, PinRequest):
+            message = await _issue_form(tx, services, turn.person, reply)
+        else:
+            message = reply
         await services.enqueue(tx, turn.person.address, message)
 
 
@@ -190,19 +189,17 @@ async def _save_state(
     await people.save_person(tx, turn.person_before, turn.person, now)
 
 
-async def _to_outgoing(
-    tx: asyncpg.Connection, services: Services, person: Person, reply: Reply
-) -> OutgoingMessage:
-    if not isinstance(reply, PinRequest):
-        return reply
+async def _issue_form(
+    tx: asyncpg.Connection, services: Services, person: Person, request: PinRequest
+) -> PinForm:
     token = await forms.issue(
         tx,
         address=person.address,
-        pin_request=reply,
+        pin_request=request,
         language=person.language or "en",
         now=services.clock(),
     )
-    return PinForm(text=reply.text, button=reply.button, form=reply.form, token=token)
+    return PinForm(text=request.text, button=request.button, form=request.form, token=token)
 
 
 async def _add_intent(
@@ -232,7 +229,3 @@ def _build_context(services: Services, channel: Channel) -> TurnContext:
         pin_entry_mode=pin_entry_mode,
         can_send_documents=channel == "webhook",
     )
-
-
-def _get_first_text(replies: tuple[Reply, ...]) -> str:
-    return next((reply.text for reply in replies if isinstance(reply, TextReply)), "")

@@ -7,7 +7,7 @@ is not a JSON object is rejected.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from tapgate.messenger.model.events import (
@@ -35,6 +35,7 @@ _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256
 _MAX_MEDIA_ID_LENGTH = 200
 _MAX_TYPE_LENGTH = 40
+_MAX_HEADER_LENGTH = 100
 _MAX_ERROR_CODE_LENGTH = 40
 
 #: Reactions to, edits of and deletions of an earlier message, which need no reply.
@@ -62,26 +63,18 @@ def parse_delivery(
     images inline (`has_inline_images`). If `phone_number_id` is given, messages and reports for
     other phone numbers of the account are skipped.
     """
-    parsers = _INLINE_CONTENT_PARSERS if has_inline_images else _CONTENT_PARSERS
-    values = [
-        item
-        for item in _iterate_values(_decode_delivery(body))
-        if _is_for_number(item, phone_number_id)
-    ]
-    messages = [
-        received
-        for value in values
-        for message in _as_objects(value.get("messages"))
-        if (received := _parse_message(message, _as_objects(value.get("contacts")), parsers))
-        is not None
-    ]
-    reports = [
-        status
-        for value in values
-        for report in _as_objects(value.get("statuses"))
-        if (status := _parse_status(report)) is not None
-    ]
-    return Delivery(messages, reports)
+    delivery = Delivery([], [])
+    for value in _iterate_values(_decode_delivery(body), phone_number_id):
+        contacts = _as_objects(value.get("contacts"))
+        for item in _as_objects(value.get("messages")):
+            message = _parse_message(item, contacts, has_inline_images=has_inline_images)
+            if message is not None:
+                delivery.messages.append(message)
+        for item in _as_objects(value.get("statuses")):
+            status = _parse_status(item)
+            if status is not None:
+                delivery.statuses.append(status)
+    return delivery
 
 
 def _decode_delivery(body: bytes) -> dict[str, Any]:
@@ -100,17 +93,18 @@ def _reject_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _iterate_values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _iterate_values(
+    delivery: dict[str, Any], phone_number_id: str | None
+) -> Iterator[dict[str, Any]]:
     for entry in _as_objects(delivery.get("entry")):
         for change in _as_objects(entry.get("changes")):
+            value = _as_object(change.get("value"))
+            recipient_id = _as_object(value.get("metadata")).get("phone_number_id")
             # Other fields concern the account: templates, quality rating, message echoes.
-            if change.get("field", "messages") == "messages":
-                yield _as_object(change.get("value"))
-
-
-def _is_for_number(value: dict[str, Any], phone_number_id: str | None) -> bool:
-    recipient_id = _as_object(value.get("metadata")).get("phone_number_id")
-    return phone_number_id is None or recipient_id is None or recipient_id == phone_number_id
+            if change.get("field", "messages") == "messages" and (
+                phone_number_id is None or recipient_id in (None, phone_number_id)
+            ):
+                yield value
 
 
 def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:
@@ -138,7 +132,7 @@ def _parse_error_code(value: object) -> str | None:
 
 
 def _parse_message(
-    message: dict[str, Any], contacts: list[dict[str, Any]], parsers: "_ContentParsers"
+    message: dict[str, Any], contacts: list[dict[str, Any]], *, has_inline_images: bool
 ) -> ReceivedMessage | None:
     message_id = _parse_identifier(message.get("id"), _MAX_MESSAGE_ID_LENGTH)
     phone, user_id = _parse_sender(message, contacts)
@@ -153,7 +147,7 @@ def _parse_message(
         address=address,
         user_id=user_id,
         sent_at=_parse_unix_seconds(message.get("timestamp")),
-        content=_parse_content(message, parsers),
+        content=_parse_content(message, has_inline_images=has_inline_images),
     )
 
 
@@ -164,114 +158,69 @@ def _parse_sender(
     sender = message.get("from")
     contact = _find_contact(message, contacts)
     phone = _parse_phone(sender) or _parse_phone(contact.get("wa_id"))
-    user_id = (
-        _parse_identifier(message.get("from_user_id"), _MAX_USER_ID_LENGTH)
-        or _parse_identifier(message.get("user_id"), _MAX_USER_ID_LENGTH)
-        or _parse_identifier(contact.get("user_id"), _MAX_USER_ID_LENGTH)
-        or _parse_user_id(sender)
-    )
-    return phone, user_id
+    candidates = (message.get("from_user_id"), message.get("user_id"), contact.get("user_id"))
+    user_ids = (_parse_identifier(value, _MAX_USER_ID_LENGTH) for value in candidates)
+    return phone, next(filter(None, user_ids), None) or _parse_user_id(sender)
 
 
 def _find_contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the contact that matches the sender, else the only contact, else an empty object."""
-    identifiers = [
-        identifier
-        for key in ("from", "from_user_id")
-        if (identifier := message.get(key)) is not None
-    ]
+    senders = [message[key] for key in ("from", "from_user_id") if message.get(key) is not None]
     for contact in contacts:
-        if contact.get("wa_id") in identifiers or contact.get("user_id") in identifiers:
+        if contact.get("wa_id") in senders or contact.get("user_id") in senders:
             return contact
     return contacts[0] if len(contacts) == 1 else {}
 
 
-def _parse_content(message: dict[str, Any], parsers: "_ContentParsers") -> Content:
+def _parse_content(message: dict[str, Any], *, has_inline_images: bool) -> Content:
     kind = _parse_identifier(message.get("type"), _MAX_TYPE_LENGTH) or "unknown"
     part = _as_object(message.get(kind))
-    return parsers.get(kind, _ignore_content)(part) or UnsupportedMessage(kind=kind)
-
-
-def _parse_text(part: dict[str, Any]) -> Content | None:
-    body = part.get("body")
-    return (
-        TextContent(body=_strip_unstorable(body)[:MAX_TEXT_LENGTH])
-        if isinstance(body, str)
-        else None
-    )
+    content: Content | None = None
+    match kind:
+        case "text" if isinstance(body := part.get("body"), str):
+            content = TextContent(body=_strip_unstorable(body)[:MAX_TEXT_LENGTH])
+        case "interactive":
+            content = _parse_interactive(part)
+        case "button":
+            content = _parse_option(part.get("payload"))
+        case "image":
+            content = _parse_image(part, has_inline_images=has_inline_images)
+        case "document" if _is_image(part):
+            content = _parse_image(part, has_inline_images=has_inline_images)
+        case "system":
+            # Possibly not a number change, but revoking trust without need is harmless.
+            content = NumberChanged()
+    return content or UnsupportedMessage(kind=kind)
 
 
 def _parse_interactive(part: dict[str, Any]) -> Content | None:
     for kind in ("list_reply", "button_reply"):
-        option_id = _parse_identifier(_as_object(part.get(kind)).get("id"), _MAX_OPTION_ID_LENGTH)
-        if option_id is not None:
-            return OptionChosen(id=option_id)
+        option = _parse_option(_as_object(part.get(kind)).get("id"))
+        if option is not None:
+            return option
+    # Form data must not arrive this way, so the fields of the reply are ignored.
     return FormClosed() if "nfm_reply" in part else None
 
 
-def _parse_button(part: dict[str, Any]) -> Content | None:
-    option_id = _parse_identifier(part.get("payload"), _MAX_OPTION_ID_LENGTH)
+def _parse_option(value: object) -> OptionChosen | None:
+    option_id = _parse_identifier(value, _MAX_OPTION_ID_LENGTH)
     return None if option_id is None else OptionChosen(id=option_id)
 
 
-def _parse_image(part: dict[str, Any]) -> Content | None:
+def _parse_image(part: dict[str, Any], *, has_inline_images: bool) -> Content | None:
+    mime_type = _parse_identifier(part.get("mime_type"), _MAX_HEADER_LENGTH)
+    if has_inline_images and isinstance(data := part.get("data"), str):
+        return InlineImage(data=_strip_unstorable(data), mimetype=mime_type)
     media_id = _parse_identifier(part.get("id"), _MAX_MEDIA_ID_LENGTH)
     if media_id is None:
         return None
-    return ImageFile(
-        media_id=media_id,
-        mime_type=_parse_identifier(part.get("mime_type"), 100),
-        sha256=_parse_identifier(part.get("sha256"), 100),
-    )
-
-
-def _parse_document(part: dict[str, Any]) -> Content | None:
-    """Parse an image that was sent as a document; return None for other documents."""
-    return _parse_image(part) if _is_image(part) else None
-
-
-def _parse_inline_document(part: dict[str, Any]) -> Content | None:
-    return _parse_inline_image(part) if _is_image(part) else None
+    sha256 = _parse_identifier(part.get("sha256"), _MAX_HEADER_LENGTH)
+    return ImageFile(media_id=media_id, mime_type=mime_type, sha256=sha256)
 
 
 def _is_image(part: dict[str, Any]) -> bool:
-    mime_type = _parse_identifier(part.get("mime_type"), 100) or ""
+    mime_type = _parse_identifier(part.get("mime_type"), _MAX_HEADER_LENGTH) or ""
     return mime_type.partition(";")[0].strip().lower() in _IMAGE_MEDIA_TYPES
-
-
-def _parse_inline_image(part: dict[str, Any]) -> Content | None:
-    data = part.get("data")
-    if not isinstance(data, str):
-        return _parse_image(part)
-    return InlineImage(
-        data=_strip_unstorable(data), mimetype=_parse_identifier(part.get("mime_type"), 100)
-    )
-
-
-def _parse_system(_: dict[str, Any]) -> Content:
-    """Treat every system message as a number change: revoking trust without need is harmless."""
-    return NumberChanged()
-
-
-def _ignore_content(_: dict[str, Any]) -> None:
-    return None
-
-
-_ContentParsers = Mapping[str, Callable[[dict[str, Any]], Content | None]]
-
-_CONTENT_PARSERS: Final[_ContentParsers] = {
-    "text": _parse_text,
-    "interactive": _parse_interactive,
-    "button": _parse_button,
-    "image": _parse_image,
-    "document": _parse_document,
-    "system": _parse_system,
-}
-_INLINE_CONTENT_PARSERS: Final[_ContentParsers] = {
-    **_CONTENT_PARSERS,
-    "image": _parse_inline_image,
-    "document": _parse_inline_document,
-}
 
 
 def _as_object(value: object) -> dict[str, Any]:
