@@ -1,6 +1,5 @@
 """Conversation driver and in-memory gateway for conversation tests."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,18 +23,7 @@ from tapgate.messenger.model.events import (
     RequestSucceeded,
     TextMessage,
 )
-from tapgate.messenger.model.people import (
-    Card,
-    Effect,
-    Person,
-    RemoveRecipient,
-    SaveRecipient,
-    SetLanguage,
-    SetTrusted,
-    SetVerifiedPhone,
-    Subscriber,
-    TurnContext,
-)
+from tapgate.messenger.model.people import Card, Person, Subscriber, TurnContext
 from tapgate.messenger.model.replies import DocumentReply, OptionList, PinRequest, Reply
 from tapgate.messenger.understanding import resolver
 from tapgate.schemas.compliance import AccountRuleRecord
@@ -275,30 +263,26 @@ class ConversationDriver:
         self.settings = {"pin_entry_mode": "text", "can_send_documents": True, **overrides}
         self.turn_count = 0
         self.replies: list[Reply] = []
-        self.effects: list[Effect] = []
         self.outputs: list[EngineOutput] = []
 
     def __call__(self, event: Event | str) -> str:
         """Process an event and return the replies as text."""
         if isinstance(event, str):
             event = build_text_message(event)
-        self.replies, self.effects, self.outputs = [], [], []
-        self.conversation = self.handle_event(event)
-        for effect in self.effects:
-            self.person = apply_effect(self.person, effect)
+        self.replies, self.outputs = [], []
+        self.person, self.conversation = self.handle_event(event)
         return self.reply_text
 
-    def handle_event(self, event: Event) -> Conversation:
+    def handle_event(self, event: Event) -> tuple[Person, Conversation]:
         self.turn_count += 1
-        conversation, context = self.conversation, self.build_context()
+        person, conversation, context = self.person, self.conversation, self.build_context()
         for _ in range(12):
-            output = engine.process_event(self.person, conversation, event, context)
+            output = engine.process_event(person, conversation, event, context)
             self.outputs.append(output)
             self.replies += output.replies
-            self.effects += output.effects
-            conversation = reencode_conversation(output.conversation)
+            person, conversation = output.person, reencode_conversation(output.conversation)
             if output.request is None:
-                return conversation
+                return person, conversation
             event = self.gateway.handle(output.request)
         raise AssertionError("the turn made too many gateway requests")
 
@@ -363,19 +347,3 @@ def format_reply(reply: Reply) -> str:
     if isinstance(reply, OptionList):
         return "\n".join([reply.text, *(option.title for option in reply.options)])
     return reply.text
-
-
-def apply_effect(person: Person, effect: Effect) -> Person:
-    update: Callable[..., Person] = lambda **fields: msgspec.structs.replace(person, **fields)  # noqa: E731
-    match effect:
-        case SetLanguage(language=language):
-            return update(language=language)
-        case SetTrusted(trusted=trusted):
-            return update(trusted=trusted)
-        case SetVerifiedPhone(phone=phone):
-            return update(phone=phone)
-        case SaveRecipient(recipient=recipient):
-            return update(recipients=(*person.recipients, recipient))
-        case RemoveRecipient(card_serial=serial):
-            remaining = tuple(r for r in person.recipients if r.card_serial != serial)
-            return update(recipients=remaining)

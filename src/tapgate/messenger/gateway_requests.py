@@ -50,7 +50,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class GatewayRequest(SecretStruct, frozen=True, kw_only=True):
+class GatewayRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Base class of requests. The result of `perform` is the `result` of `RequestSucceeded`."""
 
     async def perform(self, gateway: AsyncTapgateClient) -> Any:
@@ -67,7 +67,7 @@ class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
         return None if found is None else _to_subscriber(found)
 
 
-class RegisterSubscriber(GatewayRequest, frozen=True, kw_only=True):
+class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     phone: str
     first_name: str
     last_name: str
@@ -144,7 +144,7 @@ class QuoteTransfer(GatewayRequest, frozen=True, kw_only=True):
         )
 
 
-class SendMoney(GatewayRequest, frozen=True, kw_only=True):
+class SendMoney(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     """Send money. `request_id` is the operation ID and serves as the idempotency key."""
 
     request_id: str
@@ -199,7 +199,7 @@ class ListCards(GatewayRequest, frozen=True, kw_only=True):
         return [to_card(item) for item in (await listed.get_page()).data]
 
 
-class LinkCard(GatewayRequest, frozen=True, kw_only=True):
+class LinkCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     subscriber_id: str
     card_serial: str
     pin: str
@@ -221,7 +221,7 @@ class BlockCard(GatewayRequest, frozen=True, kw_only=True):
         return to_card((await gateway.cards.block(self.card_serial, reason=self.reason)).card)
 
 
-class UnblockCard(GatewayRequest, frozen=True, kw_only=True):
+class UnblockCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     """Unblock a card after verifying the subscriber's PIN."""
 
     subscriber_id: str
@@ -234,7 +234,7 @@ class UnblockCard(GatewayRequest, frozen=True, kw_only=True):
         return to_card((await gateway.cards.unblock(self.card_serial)).card)
 
 
-class VerifyPin(GatewayRequest, frozen=True, kw_only=True):
+class VerifyPin(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     subscriber_id: str
     pin: str
 
@@ -242,7 +242,7 @@ class VerifyPin(GatewayRequest, frozen=True, kw_only=True):
         await gateway.subscribers.verify_pin(self.subscriber_id, pin=self.pin)
 
 
-class ChangePin(GatewayRequest, frozen=True, kw_only=True):
+class ChangePin(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     subscriber_id: str
     old_pin: str
     new_pin: str
@@ -290,7 +290,7 @@ class SendOneTimeCode(GatewayRequest, frozen=True, kw_only=True):
     phone: str
 
 
-class VerifyOneTimeCode(GatewayRequest, frozen=True, kw_only=True):
+class VerifyOneTimeCode(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     """Verify a one-time code. The result is whether it is correct.
 
     The messenger handles this request itself, in `one_time_codes.py`. The request is rejected with

@@ -1,25 +1,12 @@
 """Storage of the messenger's users: language, verified phone, trust and saved recipients."""
 
 from datetime import datetime
-from typing import assert_never
 
 import asyncpg
 import msgspec
 
-from tapgate.messenger.model.people import (
-    Effect,
-    Person,
-    Recipient,
-    RemoveRecipient,
-    SaveRecipient,
-    SetLanguage,
-    SetTrusted,
-    SetVerifiedPhone,
-)
+from tapgate.messenger.model.people import Person, Recipient
 from tapgate.store.database import Database
-
-#: A longer list would be hard to use in a chat.
-MAX_RECIPIENTS = 30
 
 
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
@@ -42,27 +29,6 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
         trusted=row["trusted"],
         recipients=msgspec.convert(row["recipients"] or (), tuple[Recipient, ...]),
     )
-
-
-def apply_effect(person: Person, effect: Effect) -> Person:
-    """Return the person with the effect applied; does not write to the database."""
-    replace = msgspec.structs.replace
-    match effect:
-        case SetLanguage():
-            return replace(person, language=effect.language)
-        case SetTrusted():
-            return replace(person, trusted=effect.trusted)
-        case SetVerifiedPhone():
-            return replace(person, phone=effect.phone, trusted=True)
-        case SaveRecipient():
-            others = _remove_recipient(person.recipients, effect.recipient.card_serial)
-            return replace(person, recipients=(*others, effect.recipient)[-MAX_RECIPIENTS:])
-        case RemoveRecipient():
-            return replace(
-                person, recipients=_remove_recipient(person.recipients, effect.card_serial)
-            )
-        case _:
-            assert_never(effect)
 
 
 async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
@@ -100,7 +66,3 @@ async def _save_recipients(tx: asyncpg.Connection, person: Person, now: datetime
         [recipient.name for recipient in person.recipients],
         now,
     )
-
-
-def _remove_recipient(recipients: tuple[Recipient, ...], card_serial: str) -> tuple[Recipient, ...]:
-    return tuple(item for item in recipients if item.card_serial != card_serial)

@@ -118,10 +118,8 @@ async def run_turn(
         output = engine.process_event(
             person, conversation, event, _build_context(services, channel)
         )
-        conversation = output.conversation
+        person, conversation = output.person, output.conversation
         replies += output.replies
-        for effect in output.effects:
-            person = people.apply_effect(person, effect)
         if output.request is None:
             return TurnResult(before, person, conversation, tuple(replies), has_failed)
         if isinstance(output.request, SendMoney):

@@ -24,7 +24,6 @@ from tapgate.messenger.model.events import (
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.people import SetLanguage, SetTrusted
 from tapgate.messenger.model.replies import OptionList, PinRequest
 
 
@@ -90,7 +89,7 @@ def test_help_mentions_the_pin(language):
 def test_language_of_the_first_message_is_saved():
     chat = ConversationDriver(language=None)
     chat(TextMessage(text="solde", intent=Intent(command="balance", language="fr")))
-    assert SetLanguage(language="fr") in chat.effects
+    assert chat.person.language == "fr"
     assert "Votre solde est" in chat.reply_text
     chat(TextMessage(text="balance", intent=Intent(command="balance", language="en")))
     assert "Votre solde est" in chat.reply_text
@@ -209,7 +208,7 @@ def test_number_change_clears_an_interrupted_payment():
         chat(word)
     chat.conversation = msgspec.structs.replace(chat.conversation, stage="executing")
     chat(NumberChanged())
-    assert chat.effects == [SetTrusted(trusted=False)]
+    assert not chat.person.trusted
     assert chat.conversation.operation is None
 
 
@@ -228,7 +227,7 @@ def test_number_change_requires_the_pin_once():
     for word in ("send money", "AM-1001", "500"):
         chat(word)
     chat(NumberChanged())
-    assert chat.effects == [SetTrusted(trusted=False)]
+    assert not chat.person.trusted
     assert chat.conversation.stage == "idle"
     assert "Mariama" not in chat("menu")
     reply = chat("balance")

@@ -282,7 +282,7 @@ class RandomConversation(RuleBasedStateMachine):
     def handle_event(self, event: Event, *, crash: bool = False) -> None:
         if crash:
             # Simulate a crash after the gateway requests but before the save; replay the event.
-            self.chat.replies, self.chat.effects, self.chat.outputs = [], [], []
+            self.chat.replies, self.chat.outputs = [], []
             self.chat.handle_event(event)
         before = self.chat.conversation
         self.chat(event)
@@ -342,7 +342,7 @@ def check_no_secret(output: EngineOutput) -> None:
     stored = [
         msgspec.json.encode(output.conversation).decode(),
         repr(output.request),
-        repr(output.effects),
+        repr(output.person),
     ]
     for text in [*stored, *map(format_reply, output.replies)]:
         for secret in (PIN, WRONG_PIN):

@@ -14,6 +14,7 @@ from builders.conversation import (
 )
 from cases import each
 from tapgate.messenger import gateway_requests
+from tapgate.messenger.conversation.turn import MAX_RECIPIENTS, Turn
 from tapgate.messenger.model.events import (
     FormClosed,
     FormSubmitted,
@@ -23,7 +24,7 @@ from tapgate.messenger.model.events import (
     RequestSucceeded,
     TextMessage,
 )
-from tapgate.messenger.model.people import Recipient, SaveRecipient
+from tapgate.messenger.model.people import Recipient
 from tapgate.messenger.model.replies import PinRequest
 
 AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
@@ -311,11 +312,21 @@ def test_recipient_that_cannot_be_paid_is_rejected(recipient, response):
     assert chat.conversation.piece == "amount"
 
 
+def test_saved_recipients_are_unique_and_limited():
+    chat = ConversationDriver()
+    turn = Turn(chat.person, chat.conversation, chat.build_context())
+    saved = [Recipient(name=f"N{n:02d} K.", card_serial=f"C-{n}") for n in range(MAX_RECIPIENTS)]
+    renamed = Recipient(name="Mary L.", card_serial="C-0")
+    for recipient in (*saved, renamed, AMINATA):
+        turn.save_recipient(recipient)
+    assert turn.person.recipients == (*saved[2:], renamed, AMINATA)
+
+
 def test_recipient_is_saved_on_request():
     chat = drive_to_pin()
     chat(PIN)
     chat.choose_option("keep")
-    assert chat.effects == [SaveRecipient(recipient=AMINATA)]
+    assert chat.person.recipients == (AMINATA,)
     assert "*send 50 to Aminata*" in chat.reply_text
     chat("send money")
     chat.choose_option("card:AM-1001")

@@ -12,7 +12,6 @@ from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model.common import Command
 from tapgate.messenger.model.events import OptionChosen
-from tapgate.messenger.model.people import SaveRecipient
 
 #: Number of options the channel shows before "More".
 _PAGE_SIZE: Final = 9
@@ -50,6 +49,6 @@ def _save_recipient(turn: Turn) -> None:
         turn.add_reply("expired")
         interpreter.repeat_question(turn)
         return
-    turn.effects.append(SaveRecipient(recipient=recipient))
+    turn.save_recipient(recipient)
     first_name = recipient.name.partition(" ")[0]
     turn.suggest_commands(turn.translate("send.contact_saved", name=first_name), "send", "menu")

@@ -21,7 +21,7 @@ from tapgate.messenger.model.events import (
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person, SetTrusted, TurnContext
+from tapgate.messenger.model.people import Person, TurnContext
 from tapgate.messenger.model.replies import TextReply
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
@@ -147,5 +147,5 @@ def _handle_number_changed(turn: Turn) -> None:
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )
     turn.end_command()
-    turn.effects.append(SetTrusted(trusted=False))
+    turn.update_person(trusted=False)
     turn.add_reply("number_changed")

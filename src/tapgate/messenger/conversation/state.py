@@ -6,7 +6,7 @@ import msgspec
 
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.people import Card, Effect, Recipient, Subscriber
+from tapgate.messenger.model.people import Card, Person, Recipient, Subscriber
 from tapgate.messenger.model.replies import OptionList, Reply
 
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
@@ -42,7 +42,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     met: Recipient | None = None
     #: The previous conversation expired with an operation pending, or its state was unreadable.
     lapsed: bool = False
-    #: Facts about the person learned in this conversation, each also emitted as an effect.
+    #: Facts about the person learned in this conversation, which the person also has.
     language: Language | None = None
     phone: str | None = None
     trusted: bool = False
@@ -59,8 +59,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Result of processing one event."""
 
+    person: Person
     conversation: Conversation
     replies: tuple[Reply, ...] = ()
     #: Sent immediately. Its outcome is the next event.
     request: GatewayRequest | None = None
-    effects: tuple[Effect, ...] = ()

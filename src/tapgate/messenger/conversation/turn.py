@@ -14,18 +14,11 @@ from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.people import (
-    Effect,
-    Person,
-    RemoveRecipient,
-    SetLanguage,
-    SetTrusted,
-    SetVerifiedPhone,
-    Subscriber,
-    TurnContext,
-)
+from tapgate.messenger.model.people import Person, Recipient, Subscriber, TurnContext
 from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
 
+#: A longer list would be hard to use in a chat.
+MAX_RECIPIENTS = 30
 #: Channel limits. More than `MAX_BUTTONS` options are sent as a list, whose titles can be longer.
 MAX_BUTTONS = 3
 _MAX_BODY_LENGTH = 1024
@@ -41,22 +34,21 @@ class Choice(NamedTuple):
 
 
 class Turn:
-    """Working state of an engine pass: person, conversation, replies, effects, gateway request."""
+    """Working state of an engine pass: person, conversation, replies, gateway request."""
 
     def __init__(self, person: Person, conversation: Conversation, context: TurnContext) -> None:
         self.person = _merge_person(person, conversation)
         self.conversation = conversation
         self.context = context
         self.replies: list[Reply] = []
-        self.effects: list[Effect] = []
         self.request: GatewayRequest | None = None
 
     def to_output(self) -> EngineOutput:
         return EngineOutput(
+            person=self.person,
             conversation=self.conversation,
             replies=tuple(self.replies),
             request=self.request,
-            effects=tuple(self.effects),
         )
 
     # State
@@ -84,6 +76,9 @@ class Turn:
     def update(self, **fields: Any) -> None:
         self.conversation = msgspec.structs.replace(self.conversation, **fields)
 
+    def update_person(self, **fields: Any) -> None:
+        self.person = msgspec.structs.replace(self.person, **fields)
+
     def set_facts(self, **facts: str) -> None:
         self.update(facts={**self.facts, **facts})
 
@@ -103,24 +98,26 @@ class Turn:
         )
 
     def set_language(self, language: Language) -> None:
-        self.effects.append(SetLanguage(language=language))
         self.update(language=language)
-        self.person = msgspec.structs.replace(self.person, language=language)
+        self.update_person(language=language)
 
     def mark_trusted(self) -> None:
-        self.effects.append(SetTrusted(trusted=True))
         self.update(trusted=True)
-        self.person = msgspec.structs.replace(self.person, trusted=True)
+        self.update_person(trusted=True)
 
     def set_verified_phone(self, phone: str) -> None:
-        self.effects.append(SetVerifiedPhone(phone=phone))
+        """Set the phone number that the person has proved possession of."""
         self.update(phone=phone)
-        self.person = msgspec.structs.replace(self.person, phone=phone)
+        self.update_person(phone=phone, trusted=True)
+
+    def save_recipient(self, recipient: Recipient) -> None:
+        self.remove_recipient(recipient.card_serial)
+        recipients = (*self.person.recipients, recipient)
+        self.update_person(recipients=recipients[-MAX_RECIPIENTS:])
 
     def remove_recipient(self, card_serial: str) -> None:
-        self.effects.append(RemoveRecipient(card_serial=card_serial))
         recipients = tuple(r for r in self.person.recipients if r.card_serial != card_serial)
-        self.person = msgspec.structs.replace(self.person, recipients=recipients)
+        self.update_person(recipients=recipients)
 
     # Replies
 
@@ -205,7 +202,7 @@ def _build_option_id(value: str, number: int) -> str:
 
 
 def _merge_person(person: Person, conversation: Conversation) -> Person:
-    """Return the person updated from the conversation, as its effects may not be applied yet."""
+    """Return the person updated from the conversation, which may be saved before the person."""
     return msgspec.structs.replace(
         person,
         language=conversation.language or person.language,

@@ -1,11 +1,11 @@
-"""People in a conversation, the context of a turn and its effects."""
+"""People in a conversation, and the context of a turn."""
 
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
-from tapgate.messenger.model.common import Language, TaggedStruct
+from tapgate.messenger.model.common import Language
 
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,28 +57,3 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     pin_entry_mode: Literal["form", "text", "none"]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
-
-
-class SetLanguage(TaggedStruct, frozen=True, kw_only=True):
-    language: Language
-
-
-class SetTrusted(TaggedStruct, frozen=True, kw_only=True):
-    trusted: bool
-
-
-class SetVerifiedPhone(TaggedStruct, frozen=True, kw_only=True):
-    """The person at this address has proved possession of this phone number."""
-
-    phone: str
-
-
-class SaveRecipient(TaggedStruct, frozen=True, kw_only=True):
-    recipient: Recipient
-
-
-class RemoveRecipient(TaggedStruct, frozen=True, kw_only=True):
-    card_serial: str
-
-
-Effect = SetLanguage | SetTrusted | SetVerifiedPhone | SaveRecipient | RemoveRecipient
