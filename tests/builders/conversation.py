@@ -8,7 +8,7 @@ import msgspec
 from tapgate import money
 from tapgate.images import EncodedImage
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.conversation import engine, keywords
+from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.model.common import Command, Language
 from tapgate.messenger.model.events import (
@@ -328,7 +328,7 @@ def build_text_message(
 ) -> TextMessage:
     """Build a text message; without `command`, the intent is the exact keyword match."""
     if command is None and text is not None:
-        command = keywords.match_command(text)
+        command = resolver.match_command(text)
     return TextMessage(text=text, intent=Intent(command=command), **more)
 
 

@@ -77,8 +77,9 @@ async def _store_batch(services: Services, pending: Sequence[_PendingMessage]) -
 
 
 def _withhold(services: Services, row_id: int, content: Content) -> None:
-    text = _get_withheld_text(content)
-    if text is not None:
+    """Keep a text that may contain a PIN in memory; it must not be stored."""
+    text = content.body if isinstance(content, TextContent) else None
+    if text is not None and may_contain_pin(text):
         services.withheld_texts[row_id] = text
         # Another process may handle the message, and then nothing else removes the text here.
         asyncio.get_running_loop().call_later(
@@ -139,17 +140,6 @@ async def _is_within_rate_limit(
         person = await people.load_person(tx, address)
         await services.enqueue(tx, address, engine.build_rate_limit_reply(person, wait))
     return False
-
-
-def _get_withheld_text(content: Content) -> str | None:
-    """Return the text if it may contain a PIN and must not be stored, else None."""
-    if (
-        isinstance(content, TextContent)
-        and content.body is not None
-        and may_contain_pin(content.body)
-    ):
-        return content.body
-    return None
 
 
 def _seal_content(vault: Vault, row_id: int, content: Content) -> bytes:

@@ -206,7 +206,7 @@ async def _add_intent(
     """Add the resolved intent to a text message, unless the text may be the requested PIN."""
     if not isinstance(event, TextMessage) or event.text is None:
         return event
-    if conversation.stage == "await_pin" and may_contain_pin(event.text):
+    if conversation.is_awaiting_pin and may_contain_pin(event.text):
         return event
     intent = await services.resolve_intent(event.text, person.language)
     return msgspec.structs.replace(event, intent=intent)

@@ -20,7 +20,6 @@ from builders.conversation import (
     format_reply,
 )
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
@@ -42,6 +41,7 @@ from tapgate.messenger.model.events import (
 )
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import OptionList, PinRequest
+from tapgate.messenger.understanding import resolver
 
 TEXTS = st.sampled_from(
     [
@@ -149,7 +149,7 @@ class RandomConversation(RuleBasedStateMachine):
 
     @rule(text=TEXTS, intent=INTENTS, late=st.booleans(), crash=st.booleans())
     def send_text(self, text, intent, late, crash):
-        command = keywords.match_command(text) or intent.command
+        command = resolver.match_command(text) or intent.command
         intent = msgspec.structs.replace(intent, command=command)
         self.handle_event(TextMessage(text=text, intent=intent, is_late=late), crash=crash)
 
@@ -253,7 +253,9 @@ class RandomConversation(RuleBasedStateMachine):
     @rule()
     def expire_conversation(self):
         assert CONVERSATION_TIMEOUT_SECONDS
-        self.chat.conversation = Conversation(lapsed=self.chat.conversation.has_money_in_progress)
+        before = self.chat.conversation
+        is_sending = before.command == "send" and before.stage != "idle"
+        self.chat.conversation = Conversation(lapsed=is_sending)
 
     # External conditions
 
@@ -333,7 +335,7 @@ class RandomConversation(RuleBasedStateMachine):
 def is_clear_yes(event: Event) -> bool:
     if isinstance(event, TextMessage):
         return not event.is_late and (
-            keywords.match_command(event.text) == "yes" or event.text == "1"
+            resolver.match_command(event.text) == "yes" or event.text == "1"
         )
     return isinstance(event, OptionChosen) and not event.is_late
 

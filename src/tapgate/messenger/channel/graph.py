@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -104,12 +103,7 @@ class GraphClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def send(self, payload: dict[str, Any]) -> str:

@@ -30,11 +30,9 @@ def handle(turn: Turn, event: OptionChosen) -> None:
         turn.update(offer=next_page)
         turn.replies.append(next_page)
     elif options is None or event.id not in {option.id for option in options.options}:
-        turn.add_reply("expired")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "expired")
     elif event.is_late and turn.conversation.stage == "confirm":
-        turn.add_reply("late")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "late")
     elif turn.conversation.stage == "idle":
         _save_recipient(turn)
     else:
@@ -46,8 +44,7 @@ def _save_recipient(turn: Turn) -> None:
     recipient = turn.conversation.met
     turn.update(met=None, offer=None)
     if recipient is None:
-        turn.add_reply("expired")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "expired")
         return
     turn.save_recipient(recipient)
     first_name = recipient.name.partition(" ")[0]

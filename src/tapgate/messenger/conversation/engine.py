@@ -66,8 +66,7 @@ def _handle(turn: Turn, event: Event) -> None:
         case ImageReceived():
             _handle_image_received(turn, event)
         case ImageRejected():
-            turn.add_reply("picture.rejected")
-            interpreter.repeat_question(turn)
+            interpreter.repeat_question(turn, "picture.rejected")
         case NumberChanged():
             _handle_number_changed(turn)
         case UnsupportedMessage():
@@ -95,8 +94,7 @@ def _is_pin_for_lapsed_conversation(event: Event) -> bool:
 def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
     step = interpreter.get_current_step(turn)
     if not isinstance(step, PinStep) or event.operation != turn.conversation.operation:
-        turn.add_reply("form.expired")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "form.expired")
         return
     turn.update(form_answered=True)
     pin = event.new_pin if step.form == "new_pin" and event.new_pin else event.pin
@@ -106,8 +104,7 @@ def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
         or new_pin is None
         or not (PIN_PATTERN.fullmatch(pin) and PIN_PATTERN.fullmatch(new_pin))
     ):
-        turn.add_reply("not_understood.pin")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "not_understood.pin")
         return
     interpreter.submit_pin(turn, step, PinInput(pin=pin, new_pin=new_pin))
 
@@ -121,8 +118,7 @@ def _handle_form_closed(turn: Turn) -> None:
     was_answered = turn.conversation.form_answered
     turn.update(form_answered=False)
     if turn.conversation.is_awaiting_pin and not was_answered:
-        turn.add_reply("form.closed")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "form.closed")
 
 
 def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
@@ -137,8 +133,7 @@ def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
     if turn.conversation.command == "kyc" and isinstance(step, AskStep):
         turn.ask(turn.translate("picture.choose_type"), step.choices(turn))
         return
-    turn.add_reply("picture.not_expected")
-    interpreter.repeat_question(turn)
+    interpreter.repeat_question(turn, "picture.not_expected")
 
 
 def _handle_number_changed(turn: Turn) -> None:

@@ -105,8 +105,13 @@ def start_step(turn: Turn, step: Step) -> None:
             _ask_pin(turn, step)
 
 
-def repeat_question(turn: Turn) -> None:
-    """Repeat the open question, or offer to retry a failed request; otherwise, suggest commands."""
+def repeat_question(turn: Turn, after: str | None = None, **values: object) -> None:
+    """Repeat the open question, or offer to retry a failed request; otherwise, suggest commands.
+
+    `after` is the key of a text to send before.
+    """
+    if after is not None:
+        turn.add_reply(after, **values)
     match get_current_step(turn):
         case None:
             turn.end_command()

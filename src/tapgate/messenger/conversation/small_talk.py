@@ -1,8 +1,9 @@
 """Replies to small talk: courtesies and questions that only need an explanation."""
 
-from tapgate.messenger.conversation import interpreter, keywords
+from tapgate.messenger.conversation import interpreter
 from tapgate.messenger.conversation.steps import AskStep
 from tapgate.messenger.conversation.turn import Turn
+from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 
@@ -50,7 +51,7 @@ def _reply_with_fees(turn: Turn) -> None:
 
 def _is_farewell(turn: Turn, text: str) -> bool:
     """Return whether no question is open and the text is not a yes to a suggested command."""
-    says_yes = keywords.match_command(text) == "yes"
+    says_yes = resolver.match_command(text) == "yes"
     is_open = interpreter.get_current_step(turn) is not None
     return not is_open and not (says_yes and turn.conversation.suggested)
 

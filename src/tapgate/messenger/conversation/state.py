@@ -51,10 +51,6 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     def is_awaiting_pin(self) -> bool:
         return self.stage == "await_pin"
 
-    @property
-    def has_money_in_progress(self) -> bool:
-        return self.command == "send" and self.stage != "idle"
-
 
 class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Result of processing one event."""

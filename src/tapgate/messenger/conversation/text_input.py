@@ -7,7 +7,6 @@ from typing import Final
 from tapgate.messenger.conversation import (
     buttons,
     interpreter,
-    keywords,
     option_matching,
     small_talk,
 )
@@ -23,7 +22,7 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model.common import Command
 from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding import reading, resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
@@ -36,19 +35,17 @@ def handle(turn: Turn, event: TextMessage) -> None:
     if turn.person.language is None and event.intent.language is not None:
         turn.set_language(event.intent.language)
     if event.text is None:
-        turn.add_reply("withheld")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "withheld")
         return
     text = event.text.strip()
-    exact_command = keywords.match_command(text)
+    exact_command = resolver.match_command(text)
     step = interpreter.get_current_step(turn)
     if isinstance(step, PinStep):
         if not small_talk.handle(turn, text):
             command = exact_command or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
     elif (step.looks_like_pin if isinstance(step, AskStep) else may_contain_pin)(text):
-        turn.add_reply("pin.unsolicited")
-        interpreter.repeat_question(turn)
+        interpreter.repeat_question(turn, "pin.unsolicited")
     elif small_talk.handle(turn, text) or _handle_option_text(
         turn, exact_command, text, is_late=event.is_late
     ):
@@ -70,14 +67,14 @@ def _handle_pin_text(
         interpreter.submit_pin(turn, step, pins)
         return
     if may_contain_pin(text) and turn.context.pin_entry_mode != "text":
-        turn.add_reply("pin.not_as_text")
+        problem = "pin.not_as_text"
     elif is_late:
-        turn.add_reply("late")
+        problem = "late"
     elif step.form == "change_pin" and PIN_PATTERN.fullmatch(text):
-        turn.add_reply("not_understood.both_pins")
+        problem = "not_understood.both_pins"
     else:
-        turn.add_reply("not_understood.pin")
-    interpreter.repeat_question(turn)
+        problem = "not_understood.pin"
+    interpreter.repeat_question(turn, problem)
 
 
 def _infer_command_at_pin_step(intent: Intent, text: str) -> Command | None:
@@ -167,8 +164,7 @@ def _is_bare_number(turn: Turn, text: str) -> bool:
 
 
 def _reply_not_understood(turn: Turn, step: Step) -> None:
-    turn.add_reply(step.not_understood_key, currency=turn.context.currency)
-    interpreter.repeat_question(turn)
+    interpreter.repeat_question(turn, step.not_understood_key, currency=turn.context.currency)
 
 
 def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
@@ -237,9 +233,7 @@ def _handle_yes(turn: Turn, *, is_late: bool) -> None:
     suggested = turn.conversation.suggested
     if step is None and suggested is not None and not is_late:
         interpreter.begin_command(turn, suggested)
-        return
-    if step is None:
-        turn.add_reply("nothing_pending")
-    elif isinstance(step, ConfirmStep):
-        turn.add_reply("late")
-    interpreter.repeat_question(turn)
+    elif step is None:
+        interpreter.repeat_question(turn, "nothing_pending")
+    else:
+        interpreter.repeat_question(turn, "late" if isinstance(step, ConfirmStep) else None)

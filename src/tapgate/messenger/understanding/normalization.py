@@ -6,10 +6,13 @@ digit become one `#`, and a word in another script becomes `¤`.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 #: Longer texts are truncated to bound the processing time.
 MAX_LENGTH = 320
 
+#: Answers are short. Longer texts are not parsed.
+_MAX_ANSWER_LENGTH = 300
 NUMBER_PLACEHOLDER = "#"
 #: Replaces words in other scripts. They may mean anything, so they must not be dropped.
 _FOREIGN_PLACEHOLDER = "¤"
@@ -50,8 +53,21 @@ def normalize_text(text: str) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def to_phonetic(word: str) -> str:
     """Return a word's phonetic key: `balance`, `balans` and `blnce` all become `blns`."""
     for pattern, replacement in _PHONETIC_RULES:
         word = pattern.sub(replacement, word)
     return word
+
+
+def normalize_digits(text: str) -> str:
+    """Apply NFKC, convert digits to ASCII and collapse spaces: `"１ ５００"` becomes `"1 500"`.
+
+    A text that is too long becomes empty.
+    """
+    if len(text) > _MAX_ANSWER_LENGTH:
+        return ""
+    plain = unicodedata.normalize("NFKC", text)
+    digits = "".join(str(unicodedata.digit(char, char)) for char in plain)
+    return " ".join(digits.replace("’", "'").split())

@@ -166,3 +166,14 @@ def _get_single_language(languages: set[Language]) -> Language | None:
 _resolver = Resolver(phrases.KEYWORDS, phrases.SAMPLES)
 resolve = _resolver.resolve
 match_literal = _resolver.match_literal
+
+
+def match_command(text: str) -> Command | None:
+    """Return the command that the whole text names, or None. It applies in any state.
+
+    A text with a digit never matches, because it may be an answer.
+    """
+    if any(char.isdigit() for char in text):
+        return None
+    known = match_literal(text, None)
+    return known.command if known is not None and known.is_exact else None

@@ -8,7 +8,6 @@ order. Rare features weigh more, and features shared by many subjects ("I want t
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from functools import lru_cache
 from heapq import nlargest
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
@@ -129,11 +128,9 @@ def _extract_features(text: str) -> dict[str, float]:
     for word in words:
         counts.update(_iterate_ngrams(word))
     features = {feature: _NGRAM_WEIGHT * (1 + math.log(n)) for feature, n in counts.items()}
-    phonetic_keys = [_to_phonetic(word) for word in words]
+    phonetic_keys = [to_phonetic(word) for word in words]
     features.update((f"={key}", _SOUND_WEIGHT) for key in phonetic_keys)
-    features.update(
-        (f"={a}+{b}", _PAIR_WEIGHT) for a, b in _iterate_pairs(["", *phonetic_keys, ""])
-    )
+    features.update((f"={a}+{b}", _PAIR_WEIGHT) for a, b in pairwise(["", *phonetic_keys, ""]))
     return features
 
 
@@ -143,10 +140,3 @@ def _iterate_ngrams(word: str) -> Iterator[str]:
     for size in (2, 3, 4):
         for start in range(len(word) - size + 1):
             yield word[start : start + size]
-
-
-def _iterate_pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return pairwise(words)
-
-
-_to_phonetic = lru_cache(maxsize=4096)(to_phonetic)

@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
@@ -16,6 +15,7 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import RequestSupport
 from tapgate.messenger.model.common import LANGUAGES, Command, Language
+from tapgate.messenger.understanding import resolver
 
 #: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
@@ -71,7 +71,7 @@ def _begin_language(turn: Turn, text: str) -> None:
 
 def _begin_support(turn: Turn, text: str) -> None:
     """Require confirmation for a guessed intent, so support is not contacted by mistake."""
-    if text and keywords.match_command(text) != "person":
+    if text and resolver.match_command(text) != "person":
         turn.set_facts(guessed="yes")
 
 

@@ -7,7 +7,7 @@ ambiguous in every currency with decimals. Ambiguous text is not an amount.
 import re
 
 from tapgate import money
-from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+from tapgate.messenger.understanding.normalization import normalize_digits
 
 #: Currency names in lower case. The currency code in lower case is also accepted.
 _CURRENCY_NAMES = {

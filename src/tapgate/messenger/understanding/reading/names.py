@@ -2,7 +2,7 @@
 
 import re
 
-from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+from tapgate.messenger.understanding.normalization import normalize_digits
 
 _FILLER_PATTERN = re.compile(
     r"^(?:my (?:full )?name is|name is|i am|i'm|im|it is|call me|mi name na|a name|je m'appelle"

@@ -4,7 +4,7 @@ import re
 
 import phonenumbers
 
-from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+from tapgate.messenger.understanding.normalization import normalize_digits
 
 _FILLER_PATTERN = re.compile(
     r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série"

@@ -3,8 +3,7 @@
 import re
 from datetime import date, timedelta
 
-from tapgate.messenger.understanding.normalization import normalize_text
-from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+from tapgate.messenger.understanding.normalization import normalize_digits, normalize_text
 
 Period = tuple[date, date]
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import msgspec
 
+from tapgate.messenger.understanding.normalization import normalize_digits
 from tapgate.messenger.understanding.reading.amounts import (
     is_other_unit,
     list_currency_names,
     parse_amount,
 )
-from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
 from tapgate.messenger.understanding.reading.payees import parse_card_serial, parse_phone
 
 _TO_PATTERN = re.compile(r"(?<=\s)(?:to|for|au|à|a|vers|sur|pour|na)\s+", re.IGNORECASE)
