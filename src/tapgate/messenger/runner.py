@@ -87,8 +87,9 @@ async def submit_form(
     async with conversation_store.acquire(
         services.database, form.address, now, timeout_seconds=_FORM_LEASE_TIMEOUT_SECONDS
     ) as held:
-        if held.conversation.operation != form.operation or not await forms.is_open(
-            services.database, form.token_hash, now
+        if (
+            held.conversation.operation != form.operation
+            or await forms.find(services.database, form.token_hash, now) is None
         ):
             return None
         turn = await run_turn(services, held, submission, "webhook")

@@ -7,7 +7,7 @@ from tapgate.messenger.flows.forms import Form
 
 async def find_form(flow_driver: FlowDriver, token: str) -> Form | None:
     async with flow_driver.database.connection() as connection:
-        return await forms.find(connection, token, flow_driver.now)
+        return await forms.find(connection, forms.hash_token(token), flow_driver.now)
 
 
 async def use_form(flow_driver: FlowDriver, token: str) -> bool:

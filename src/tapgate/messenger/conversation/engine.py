@@ -31,11 +31,12 @@ def process_event(
 ) -> EngineOutput:
     turn = Turn(person, conversation, context)
     if not isinstance(event, RequestOutcome):
-        if conversation.lapsed and _is_pin_for_lapsed_conversation(event):
+        if conversation.lapsed:
             turn.update(lapsed=False)
-            turn.suggest_commands(turn.translate("lapsed.pin"), "history", "menu")
-            return turn.to_output()
-        _notify_if_lapsed(turn)
+            if _is_pin_for_lapsed_conversation(event):
+                turn.suggest_commands(turn.translate("lapsed.pin"), "history", "menu")
+                return turn.to_output()
+            turn.add_reply("lapsed")
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
             # The previous turn was interrupted before it processed the outcome of its gateway
             # request. The outcome is unknown, and the new event is not processed.
@@ -73,12 +74,6 @@ def _handle(turn: Turn, event: Event) -> None:
             interpreter.reply_and_repeat_question(turn, "unsupported_message")
         case _:
             assert_never(event)
-
-
-def _notify_if_lapsed(turn: Turn) -> None:
-    if turn.conversation.lapsed:
-        turn.update(lapsed=False)
-        turn.add_reply("lapsed")
 
 
 def _is_pin_for_lapsed_conversation(event: Event) -> bool:

@@ -30,12 +30,5 @@ def format_datetime(at: datetime, language: Language) -> str:
     return f"{format_date(at, language)}, {at:%H:%M}"
 
 
-def format_iso_date(text: str, language: Language) -> str:
-    try:
-        return format_date(date.fromisoformat(text), language)
-    except ValueError:
-        return text
-
-
 def truncate(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"

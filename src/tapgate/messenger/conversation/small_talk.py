@@ -9,14 +9,17 @@ from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 def handle(turn: Turn, text: str) -> bool:
     """Reply to small talk; return False if the text is not small talk in the current state."""
+    has_question = interpreter.get_current_step(turn) is not None
     match classify_small_talk(text):
-        case "greeting" if interpreter.get_current_step(turn) is not None:
+        case "greeting" if has_question:
             interpreter.reply_and_repeat_question(turn, "greeting_in_progress")
+        case "thanks" | "fees" as key if has_question:
+            interpreter.reply_and_repeat_question(turn, key)
         case "thanks":
-            _reply(turn, "thanks")
+            turn.add_reply("thanks")
         case "fees":
-            _reply_with_fees(turn)
-        case "farewell" if _is_farewell(turn, text):
+            turn.suggest_commands(turn.translate("fees"), "send", "menu")
+        case "farewell" if not has_question and not _accepts_suggestion(turn, text):
             turn.update(suggested=None)
             turn.add_reply("goodbye")
         case "forgotten_pin" if _can_interrupt(turn):
@@ -24,7 +27,7 @@ def handle(turn: Turn, text: str) -> bool:
             turn.suggest_commands(
                 turn.translate("pin.forgotten"), "person", "change_pin", "menu", yes="person"
             )
-        case "take_back" if interpreter.get_current_step(turn) is None:
+        case "take_back" if not has_question:
             turn.suggest_commands(
                 turn.translate("send.reversal"), "person", "history", "menu", yes="person"
             )
@@ -35,25 +38,8 @@ def handle(turn: Turn, text: str) -> bool:
     return True
 
 
-def _reply(turn: Turn, key: str) -> None:
-    if interpreter.get_current_step(turn) is None:
-        turn.add_reply(key)
-    else:
-        interpreter.reply_and_repeat_question(turn, key)
-
-
-def _reply_with_fees(turn: Turn) -> None:
-    if interpreter.get_current_step(turn) is None:
-        turn.suggest_commands(turn.translate("fees"), "send", "menu")
-    else:
-        interpreter.reply_and_repeat_question(turn, "fees")
-
-
-def _is_farewell(turn: Turn, text: str) -> bool:
-    """Return whether no question is open and the text is not a yes to a suggested command."""
-    says_yes = resolver.match_command(text) == "yes"
-    is_open = interpreter.get_current_step(turn) is not None
-    return not is_open and not (says_yes and turn.conversation.suggested)
+def _accepts_suggestion(turn: Turn, text: str) -> bool:
+    return turn.conversation.suggested is not None and resolver.match_command(text) == "yes"
 
 
 def _can_interrupt(turn: Turn) -> bool:

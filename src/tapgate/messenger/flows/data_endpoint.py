@@ -81,11 +81,12 @@ async def _handle_form_action(
 
 
 async def _find_form(services: Services, token: str) -> tuple[Form | None, Language | None]:
+    token_hash = forms.hash_token(token)
     async with services.database.connection() as connection:
-        form = await forms.find(connection, token, services.clock())
+        form = await forms.find(connection, token_hash, services.clock())
         if form is not None:
             return form, form.language
-        return None, await forms.get_language(connection, token)
+        return None, await forms.get_language(connection, token_hash)
 
 
 async def _handle_submission(

@@ -72,32 +72,23 @@ async def issue(
     return token
 
 
-async def find(connection: asyncpg.Connection, token: str, now: datetime) -> Form | None:
+async def find(
+    connection: asyncpg.Connection | Database, token_hash: bytes, now: datetime
+) -> Form | None:
     """Return the form with this token if it is unused and has not expired."""
     row = await connection.fetchrow(
         """SELECT token_hash, address, form, operation, language, text FROM messenger.forms
            WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2""",
-        hash_token(token),
+        token_hash,
         now,
     )
     return None if row is None else Form(**row)
 
 
-async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
-    """Return whether a form returned by `find` is still unused and has not expired."""
-    found: bool = await database.fetchval(
-        """SELECT EXISTS (SELECT FROM messenger.forms
-                          WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2)""",
-        token_hash,
-        now,
-    )
-    return found
-
-
-async def get_language(connection: asyncpg.Connection, token: str) -> Language | None:
+async def get_language(connection: asyncpg.Connection, token_hash: bytes) -> Language | None:
     """Return the language of a used, expired or open form, or None for an unknown token."""
     language: Language | None = await connection.fetchval(
-        "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_token(token)
+        "SELECT language FROM messenger.forms WHERE token_hash = $1", token_hash
     )
     return language
 

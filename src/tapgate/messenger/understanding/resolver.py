@@ -128,11 +128,10 @@ class Resolver:
 
     def _rank_commands(self, normalized: str) -> list[_Candidate]:
         """Return the commands by similarity, best first; None stands for no command."""
-        closest = (
-            (score, self._samples[position])
-            for score, _, position in self._index.rank_subjects(normalized)
-        )
-        return [_Candidate(score, sample.command, sample.language) for score, sample in closest]
+        return [
+            _Candidate(score, self._samples[position].command, self._samples[position].language)
+            for score, position in self._index.rank_subjects(normalized)
+        ]
 
 
 def _is_confident(ranked: list[_Candidate], normalized: str, *, is_question: bool) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from heapq import nlargest
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from tapgate.messenger.understanding.normalization import to_phonetic
 
@@ -27,13 +27,6 @@ _UNKNOWN_FACTOR: Final = 0.35
 _MIN_WEIGHT: Final = 1.2
 #: Number of best-scoring texts per subject that are averaged.
 _TOP_COUNT: Final = 3
-
-
-class SubjectMatch(NamedTuple):
-    score: float
-    subject: Subject
-    #: Index of the subject's most similar text in the input sequence.
-    position: int
 
 
 class SimilarityIndex:
@@ -53,8 +46,8 @@ class SimilarityIndex:
                 self._inverted_index[feature].append((position, weight))
         self._norms = self._compute_norms()
 
-    def rank_subjects(self, text: str) -> list[SubjectMatch]:
-        """Return all subjects with a score from 0 to 1, best first.
+    def rank_subjects(self, text: str) -> list[tuple[float, int]]:
+        """Return a score from 0 to 1 and the position of the closest text per subject, best first.
 
         A single text may match by chance, so the score of a subject combines its best text, the
         average of its best three texts, and all of its texts together.
@@ -69,8 +62,8 @@ class SimilarityIndex:
             top_scores = nlargest(_TOP_COUNT, scores)
             overall = sum(scores) / self._norms[subject]
             score = 0.4 * top_scores[0] + 0.3 * sum(top_scores) / _TOP_COUNT + 0.3 * overall
-            matches.append(SubjectMatch(score, subject, positions[scores.index(top_scores[0])]))
-        return sorted(matches, key=lambda match: match.score, reverse=True)
+            matches.append((score, positions[scores.index(top_scores[0])]))
+        return sorted(matches, key=lambda match: match[0], reverse=True)
 
     def _compute_weights(
         self, feature_sets: list[dict[str, float]], subjects: list[Subject]

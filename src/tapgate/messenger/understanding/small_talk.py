@@ -7,7 +7,7 @@ import re
 from typing import Final, Literal
 
 from tapgate.messenger.understanding.normalization import MAX_LENGTH, normalize_text
-from tapgate.messenger.understanding.phrases import en, fr
+from tapgate.messenger.understanding.phrases import en, fr, split_phrases
 
 SmallTalk = Literal[
     "greeting", "thanks", "farewell", "forgotten_pin", "take_back", "lost_phone", "fees"
@@ -15,7 +15,7 @@ SmallTalk = Literal[
 
 
 def _normalize_phrases(phrases: str) -> frozenset[str]:
-    return frozenset(normalize_text(phrase) for phrase in re.split(r"[;\n]", phrases)) - {""}
+    return frozenset(map(normalize_text, split_phrases(phrases)))
 
 
 _GREETINGS: Final = _normalize_phrases(en.GREETINGS + fr.GREETINGS)

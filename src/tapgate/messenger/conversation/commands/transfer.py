@@ -116,8 +116,7 @@ def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
     else:
         turn.set_facts(payee_name=payee.name, payee_card=payee.card_serial)
         return "on"
-    turn.clear_facts("to", "unknown")
-    return "back"
+    return _ask_recipient_again(turn)
 
 
 def _handle_payee_not_found(turn: Turn) -> Next:
@@ -132,6 +131,10 @@ def _handle_payee_not_found(turn: Turn) -> Next:
         turn.add_reply("send.recipient_removed")
     else:
         turn.add_reply(f"send.not_found.{kind}")
+    return _ask_recipient_again(turn)
+
+
+def _ask_recipient_again(turn: Turn) -> Next:
     turn.clear_facts("to", "unknown")
     return "back"
 

@@ -1,6 +1,6 @@
 """Wallet commands: balance, history, statement and limits."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from tapgate.messenger.conversation import rendering, texts
@@ -101,8 +101,10 @@ def _begin_statement(turn: Turn, text: str) -> None:
 
 def _reply_with_statement(turn: Turn, link: str) -> Next:
     from_date, to_date = turn.facts["from_date"], turn.facts["to_date"]
-    first = rendering.format_iso_date(from_date, turn.language)
-    last = rendering.format_iso_date(to_date, turn.language)
+    first, last = (
+        rendering.format_date(date.fromisoformat(text), turn.language)
+        for text in (from_date, to_date)
+    )
     if turn.context.can_send_documents:
         caption = turn.translate("statement.file", first=first, last=last)
         filename = f"statement-{from_date}-{to_date}.pdf"

@@ -8,6 +8,7 @@ and no, also serve as references for similarity. Samples under `[]` ask for noth
 can do. If a phrase is listed under two commands, the messenger asks which one the user wants.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,12 +26,9 @@ class Phrase(NamedTuple):
     language: Language
 
 
-def _iterate_keywords(language: Language, keywords: dict[Command, str]) -> Iterator[Phrase]:
-    for command, lines in keywords.items():
-        for line in lines.strip().splitlines():
-            for word in line.split(";"):
-                if word.strip():
-                    yield Phrase(word.strip(), command, language)
+def split_phrases(text: str) -> list[str]:
+    """Split a text at semicolons and line breaks into phrases that are not blank."""
+    return [phrase for part in re.split(r"[;\n]", text) if (phrase := part.strip())]
 
 
 def _load_samples(language: Language) -> Iterator[Phrase]:
@@ -42,7 +40,16 @@ def _load_samples(language: Language) -> Iterator[Phrase]:
             yield Phrase(line, command, language)
 
 
+_KEYWORDS_BY_LANGUAGE: dict[Language, dict[Command, str]] = {
+    "en": en.KEYWORDS,
+    "fr": fr.KEYWORDS,
+}
 #: Phrases that are commands in any state.
-KEYWORDS = (*_iterate_keywords("en", en.KEYWORDS), *_iterate_keywords("fr", fr.KEYWORDS))
+KEYWORDS = tuple(
+    Phrase(text, command, language)
+    for language, keywords in _KEYWORDS_BY_LANGUAGE.items()
+    for command, lines in keywords.items()
+    for text in split_phrases(lines)
+)
 #: Phrases for literal and similarity matching.
 SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _load_samples(language))
