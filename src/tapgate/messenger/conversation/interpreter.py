@@ -226,8 +226,7 @@ def _handle_wrong_pin(turn: Turn, details: Mapping[str, Any]) -> Next:
     attempts_left = details.get("attempts_remaining")
     if attempts_left == 0:
         _warn_if_uncertain(turn)
-        turn.suggest_commands(turn.translate("pin.locked_now"), "menu", "person")
-        return "end"
+        return turn.finish("pin.locked_now", "menu", "person")
     if attempts_left == 1:
         turn.add_reply("pin.wrong.last_try")
     elif isinstance(attempts_left, int):

@@ -4,12 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from tapgate.messenger.conversation import (
-    buttons,
-    interpreter,
-    option_matching,
-    small_talk,
-)
+from tapgate.messenger.conversation import buttons, interpreter, option_matching
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.steps import (
     PIN_PATTERN,
@@ -24,6 +19,7 @@ from tapgate.messenger.model.common import Command
 from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage
 from tapgate.messenger.understanding import reading, resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4
@@ -41,12 +37,12 @@ def handle(turn: Turn, event: TextMessage) -> None:
     exact_command = resolver.match_command(text)
     step = interpreter.get_current_step(turn)
     if isinstance(step, PinStep):
-        if not small_talk.handle(turn, text):
+        if not _handle_small_talk(turn, text):
             command = exact_command or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
     elif (step.looks_like_pin if isinstance(step, AskStep) else may_contain_pin)(text):
         interpreter.repeat_question(turn, "pin.unsolicited")
-    elif small_talk.handle(turn, text) or _handle_option_text(
+    elif _handle_small_talk(turn, text) or _handle_option_text(
         turn, exact_command, text, is_late=event.is_late
     ):
         return
@@ -54,6 +50,47 @@ def handle(turn: Turn, event: TextMessage) -> None:
         _run_command(turn, exact_command, text, is_late=event.is_late)
     elif exact_command is None and not _handle_answer(turn, text, is_late=event.is_late):
         _handle_intent(turn, event.intent, text)
+
+
+def _handle_small_talk(turn: Turn, text: str) -> bool:
+    """Reply to small talk; return False if the text is not small talk in the current state."""
+    has_question = interpreter.get_current_step(turn) is not None
+    match classify_small_talk(text):
+        case "greeting" if has_question:
+            interpreter.reply_and_repeat_question(turn, "greeting_in_progress")
+        case "thanks" | "fees" as key if has_question:
+            interpreter.reply_and_repeat_question(turn, key)
+        case "thanks":
+            turn.add_reply("thanks")
+        case "fees":
+            turn.suggest_commands(turn.translate("fees"), "send", "menu")
+        case "farewell" if not has_question and not _accepts_suggestion(turn, text):
+            turn.update(suggested=None)
+            turn.add_reply("goodbye")
+        case "forgotten_pin" if _can_interrupt(turn):
+            interpreter.abandon_command(turn)
+            turn.suggest_commands(
+                turn.translate("pin.forgotten"), "person", "change_pin", "menu", yes="person"
+            )
+        case "take_back" if not has_question:
+            turn.suggest_commands(
+                turn.translate("send.reversal"), "person", "history", "menu", yes="person"
+            )
+        case "lost_phone" if _can_interrupt(turn):
+            interpreter.begin_command(turn, "person", text)
+        case _:
+            return False
+    return True
+
+
+def _accepts_suggestion(turn: Turn, text: str) -> bool:
+    return turn.conversation.suggested is not None and resolver.match_command(text) == "yes"
+
+
+def _can_interrupt(turn: Turn) -> bool:
+    """Return False if the open question accepts text: the text is more likely an answer to it."""
+    step = interpreter.get_current_step(turn)
+    return not isinstance(step, AskStep) or step.parse_text is None
 
 
 def _handle_pin_text(
