@@ -371,3 +371,11 @@ async def test_fake_provider_runs_as_a_standalone_process() -> None:
     finally:
         process.terminate()
         await process.wait()
+
+
+async def test_malformed_request_returns_400(provider: Provider) -> None:
+    async with serve(provider) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(url).port)
+        writer.write(b"not HTTP\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+        writer.close()

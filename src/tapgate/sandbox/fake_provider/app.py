@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 import msgspec
 
+from tapgate.errors import ApiError
 from tapgate.http.messages import Request, Response, encode_headers
 from tapgate.sandbox.fake_provider.errors import GraphApiError
 from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
@@ -37,6 +38,11 @@ class App:
             return _render_json(error.body(), error.status)
         except msgspec.DecodeError as error:
             return _render_json(GraphApiError(100, str(error)).body(), 400)
+
+    @staticmethod
+    def render_error(error: ApiError) -> Response:
+        """Render an error of the HTTP protocol, such as a malformed request."""
+        return _render_json(GraphApiError(100, error.message or error.error).body(), error.status)
 
     async def _route(self, request: Request, body: bytes) -> Response:
         headers = request.headers
