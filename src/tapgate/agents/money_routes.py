@@ -90,13 +90,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     The platform pays the agent a commission according to the commission rules. Identify the
     customer by either `subscriber_id` or `card_serial`.
     """
-    await require_customer_access(
-        request.services.database,
-        request.caller,
-        request.services.clock(),
-        body.subscriber_id,
-        body.card_serial,
-    )
+    await require_customer_access(request, body.subscriber_id, body.card_serial)
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,

@@ -72,8 +72,7 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
         "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]
     )
     conditions.where("agent.agent_type = {}", filters.agent_type)
-    parent = filters.parent_agent_id
-    conditions.where("agent.parent_agent_id = {}", parent and ids.decode(ids.AGENT, parent))
+    conditions.where_id("agent.parent_agent_id", ids.AGENT, filters.parent_agent_id)
     conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
     return [Agent(**row) for row in await conditions.fetch(database, _SELECT)]
 

@@ -93,8 +93,7 @@ async def list_page(
 ) -> list[Card]:
     """Return a page of matching cards visible to the caller, plus one row if there are more."""
     conditions = PageConditions(filters, "c.id")
-    holder = filters.subscriber_id
-    conditions.where("c.subscriber_id = {}", holder and ids.decode(ids.SUBSCRIBER, holder))
+    conditions.where_id("c.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
     if filters.status is not None:
         _filter_by_status(conditions, filters.status, now)
     conditions.where("c.type = {}", filters.type)

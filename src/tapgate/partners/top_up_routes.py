@@ -62,13 +62,7 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
     """
     idempotency_key = build_idempotency_key(request, body)
     partner_id = _get_paying_partner_id(request, body)
-    await require_customer_access(
-        request.services.database,
-        request.caller,
-        request.services.clock(),
-        body.subscriber_id,
-        body.card_serial,
-    )
+    await require_customer_access(request, body.subscriber_id, body.card_serial)
     return await _submit_top_up(
         request,
         partner_id,

@@ -144,9 +144,7 @@ async def transfer_from_processor(
     request: RequestContext, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
     """Transfer money from a processor's settlement account to a subscriber."""
-    await require_customer_access(
-        request.services.database, request.caller, request.services.clock(), body.subscriber_id
-    )
+    await require_customer_access(request, body.subscriber_id)
     command = Command(
         type=chart.PROCESSOR_TRANSFER,
         channel=get_channel(request.principal),

@@ -51,6 +51,8 @@ def build_record(
 
 
 def _format(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, datetime):
         return clock.format_rfc3339(value)
     if isinstance(value, date):

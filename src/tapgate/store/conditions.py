@@ -39,6 +39,10 @@ class Conditions:
         if value is not None:
             self.add(condition.format(self.bind(value)))
 
+    def where_id(self, column: str, prefix: str, public_id: str | None) -> None:
+        """Require that a column equals a public ID, unless it is None. The ID must be valid."""
+        self.where(f"{column} = {{}}", None if public_id is None else ids.decode(prefix, public_id))
+
     def where_word(self, column: str, word: str | None) -> None:
         """Require that a column equals a word of a fixed set, unless the word is None.
 

@@ -1,13 +1,10 @@
 """Subscribers of money requests, identified by ID or by card."""
 
-from datetime import datetime
-
 from tapgate import ids
-from tapgate.auth.disclosure import Audience
+from tapgate.api.request_context import RequestContext
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate.schemas.transactions import CustomerMoneyRequest
-from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import decode_id
 
@@ -19,17 +16,14 @@ def build_customer_party(body: CustomerMoneyRequest) -> Party:
 
 
 async def require_customer_access(
-    database: Database,
-    caller: Audience,
-    now: datetime,
-    subscriber_id: str | None,
-    card_serial: str | None = None,
+    request: RequestContext, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
     """Require access to the subscriber of a request that carries no subscriber PIN.
 
     The receipt or the decline reveals the balance, and not every caller may see the balance of a
     restricted subscriber. If the subscriber does not exist, the ledger rejects the command later.
     """
+    database = request.services.database
     row = await database.fetchrow(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
@@ -37,6 +31,7 @@ async def require_customer_access(
         decode_id(ids.SUBSCRIBER, subscriber_id),
     )
     if row is not None:
+        now, restricted = request.services.clock(), row["restricted"]
         await require_subscriber_access(
-            database, caller, now, row["id"], restricted=row["restricted"]
+            database, request.caller, now, row["id"], restricted=restricted
         )

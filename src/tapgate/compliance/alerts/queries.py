@@ -35,14 +35,8 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     conditions = PageConditions(filters)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
-    subscriber_id = filters.subscriber_id
-    conditions.where(
-        "subscriber_id = {}", subscriber_id and ids.decode(ids.SUBSCRIBER, subscriber_id)
-    )
-    transaction_id = filters.transaction_id
-    conditions.where(
-        "transaction_id = {}", transaction_id and ids.decode(ids.TRANSACTION, transaction_id)
-    )
+    conditions.where_id("subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
+    conditions.where_id("transaction_id", ids.TRANSACTION, filters.transaction_id)
     return [Alert(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
