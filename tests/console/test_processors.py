@@ -82,22 +82,3 @@ async def test_suspended_processor_shows_the_reason(ada: ConsoleClient, harness:
     assert "Reason: Chargebacks" in text and "processor.activate" in text
     response = await ada.get_partial("/console/processors?status=suspended")
     assert response.text.count("<tr>") == 1
-
-
-async def test_processor_is_found_by_part_of_its_name(ada: ConsoleClient, harness: Harness) -> None:
-    await _create_processor(ada, harness, "Kamara Stores")
-    await _create_processor(ada, harness, "Bo Market Cloth")
-    response = await ada.get_partial("/console/processors?search=cloth")
-    assert response.text.count("<tr>") == 1 and "Bo Market Cloth" in response.text
-    response = await ada.get_partial("/console/processors?search=nobody")
-    assert "No merchants match" in response.text
-
-
-async def test_rejected_settlement_transfer_keeps_the_form_input(
-    ada: ConsoleClient, harness: Harness
-) -> None:
-    person = await harness.create_subscriber()
-    processor = await _create_processor(ada, harness)
-    body = {"subscriber_id": person["id"], "amount": "10"}
-    rejected = await ada.submit_action("processor.transfer", body, id=processor)
-    assert 'role="alert"' in rejected.text and person["id"] in rejected.text

@@ -27,11 +27,6 @@ async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:
     assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
 
 
-async def test_rejected_api_key_form_keeps_its_values(ada: ConsoleClient) -> None:
-    rejected = await ada.submit_action("api_key.create", {"name": "Shop"})
-    assert 'role="alert"' in rejected.text and 'value="Shop"' in rejected.text
-
-
 async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient) -> None:
     form = {"name": "Ben", "email": "no address", "role": "support_user", "password": "hush hush!!"}
     rejected = await ada.submit_action("administrator.create", form)

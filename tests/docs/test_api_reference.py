@@ -42,10 +42,6 @@ def test_api_pages_are_up_to_date(rendered_pages: dict[str, str]) -> None:
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
 
 
-def test_rendering_is_deterministic(rendered_pages: dict[str, str]) -> None:
-    assert render_pages(build_openapi_document(), rendered_pages[INDEX_FILE]) == rendered_pages
-
-
 @each("endpoint", ENDPOINTS)
 def test_every_operation_is_in_the_index_and_on_its_page(
     rendered_pages: dict[str, str], endpoint: Endpoint
