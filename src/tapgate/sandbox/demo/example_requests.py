@@ -1,9 +1,9 @@
 """Example API requests for the demo, printed after the build."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,7 +28,7 @@ class ExampleContext(NamedTuple):
 
 
 def build_context(settings: Settings, api_key: str, command: str) -> ExampleContext:
-    tapgate = _quote(command)
+    tapgate = quote(command)
     verify = " ".join([*_list_environment(settings), tapgate, "verify"])
     return ExampleContext(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
 
@@ -39,10 +39,10 @@ def _list_environment(settings: Settings) -> Iterator[str]:
     A database URL with a password is left out.
     """
     if settings.data_dir != _DEFAULT_DATA_DIR:
-        yield f"TAPGATE_DATA_DIR={_quote(str(settings.data_dir.absolute()))}"
+        yield f"TAPGATE_DATA_DIR={quote(str(settings.data_dir.absolute()))}"
     url = settings.database_url
     if url is not None and urlsplit(url).password is None:
-        yield f"TAPGATE_DATABASE_URL={_quote(url)}"
+        yield f"TAPGATE_DATABASE_URL={quote(url)}"
 
 
 def render_examples(country: Country, context: ExampleContext, *, today: date) -> list[str]:
@@ -118,12 +118,12 @@ def _format_amount(context: ExampleContext, major: int) -> str:
 
 
 def _render_get(context: ExampleContext, path: str) -> str:
-    return f"curl -s {_quote(context.url + path)} {_render_authorization(context)}"
+    return f"curl -s {quote(context.url + path)} {_render_authorization(context)}"
 
 
 def _render_post(context: ExampleContext, path: str, body: Mapping[str, str]) -> str:
     authorization = _render_authorization(context)
-    return f"curl -s {_quote(context.url + path)} {authorization} -d {_quote_json(body)}"
+    return f"curl -s {quote(context.url + path)} {authorization} -d {_quote_json(body)}"
 
 
 def _render_signed_post(
@@ -132,9 +132,9 @@ def _render_signed_post(
     # With a space instead of `=`, a secret that starts with a dash would be parsed as an option.
     sign = (
         f"{context.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
-        f"--secret={_quote(secret)}"
+        f"--secret={quote(secret)}"
     )
-    return f"curl -s {_quote(context.url + path)} -d {_quote_json(body)} $({sign})"
+    return f"curl -s {quote(context.url + path)} -d {_quote_json(body)} $({sign})"
 
 
 def _render_authorization(context: ExampleContext) -> str:
@@ -142,8 +142,4 @@ def _render_authorization(context: ExampleContext) -> str:
 
 
 def _quote_json(body: Mapping[str, str]) -> str:
-    return _quote(msgspec.json.encode(body).decode())
-
-
-def _quote(text: str) -> str:
-    return shlex.quote(text)
+    return quote(msgspec.json.encode(body).decode())

@@ -18,11 +18,7 @@ _PACKAGE: Final = "tapgate.sandbox.simulators"
 
 _index_pages: Final = Pages()
 
-PAGES: Final[tuple[Pages, ...]] = (
-    _index_pages,
-    pos.pages,
-    phone.pages,
-)
+PAGES: Final[tuple[Pages, ...]] = (_index_pages, pos.pages, phone.pages)
 
 
 @_index_pages.get("/simulator")
