@@ -21,10 +21,7 @@ def build(settings: Settings, size: str) -> None:
     except DemoError as error:
         sys.exit(f"tapgate: {error}")
     except KeyboardInterrupt:
-        print(
-            "Interrupted. The demo data is incomplete; the ledger is valid.",
-            file=sys.stderr,
-        )
+        print("Interrupted. The demo data is incomplete; the ledger is valid.", file=sys.stderr)
         sys.exit(operator.INTERRUPTED_EXIT_CODE)
     for line in lines:
         print(line)

@@ -89,11 +89,7 @@ def service(
     bare_path, _, query = path.partition("?")
     signature = signing.sign_service(secret.encode(), method, bare_path, query.encode(), signed_at)
     _print_headers(
-        {
-            "X-Service-Name": name,
-            "X-Service-Timestamp": signed_at,
-            "X-Service-Signature": signature,
-        }
+        {"X-Service-Name": name, "X-Service-Timestamp": signed_at, "X-Service-Signature": signature}
     )
 
 

@@ -4,7 +4,7 @@ import getpass
 import re
 import sys
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Final
 
 from rich.console import Console
 from rich.panel import Panel
@@ -20,17 +20,9 @@ _BOLD_PATTERN: Final = re.compile(r"(?<![\w*])\*(\S|\S[^*\n]*\S)\*(?![\w*])")
 _LINK_PATTERN: Final = re.compile(r"https?://\S+")
 
 
-class Screen(Protocol):
-    def read_line(self, *, hidden: bool) -> str:
-        """Return the next line, or raise EOFError at the end of the input."""
-
-    def show_reply(self, text: str) -> None: ...
-
-    def show_note(self, text: str) -> None:
-        """Show a message from the chat command itself."""
-
-
 class TerminalScreen:
+    """Screen for people; `show_note` and `show_error` show messages of the chat command itself."""
+
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._readline = _load_readline()
@@ -83,6 +75,9 @@ class PlainScreen:
 
     def show_note(self, text: str) -> None:
         print(text, file=sys.stderr)
+
+
+Screen = TerminalScreen | PlainScreen
 
 
 def render_bold(text: str) -> Text:
