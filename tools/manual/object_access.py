@@ -12,10 +12,7 @@ from typing import Final
 class ObjectAccess(Enum):
     """Check that applies in addition to the credential: its title and its description."""
 
-    NO_OBJECT = (
-        "no object",
-        "The operation names no object, or creates a new one.",
-    )
+    NO_OBJECT = ("no object", "The operation names no object, or creates a new one.")
     ANY = (
         "any",
         "The objects belong to the platform. Every allowed caller can access all of them.",

@@ -120,10 +120,7 @@ def _render_contents(sections: Sections, file: str) -> str:
     return format_table(
         ("Operation", ""),
         [
-            (
-                format_code(f"{method} {path}"),
-                format_link(operation.summary, f"{file}#{anchor}"),
-            )
+            (format_code(f"{method} {path}"), format_link(operation.summary, f"{file}#{anchor}"))
             for operation, anchor in sections
             for method, path in operation.routes
         ],

@@ -33,13 +33,7 @@ TABS: Final = {
 _UNRESOLVED_STATUSES: Final = ("open", "investigating")
 
 _OUTCOME: Final = Field(
-    "status",
-    "Outcome",
-    "choice",
-    (
-        ("resolved", "Confirmed"),
-        ("false_positive", "False positive"),
-    ),
+    "status", "Outcome", "choice", (("resolved", "Confirmed"), ("false_positive", "False positive"))
 )
 _NOTES: Final = Field("resolution_notes", "Notes", "long", hint="Saved in the audit log")
 

@@ -55,13 +55,7 @@ def _build_level_action(level: str) -> Action:
         button="Save",
         fields=(
             *(Field(name, label, "money", hint=hint) for name, label, hint in LIMIT_FIELDS),
-            Field(
-                "requirements",
-                "Requirements",
-                "lines",
-                hint="One per line",
-                required=False,
-            ),
+            Field("requirements", "Requirements", "lines", hint="One per line", required=False),
         ),
         prefill_path=_LEVEL_PATH,
         success_message=f"Level {level} limits updated.",

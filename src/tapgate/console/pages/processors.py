@@ -9,10 +9,7 @@ from functools import partial
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
-from tapgate.console.components.key_actions import (
-    build_create_key_action,
-    build_delete_key_action,
-)
+from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
 from tapgate.console.components.lists import add_list_page, add_sublist_page
 from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
@@ -94,10 +91,7 @@ ACTIONS = (
     ),
     _build_terminal_action("unblock", "The terminal's keys work again.", fields.OPTIONAL_REASON),
     build_create_key_action(
-        "processor.key",
-        _KEYS_PATH,
-        introduction="For the merchant's server. ",
-        fields=(_TERMINAL,),
+        "processor.key", _KEYS_PATH, introduction="For the merchant's server. ", fields=(_TERMINAL,)
     ),
     build_create_key_action(
         "terminal.key",

@@ -112,10 +112,7 @@ ACTIONS = (
         title="Set new PIN",
         description="Enter the code the customer received, then ask the customer to enter the new "
         "PIN.",
-        fields=(
-            Field("otp", "Code", hint="6 digits, from the customer's phone"),
-            fields.NEW_PIN,
-        ),
+        fields=(Field("otp", "Code", hint="6 digits, from the customer's phone"), fields.NEW_PIN),
         success_message="PIN updated.",
     ),
     Action(
