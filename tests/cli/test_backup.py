@@ -140,10 +140,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         r"Bearer (\S+)' -d '(.*sender_id.*)'", (source_folder / "gateway" / "demo.txt").read_text()
     )
     assert payment_example is not None
-    async with (
-        run_gateway(target_folder, "", workers=1) as address,
-        open_client(address) as client,
-    ):
+    async with run_gateway(target_folder, "", workers=1) as address, open_client(address) as client:
         response = await client.post(
             "/api/v1/wallet/transfer-p2p",
             content=payment_example[2],

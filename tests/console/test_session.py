@@ -225,9 +225,7 @@ async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
     assert response.headers["Location"] == page
 
 
-async def test_upload_after_the_session_ended_redirects_to_sign_in(
-    ada: ConsoleClient,
-) -> None:
+async def test_upload_after_the_session_ended_redirects_to_sign_in(ada: ConsoleClient) -> None:
     """The file exceeds the size limit for signed-out clients, but that is not reported."""
     page, csrf = "/console/cards/upload", await ada.get_csrf_token()
     await ada.get(page)

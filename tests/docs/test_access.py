@@ -55,11 +55,7 @@ def test_rows_show_callers_status_and_object_access() -> None:
         "403",
         "no object",
     ]
-    assert find_row("POST /api/v1/pos/refund") == [
-        "pos signature",
-        "403 or 401",
-        "own processor",
-    ]
+    assert find_row("POST /api/v1/pos/refund") == ["pos signature", "403 or 401", "own processor"]
     assert find_row("POST /api/v1/webhooks/partners/{partner_id}") == [
         "public",
         "401",

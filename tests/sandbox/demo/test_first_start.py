@@ -70,10 +70,7 @@ async def test_every_command_printed_by_the_first_start_works(
                     assert "passed" in output
                     assert "FAILED" not in output
         second_run = await asyncio.to_thread(
-            run_command,
-            public_tmp_path / "gateway",
-            "demo",
-            TAPGATE_DATABASE_URL=database_url,
+            run_command, public_tmp_path / "gateway", "demo", TAPGATE_DATABASE_URL=database_url
         )
     assert second_run.returncode == 1
     assert second_run.stderr.startswith("tapgate: demo data already exists")
