@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 Case = tuple[object, Coroutine[Any, Any, None]]
-_FAILURES = (Exception, pytest.fail.Exception)
+# A skipped case counts as a failure: a skip would end the test and hide the other cases.
+_FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 
 
 async def run_cases(cases: Iterable[Case]) -> None:
     """Run the named cases one by one, and report all that fail."""
-    failures = []
+    count, failures = 0, []
     for name, case in cases:
+        count += 1
         try:
             await case
         except _FAILURES as error:
             failures.append(_describe(name, error))
+    assert count, "there are no cases"
     assert not failures, "\n".join(failures)
 
 
@@ -29,6 +32,9 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Any], Any]:
     The cases share the fixtures of the test, so they must not depend on each other's effects.
     """
     parameters = [name.strip() for name in names.split(",")]
+    cases = list(cases)
+    assert cases, "there are no cases"
+    assert not any(hasattr(case, "marks") for case in cases), "pytest.param is not supported"
     values = [case if len(parameters) > 1 else (case,) for case in cases]
 
     def decorate(test: Any) -> Any:
