@@ -1,0 +1,425 @@
+"""Every client operation gets a response from the gateway that the client can decode."""
+
+import io
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from PIL import Image
+
+from builders.auth import EMAIL, PASSWORD
+from client.operation_catalog import list_methods
+from drivers.client import GATEWAY_URL, NO_BACKOFF, ClientFactory
+from tapgate.client import (
+    AccessToken,
+    ApiKey,
+    AsyncTapgateClient,
+    ConflictError,
+    PartnerKey,
+    PermissionDeniedError,
+    PosKey,
+)
+from tapgate.client.operation import Operation
+from tapgate.client.transport import AsyncTransport
+from tapgate.clock import get_platform_day
+from tapgate.gateway import create_first_admin
+from tapgate.schemas.admin import Scope
+from tapgate.schemas.messages import StatusReport
+
+PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
+PNG = io.BytesIO()
+Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
+
+
+@pytest.fixture
+def called_operations(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return a set that collects the names of the operations that got a response."""
+    called = set()
+    send = AsyncTransport.send
+
+    async def send_and_record(self: AsyncTransport, operation: Operation[Any], /) -> Any:
+        response = await send(self, operation)
+        called.add(operation.name)
+        return response
+
+    monkeypatch.setattr(AsyncTransport, "send", send_and_record)
+    return called
+
+
+async def test_every_operation_gets_a_response(
+    client_factory: ClientFactory, called_operations: set[str]
+) -> None:
+    await client_factory.harness.disable_compliance_rules()
+    await create_first_admin(client_factory.services, EMAIL, PASSWORD)
+    admin = await log_in_admin(client_factory)
+    key = await call_admin_operations(client_factory, admin)
+    third_party = AsyncTapgateClient(
+        GATEWAY_URL, ApiKey(key), http=client_factory.transport, retries=NO_BACKOFF
+    )
+    people = await call_subscriber_operations(client_factory, admin, third_party)
+    await call_wallet_operations(client_factory, admin, third_party, people)
+    await call_agent_operations(client_factory, admin, third_party, people)
+    await call_merchant_operations(client_factory, admin, people)
+    await call_partner_operations(client_factory, admin, people)
+    await call_compliance_operations(client_factory, admin, people)
+    await call_closing_operations(admin, people)
+    assert called_operations == {method.sample_operation.name for method in list_methods()}
+
+
+async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
+    anonymous = client_factory.create_async()
+    assert (await anonymous.health()).healthy
+    tokens = await anonymous.admin.login(email=EMAIL, password=PASSWORD)
+    tokens = await anonymous.admin.refresh(refresh_token=tokens.refresh_token)
+    assert (
+        await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
+    ).email == EMAIL
+    await client_factory.create_async(AccessToken(tokens.token)).admin.logout()
+    return await client_factory.create_for_admin()
+
+
+async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> str:
+    other = await admin.admin.create_user(
+        email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
+    )
+    assert (await admin.admin.disable_user(other.id)).status == "disabled"
+    assert (await admin.admin.enable_user(other.id)).status == "active"
+    assert other.id in [user.id async for user in admin.admin.list_users(limit=1)]
+    spare = await admin.admin.create_api_key(
+        name="Spare",
+        scopes=["cards:read"],
+        expires_at=client_factory.services.clock() + timedelta(days=365),
+    )
+    changed = await admin.admin.update_api_key(spare.id, rate_limit=5, burst="", name="Kiosk")
+    assert (changed.rate_limit, await admin.admin.get_api_key(spare.id)) == (5, changed)
+    assert (await admin.admin.rotate_api_key(spare.id, grace_seconds=60)).id == spare.id
+    await admin.admin.delete_api_key(spare.id)
+    key = await admin.admin.create_api_key(name="Shop", scopes=list(Scope))
+    assert [item.id async for item in admin.admin.list_api_keys()] == [key.id]
+    return key.key
+
+
+async def call_subscriber_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
+) -> dict[str, str]:
+    """Call the subscriber and card operations; return the IDs of two subscribers with cards."""
+    uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
+    assert (uploaded.created, uploaded.skipped + len(uploaded.errors)) == (3, 1)
+    people = {}
+    for name, serial in (("a", "TAP-A"), ("b", "TAP-B")):
+        created = await third_party.subscribers.register(
+            phone_number=client_factory.harness.new_phone_number(),
+            first_name="Aminata",
+            last_name="Kamara",
+            pin=PIN,
+        )
+        await third_party.cards.link(
+            subscriber_id=created.subscriber_id, card_serial=serial, pin=PIN
+        )
+        people[name] = created.subscriber_id
+    subscriber_id = people["a"]
+    child = await third_party.cards.link_child(
+        parent_subscriber_id=subscriber_id,
+        card_serial="TAP-C",
+        parent_pin=PIN,
+        child_pin="5092",
+        daily_limit="50",
+        child_name="Fatu",
+    )
+    assert child.card.type == "CHILD"
+    assert {card.serial async for card in admin.cards.list(subscriber_id=subscriber_id)} == {
+        "TAP-A",
+        "TAP-C",
+    }
+    await admin.cards.block("TAP-C", reason="fraud")
+    assert (await admin.cards.unblock("TAP-C", reason="found")).card.status == "ACTIVE"
+    assert (await admin.cards.get("TAP-C")).holder_name == "Fatu"
+    assert (
+        await admin.subscribers.update(subscriber_id, address="1 Main St")
+    ).address == "1 Main St"
+    await admin.subscribers.block(subscriber_id, reason="asked")
+    assert (await admin.subscribers.unblock(subscriber_id)).subscriber.status == "ACTIVE"
+    await admin.subscribers.verify_pin(subscriber_id, pin=PIN)
+    await admin.subscribers.change_pin(subscriber_id, old_pin=PIN, new_pin=NEW_PIN)
+    await admin.subscribers.request_pin_reset(subscriber_id)
+    phone = (await admin.subscribers.get(subscriber_id)).phone_number
+    await admin.subscribers.reset_pin(
+        subscriber_id, otp=await client_factory.harness.get_pending_code(phone), new_pin=PIN
+    )
+    (code,) = [
+        message
+        async for message in admin.subscribers.list_messages(
+            subscriber_id, template="one_time_code"
+        )
+    ]
+    delivered = StatusReport(message_id=code.message_id, status="delivered")
+    async with client_factory.create_for_service() as messenger:
+        assert (await messenger.messages.report_statuses([delivered])).updated == 1
+    (code,) = [
+        message
+        async for message in admin.subscribers.list_messages(
+            subscriber_id, template="one_time_code"
+        )
+    ]
+    assert (code.template, code.status) == ("one_time_code", "delivered")
+    added = await admin.subscribers.add_kyc_document(
+        subscriber_id, document_type="selfie", image=PNG.getvalue()
+    )
+    documents = [document async for document in admin.subscribers.list_kyc_documents(subscriber_id)]
+    assert [document.document_id for document in documents] == [added.document_id]
+    document = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
+    assert document.media_type.startswith("image/") and document.content
+    await call_restricted_operations(client_factory, admin, people["b"])
+    return people
+
+
+async def call_restricted_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, subscriber_id: str
+) -> None:
+    await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
+    with pytest.raises(PermissionDeniedError) as denied:
+        await admin.subscribers.get(subscriber_id)
+    assert denied.value.code == "OTP_REQUIRED"
+    await admin.subscribers.request_restricted_access(subscriber_id)
+    newest = await client_factory.services.database.fetchval(
+        "SELECT phone_number FROM subscribers ORDER BY id DESC LIMIT 1"
+    )
+    code = await client_factory.harness.get_pending_code(newest)
+    await admin.subscribers.verify_restricted_access(subscriber_id, otp=code)
+    await admin.subscribers.update(subscriber_id, restricted=False)
+    assert len([item async for item in admin.subscribers.list(limit=1)]) == 2
+
+
+async def call_wallet_operations(
+    client_factory: ClientFactory,
+    admin: AsyncTapgateClient,
+    third_party: AsyncTapgateClient,
+    people: dict[str, str],
+) -> None:
+    await client_factory.harness.deposit(people["a"], "1000")
+    quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
+    assert quote.allowed
+    sent = await third_party.wallet.transfer_p2p(
+        sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
+    )
+    assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
+    assert (await admin.subscribers.get_limits(people["a"])).daily.used == "10.00"
+    ledger_entries = await admin.transactions.get_entries(sent.transaction_id)
+    assert ledger_entries.entries[0].amount == "10.00"
+    assert (await admin.transactions.get_chain(sent.transaction_id)).replays.count == 0
+    from_account, to_account = [
+        (await admin.balances.get(people[name])).account_id for name in "ab"
+    ]
+    moved = await third_party.wallet.transfer(
+        from_account_id=from_account, to_account_id=to_account, amount="5", pin=PIN
+    )
+    listed_ids = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
+    file = await third_party.transactions.export(user_id=people["a"], limit=1)
+    assert moved.transaction_id.encode() in file.content and file.next_cursor is not None
+    file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
+    assert sent.transaction_id.encode() in file.content and file.next_cursor is None
+    assert listed_ids[:2] == [moved.transaction_id, sent.transaction_id]
+    today = get_platform_day(
+        client_factory.services.clock(), client_factory.services.settings.timezone
+    )
+    statement = await third_party.wallet.create_statement(
+        subscriber_id=people["a"], from_date=today, to_date=today, format="csv"
+    )
+    assert statement.statement_url is not None
+    token = urlsplit(statement.statement_url).path.rpartition("/")[2]
+    file = await client_factory.create_async().wallet.download_statement(token)
+    assert file.media_type.startswith("text/csv")
+
+
+async def call_agent_operations(
+    client_factory: ClientFactory,
+    admin: AsyncTapgateClient,
+    third_party: AsyncTapgateClient,
+    people: dict[str, str],
+) -> None:
+    created = await admin.agents.register(
+        agent_type="super_agent",
+        name="Main",
+        phone_number=client_factory.harness.new_phone_number(),
+        pin=AGENT_PIN,
+    )
+    top = created.agent_id
+    sub = await admin.agents.register(
+        agent_type="sub_agent",
+        name="Corner",
+        phone_number=client_factory.harness.new_phone_number(),
+        pin=AGENT_PIN,
+        parent_agent_id=top,
+    )
+    await admin.agents.fund(top, amount="500")
+    await third_party.agents.transfer(
+        from_agent_id=top, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
+    )
+    earned = await third_party.agents.cash_in(
+        agent_id=top, amount="200", agent_pin=AGENT_PIN, subscriber_id=people["a"]
+    )
+    assert earned.commission_earned
+    await third_party.agents.cash_out(
+        agent_id=top, amount="50", agent_pin=AGENT_PIN, pin=PIN, card_serial="TAP-A"
+    )
+    await admin.agents.pay_out_commission(top)
+    assert (await admin.agents.get_balance(top)).float_balance
+    assert [agent.id async for agent in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
+    await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
+    await admin.agents.suspend(sub.agent_id, reason="asked")
+    await admin.agents.activate(sub.agent_id)
+    other = await admin.agents.register(
+        agent_type="super_agent",
+        name="Gone",
+        phone_number=client_factory.harness.new_phone_number(),
+        pin=AGENT_PIN,
+    )
+    await admin.agents.terminate(other.agent_id, reason="asked")
+    assert (await admin.agents.get(other.agent_id)).status == "terminated"
+
+
+async def call_merchant_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
+    created = await admin.processors.create(
+        name="Shop",
+        phone_number=client_factory.harness.new_phone_number(),
+        email="shop@example.com",
+    )
+    processor = created.processor_id
+    terminal = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
+    assert (await terminal.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
+    assert (await terminal.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
+    paid = await terminal.pos.pay(
+        card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
+    )
+    assert paid.metadata == {"table": 4}
+    await terminal.pos.refund(
+        original_transaction_id=paid.transaction_id, reason="broken", amount="5"
+    )
+    assert (await terminal.in_app.lookup_card("TAP-A")).status
+    assert not (await terminal.in_app.verify_card("TAP-A")).balance
+    bought = await terminal.in_app.pay(card_serial="TAP-A", amount="1")
+    await terminal.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
+    found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]
+    assert paid.transaction_id in found
+    await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
+    added = await admin.processors.terminals.create(processor, name="Till 1")
+    await admin.processors.terminals.block(processor, added.terminal.id)
+    await admin.processors.terminals.unblock(processor, added.terminal.id, reason="found")
+    assert [item.id async for item in admin.processors.terminals.list(processor)] == [
+        added.terminal.id
+    ]
+    spare = await admin.processors.keys.create(processor, terminal_id=added.terminal.id)
+    await admin.processors.keys.delete(processor, spare.api_key_id)
+    keys = {entry.api_key_id async for entry in admin.processors.keys.list(processor)}
+    assert keys == {created.api_key_id, added.api_key_id}
+    await admin.processors.suspend(processor, reason="asked")
+    await admin.processors.activate(processor)
+    assert (await admin.processors.get(processor)).status
+    assert [element.id async for element in admin.processors.list()] == [processor]
+
+
+async def call_partner_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
+    created = await admin.partners.create(name="Bank", overdraft_limit="0")
+    partner = created.partner.id
+    await admin.partners.fund(partner, amount="100")
+    bank = client_factory.create_async(PartnerKey(created.api_key_id, partner, created.hmac_secret))
+    await bank.wallet.fund_from_partner(
+        partner_reference="R-1", amount="10", subscriber_id=people["b"]
+    )
+    await client_factory.create_async().partners.send_webhook(
+        partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
+    )
+    assert (await admin.partners.get(partner)).balance == "80.00"
+    key = await admin.partners.keys.create(partner)
+    assert key.api_key_id in [item.api_key_id async for item in admin.partners.keys.list(partner)]
+    await admin.partners.keys.delete(partner, key.api_key_id)
+    rotated = await admin.partners.rotate_webhook_secret(partner, grace_seconds=60)
+    assert rotated.webhook_secret != created.webhook_secret
+    await admin.partners.suspend(partner)
+    await admin.partners.activate(partner, reason="asked")
+    assert [entry.id async for entry in admin.partners.list()] == [partner]
+
+
+async def call_compliance_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
+    fees = await admin.fee_rules.get()
+    assert await admin.fee_rules.replace(fees.data) == fees
+    commissions = await admin.commission_rules.get()
+    assert await admin.commission_rules.replace(commissions.data) == commissions
+    payment_fees = [tier for tier in fees.data if tier.type == "pos_payment"]
+    assert await admin.fee_rules.replace_type("pos_payment", payment_fees) == fees
+    level = await admin.account_rules.get(3)
+    updated = await admin.account_rules.update(3, requirements=["passport"])
+    assert (updated.requirements, updated.daily_limit) == (["passport"], level.daily_limit)
+    check_result = await admin.compliance.check(
+        subscriber_id=people["a"], amount="10", transaction_type="transfer_p2p"
+    )
+    assert check_result.allowed
+    created = await admin.compliance.create_alert(
+        alert_type="asks_for_person", details={"a": 1}, subscriber_id=people["a"]
+    )
+    await admin.compliance.investigate_alert(created.alert_id, note="looked")
+    await admin.compliance.resolve_alert(
+        created.alert_id, status="resolved", resolution_notes="called back"
+    )
+    assert (await admin.compliance.get_alert(created.alert_id)).status == "resolved"
+    found = [item.id async for item in admin.compliance.list_alerts(subscriber_id=people["a"])]
+    assert found == [created.alert_id]
+    rule, *_ = [entry async for entry in admin.compliance.list_rules(limit=2)]
+    assert await admin.compliance.get_rule(rule.id) == rule
+    assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
+    rule = await admin.compliance.create_rule(
+        name="Busy agent",
+        type="TRANSACTION_COUNT",
+        subject="agent",
+        transaction_types=["agent_cashin"],
+        threshold=500,
+        window_seconds=86_400,
+        action="alert",
+    )
+    assert (rule.subject, rule.status) == ("agent", "active")
+    await admin.compliance.delete_rule(rule.id)
+    await call_webhook_endpoint_operations(admin)
+
+
+async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
+    endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
+    assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
+    tested = await admin.webhook_endpoints.test(endpoint.id)
+    assert (tested.event, tested.status) == ("webhook.test", "pending")
+    paused = await admin.webhook_endpoints.update(endpoint.id, events=["*"], status="paused")
+    assert (paused.status, paused.url) == ("paused", endpoint.url)
+    assert (await admin.webhook_endpoints.update(endpoint.id, status="active")).status == "active"
+    rotated = await admin.webhook_endpoints.rotate_secret(endpoint.id, grace_seconds=60)
+    assert rotated.secret not in (endpoint.secret, repr(rotated))
+    await admin.cards.block("TAP-C", reason="lost")
+    assert [item.id async for item in admin.webhook_endpoints.list()] == [endpoint.id]
+    delivery, _ = [item async for item in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    redelivered = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
+    assert (redelivered.id, redelivered.event) == (delivery.id, "card.blocked")
+    await admin.webhook_endpoints.delete(endpoint.id)
+
+
+async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+    with pytest.raises(ConflictError) as conflict:
+        await admin.subscribers.close(people["a"], reason="asked")
+    assert conflict.value.code == "NOT_CLOSABLE"
+    created = await admin.subscribers.register(
+        phone_number="+23277999999", first_name="Musa", last_name="Sesay", pin=PIN
+    )
+    closed = await admin.subscribers.close(created.subscriber_id, reason="asked")
+    assert closed.subscriber.status == "CLOSED"
+    entries = [item async for item in admin.audit_log.list(resource_id=created.subscriber_id)]
+    assert entries
+    assert (await admin.audit_log.verify()).valid
+    proof = await admin.overview.verify_ledger()
+    assert proof.holds, proof.claims
+    overview = await admin.overview.get(period="week")
+    assert overview.ledger.last_proof is not None
+    assert overview.ledger.last_proof.transactions == proof.transactions == overview.totals.count
