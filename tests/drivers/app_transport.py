@@ -6,7 +6,7 @@ from typing import cast
 import httpx2
 
 from tapgate.errors import ApiError, Code
-from tapgate.http.messages import Application, add_header
+from tapgate.http.messages import Application, Response, add_header
 
 
 class InProcessRequest:
@@ -39,9 +39,13 @@ class AppTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._app.respond(InProcessRequest(request, self._peer))
-        lines = [line.partition(b": ") for line in response.head.split(b"\r\n")[:-1]]
-        return httpx2.Response(
-            response.status,
-            headers=[(name, value) for name, _, value in lines],
-            stream=httpx2.ByteStream(b"" if request.method == "HEAD" else response.body),
-        )
+        return decode_response(response, request.method)
+
+
+def decode_response(response: Response, method: str) -> httpx2.Response:
+    lines = [line.partition(b": ") for line in response.head.split(b"\r\n")[:-1]]
+    return httpx2.Response(
+        response.status,
+        headers=[(name, value) for name, _, value in lines],
+        stream=httpx2.ByteStream(b"" if method == "HEAD" else response.body),
+    )
