@@ -42,7 +42,7 @@ async def test_funding_an_agent_increases_the_float(harness: Harness) -> None:
     assert await get_balances(harness, agent) == ("1234.50", "0.00")
 
 
-@pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (3, "2.00")])
+@pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
 async def test_cash_in_commission_depends_on_the_tier(
     harness: Harness, tier: int, earned: str
 ) -> None:

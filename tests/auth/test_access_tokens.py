@@ -156,6 +156,16 @@ def test_token_with_a_changed_character_is_rejected(data: st.DataObject) -> None
     get_rejection_message(token[:position] + letter + token[position + 1 :])
 
 
+@each("ending", ["=", "==", "!", ".", "%20", " x", ",", " ", "\n"])
+def test_padded_or_truncated_token_is_rejected(ending: str) -> None:
+    """A decoder that skips unknown characters would accept many spellings of one token."""
+    token = make_token()
+    get_rejection_message(token + ending)
+    get_rejection_message(token.replace(".", f"{ending}.", 1))
+    for length in range(0, len(token), 7):
+        get_rejection_message(token[:length])
+
+
 @each("claim", ["sub", "email", "role", "iat", "exp"])
 def test_missing_claim_is_rejected(claim: str) -> None:
     changes: dict[str, Any] = {claim: None}

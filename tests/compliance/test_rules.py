@@ -247,3 +247,12 @@ async def test_changed_rule_applies_immediately_in_every_process(
         assert (
             await submit_transfer(second_gateway, sender["id"], receiver["id"], "50")
         ).code is None
+        limited = await harness.client.put(
+            "/api/v1/account-rules/1",
+            json={"max_transaction": "49"},
+            auth=await harness.create_admin(),
+        )
+        assert limited.status_code == 200, limited.text
+        for gateway in (harness, second_gateway):
+            outcome = await submit_transfer(gateway, sender["id"], receiver["id"], "50")
+            assert outcome.code == "TRANSACTION_LIMIT_EXCEEDED"

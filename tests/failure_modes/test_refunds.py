@@ -70,6 +70,9 @@ async def test_refund_concurrent_with_a_review_decision_returns_the_money_at_mos
     """A payment that is both rejected and refunded would return the money twice."""
     await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
     aminata, merchant, held = await _create_payment(two_gateways)
+    # While the payment is under review, the merchant has not received the money.
+    assert require_error(await merchant.server.refund(held, "10")) == NOT_REFUNDABLE
+    assert await aminata.get_funds() == ("0.00", "100.00")
     (alert,) = await list_alerts(two_gateways.harness, subscriber_id=aminata.id)
     decided, *refunds = await asyncio.gather(
         resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision),

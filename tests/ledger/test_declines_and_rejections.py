@@ -284,7 +284,7 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
                 commands.CASH_PARTY,
                 None,
                 original_id=transaction,
-                idempotency_key=build_request_key("refund"),
+                idempotency_key=build_request_key(f"refund {transaction}"),
             )
         )
         return outcome.code
@@ -319,6 +319,8 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
     assert await refund(merchant, payment_id) == Code.NOT_REFUNDABLE
     await set_account_status(ledger, payer, "blocked")
     assert await refund(merchant, payment_id) is None
+    refund_id = await ledger.database.fetchval("SELECT id FROM transactions WHERE type = 'refund'")
+    assert await refund(merchant, refund_id) == Code.NOT_REFUNDABLE
     assert await list_failure_codes(ledger) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
 
 
