@@ -17,6 +17,7 @@ from builders.agents import (
     pay_out_commission,
     transfer_float,
 )
+from builders.cards import CHILD_PIN, create_card, link_child_card
 from harness import WRONG_PIN, Harness, parse_error
 from tapgate.api.services import Services
 
@@ -158,3 +159,17 @@ async def test_replay_ignores_the_pin(harness: Harness) -> None:
     ]
     assert (replayed.status_code, replayed.json()) == (200, first.json())
     assert replayed.headers["Idempotent-Replayed"] == "true"
+
+
+async def test_cash_out_with_a_child_card_requires_its_own_pin_and_limit(harness: Harness) -> None:
+    agent, parent = await create_agent(harness), await harness.create_subscriber(balance="100")
+    serial = await create_card(harness)
+    linked = await link_child_card(harness, serial, parent["id"], daily_limit="50")
+    assert linked.status_code == 201, linked.text
+    by_card = {"subscriber_id": None, "card_serial": serial}
+    response = await cash_out(harness, agent, parent, "30", **by_card)
+    assert parse_error(response) == (400, "INVALID_PIN")
+    response = await cash_out(harness, agent, parent, "30", pin=CHILD_PIN, **by_card)
+    assert response.json()["subscriber_balance"] == "70.00 SLE"
+    response = await cash_out(harness, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
+    assert parse_error(response) == (403, "CARD_LIMIT_EXCEEDED")

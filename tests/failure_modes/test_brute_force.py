@@ -270,3 +270,30 @@ async def test_password_comparisons_are_limited_across_spellings_addresses_and_p
             "RATE_LIMITED": 1
         }
     assert len(compared_hashes) == max_failures
+
+
+@pytest.mark.parametrize("purpose", ["restricted-access", "reset-pin"])
+async def test_one_time_code_allows_three_attempts(
+    harness: Harness, clients: Clients, purpose: str
+) -> None:
+    """A six-digit code can be guessed if concurrent attempts are not all counted."""
+    is_reset = purpose == "reset-pin"
+    holder = await (
+        harness.create_subscriber() if is_reset else harness.create_restricted_subscriber()
+    )
+    admin = await harness.create_admin("S")
+    url = f"{API_PREFIX}/subscribers/{holder['id']}/{purpose}"
+    assert (await harness.client.post(url, auth=admin)).is_success
+    code = await harness.get_pending_code(holder["phone_number"])
+
+    async def redeem(client: httpx2.AsyncClient, otp: str) -> httpx2.Response:
+        if is_reset:
+            body = {"otp": otp, "new_pin": "8305"}
+            return await client.post(f"{url}/confirm", json=body, auth=admin)
+        return await client.post(f"{url}/verify", json={"otp": otp}, auth=admin)
+
+    wrong = f"{(int(code) + 1) % 1_000_000:06d}"
+    responses = await asyncio.gather(*(redeem(client, wrong) for client in clients * 5))
+    remaining = Counter(response.json()["details"]["attempts_remaining"] for response in responses)
+    assert remaining == {2: 1, 1: 1, 0: 8}
+    assert count_codes([await redeem(harness.client, code)]) == {"INVALID_OTP": 1}

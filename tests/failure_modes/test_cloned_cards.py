@@ -101,3 +101,32 @@ async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_walle
     other = customers[1 if responses[0].is_success else 0]
     assert await other.get_balance() == "100.00"
     assert await owner.get_balance() == f"{100 - taps[200]}.00"
+
+
+async def test_no_payment_is_accepted_after_the_card_was_blocked(two_gateways: TwoGateways) -> None:
+    """One process blocks the card while both processes receive payments with it."""
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    blocked_before: list[bool] = []
+    blocked = False
+
+    async def tap(number: int) -> bool:
+        was_blocked = blocked
+        response = await terminal.with_client(two_gateways.clients[number % 2]).pay(
+            "1", aminata.card
+        )
+        if response.is_success:
+            blocked_before.append(was_blocked)
+        return response.is_success
+
+    async def block() -> None:
+        nonlocal blocked
+        ada = two_gateways.admin.with_client(two_gateways.clients[1])
+        require_success(await ada.post(f"cards/{aminata.card}/block", reason="stolen"))
+        blocked = True
+
+    await asyncio.gather(*(tap(number) for number in range(10)), block())
+    assert not any(await asyncio.gather(*(tap(number) for number in range(6))))
+    assert not any(blocked_before)

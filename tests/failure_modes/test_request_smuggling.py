@@ -132,6 +132,26 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
             )
 
 
+async def test_path_has_exactly_one_spelling(port: int) -> None:
+    """If paths were normalized, `/./metrics` would bypass a proxy that blocks `/metrics`."""
+    for path in (
+        b"//api/v1/open",
+        b"/./api/v1/open",
+        b"/api/v1/x/../open",
+        b"/api/v1/x/%2e%2e/open",
+        b"/api/v1/%6fpen",
+        b"/api%2fv1%2fopen",
+        b"/api/v1/open;a=b",
+        b"/api/v1/open%3Fa",
+        b"/api/v1/open#a",
+        b"/api/v1/open/",
+        b"/api/v1/open%00",
+        b"/API/v1/open",
+    ):
+        (response,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        assert response.status_code == 404, path
+
+
 async def test_requests_pipelined_after_a_malformed_request_are_not_processed(port: int) -> None:
     """After a malformed request, the start of the next one is unknown."""
     bad = POST_HEAD + b"Content-Length: x\r\n\r\n"

@@ -269,6 +269,37 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
     assert (row["status"], row["last_status"]) == ("pending", 410)
 
 
+async def test_concurrent_410_responses_disable_the_endpoint_once(
+    harness: Harness, receiver: WebhookReceiver
+) -> None:
+    admin, services = await harness.create_admin("A"), harness.services
+    endpoints = [
+        (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()["id"]
+        for body in (
+            {"url": f"{receiver.url}/slow", "events": ["card.linked"]},
+            {"url": "http://127.0.0.1:9/", "events": ["webhook_endpoint.disabled"]},
+        )
+    ]
+    receiver.enqueue_statuses(*[410] * 4)
+    workers = [WebhookWorker(services, {}) for _ in range(2)]
+    for worker in workers:
+        await publish_event(services)
+        await worker.start_due_attempts()
+
+    async def count_received() -> int:
+        return len(receiver.received)
+
+    await wait_until_equal(count_received, 2)
+    receiver.release_slow.set()
+    for worker in workers:
+        await worker.wait_until_idle()
+    disabled = await harness.client.get(f"{ENDPOINTS_URL}/{endpoints[0]}", auth=admin)
+    assert disabled.json()["status"] == "disabled"
+    entries = await harness.list_audit_entries(endpoints[0], "webhook_endpoint.disabled")
+    events = await harness.client.get(f"{ENDPOINTS_URL}/{endpoints[1]}/deliveries", auth=admin)
+    assert (len(entries), len(events.json()["data"])) == (1, 1)
+
+
 async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_audit_log(
     harness: Harness, services: Services
 ) -> None:

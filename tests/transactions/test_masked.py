@@ -185,6 +185,36 @@ async def test_counterparty_lists_contain_the_masked_transactions(
         assert page["masked"] is True and "Zebulonia" not in str(page)
 
 
+async def test_single_transaction_is_masked_like_its_list_row(
+    masked_transactions: MaskedTransactions,
+) -> None:
+    admin = await masked_transactions.harness.create_admin("C")
+    rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
+    for transaction_id in masked_transactions.restricted_ids:
+        assert (
+            await masked_transactions.get_page(admin, f"{URL}/{transaction_id}")
+            == rows[transaction_id]
+        )
+    entries = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.sent}/entries")
+    assert entries["masked"] is True
+    first, fee = entries["entries"]
+    for side in (first["debit"], first["credit"], fee["debit"]):
+        assert (side["name"], side["balance_after"]) == (None, None)
+    assert first["debit"]["holder_id"] == masked_transactions.restricted_subscriber["id"]
+    assert fee["credit"]["name"] == "Platform"
+    chain = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.paid}/chain")
+    assert [refund["id"] for refund in chain["refunds"]] == [masked_transactions.refunded]
+    assert chain["refunds"][0]["masked"] is True and "Zebulonia" not in str(chain)
+    chain = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.refunded}/chain")
+    assert chain["original"] == rows[masked_transactions.paid]
+    key = await masked_transactions.harness.create_api_key("payments:read")
+    visible = {row["id"] for row in await masked_transactions.list_all(key)}
+    assert visible and not masked_transactions.restricted_ids & visible
+    verified = await masked_transactions.create_verified_admin("F")
+    full = await masked_transactions.get_page(verified, f"{URL}/{masked_transactions.declined}")
+    assert full["memo"] == "Zebulonia's rent" and "available" in full["failure_details"]
+
+
 async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions) -> None:
     client, finance = (
         masked_transactions.harness.client,
