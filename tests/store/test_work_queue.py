@@ -297,6 +297,55 @@ async def test_total_concurrency_is_limited_and_waiting_destinations_start_later
     assert jobs.finished == ["slow a", "slow b", "slow c"]
 
 
+async def test_job_added_while_the_last_task_of_its_destination_ends_is_started() -> None:
+    finished = []
+
+    async def run(job: str) -> None:
+        if job == "first":
+            # Runs after the task has ended and before its callbacks.
+            asyncio.get_running_loop().call_soon(runner.add, "a", ["second"])
+        finished.append(job)
+
+    runner = JobRunner[str, str](
+        run, max_concurrent=8, max_concurrent_per_destination=1, max_window=1, on_capacity=list
+    )
+    runner.add("a", ["first"])
+    await runner.wait_until_idle()
+    await asyncio.sleep(0)
+    await runner.wait_until_idle()
+    assert finished == ["first", "second"]
+    assert runner.claimed == 0
+
+
+async def test_destination_without_a_running_job_gets_the_next_free_slot() -> None:
+    finished = []
+
+    async def run(job: str) -> None:
+        await asyncio.sleep(0)
+        finished.append(job)
+
+    runner = JobRunner[str, str](
+        run, max_concurrent=2, max_concurrent_per_destination=2, max_window=50, on_capacity=list
+    )
+    runner.add("a", ["a"] * 20)
+    runner.add("b", ["b"] * 20)
+    runner.add("c", ["c"])
+    await runner.wait_until_idle()
+    assert sorted(finished) == ["a"] * 20 + ["b"] * 20 + ["c"]
+    assert {"b", "c"} <= set(finished[:8])
+
+
+async def test_stopped_runner_starts_no_waiting_jobs() -> None:
+    jobs = BlockingJobs(max_concurrent=2)
+    for name in ("slow a", "slow b", "slow c"):
+        jobs.runner.add(name, [name])
+    await asyncio.sleep(0)
+    await jobs.runner.stop(timeout_seconds=0)
+    await asyncio.sleep(0)
+    assert jobs.started == ["slow a", "slow b"]
+    assert jobs.runner.claimed == 0
+
+
 async def test_batch_contains_the_items_that_arrived_during_the_previous_batch() -> None:
     batches: list[list[int]] = []
     release = asyncio.Event()

@@ -1,6 +1,7 @@
 """Concurrent execution of claimed jobs, limited per destination and in total.
 
-A slow destination occupies only its own share of the concurrency. Each destination has a window:
+A slow destination occupies only its own share of the concurrency. If all of the concurrency is in
+use, a destination whose jobs all wait gets the next free slot. Each destination has a window:
 the number of jobs that may be claimed for it, running or waiting in memory. The window grows while
 the destination processes its jobs quickly and shrinks when it becomes slow, so jobs do not wait
 long after their claim.
@@ -61,6 +62,7 @@ class JobRunner(Generic[K, J]):
         self._max_window = max_window
         self._on_capacity = on_capacity
         self._lanes: dict[K, _Lane[J]] = {}
+        self._starved: dict[K, _Lane[J]] = {}  # jobs wait and none runs; longest waiting first
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -99,9 +101,11 @@ class JobRunner(Generic[K, J]):
             await asyncio.wait(self._tasks)
 
     async def stop(self, *, timeout_seconds: float) -> None:
-        """Wait for running jobs until the timeout, then cancel them."""
+        """Wait for running jobs until the timeout, then cancel them and drop waiting jobs."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_seconds)
+        for lane in self._lanes.values():
+            lane.waiting.clear()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -124,25 +128,37 @@ class JobRunner(Generic[K, J]):
             task = asyncio.create_task(self._run_lane(lane, lane.waiting.popleft()))
             self._tasks.add(task)
             task.add_done_callback(lambda task: self._on_task_done(task, destination))
+        if lane.waiting and not lane.running:
+            self._starved[destination] = lane
+        else:
+            self._starved.pop(destination, None)
 
     async def _run_lane(self, lane: _Lane[J], job: J) -> None:
-        """Run a job and then waiting jobs of its destination, one at a time."""
+        """Run a job and then waiting jobs of its destination, one at a time.
+
+        Return early if another destination is starved.
+        """
         while True:
             await self._run(job)
-            if not lane.waiting:
+            if not lane.waiting or self._starved:
                 return
             job = lane.waiting.popleft()
             if lane.is_full and lane.is_half_empty:
                 self._on_capacity()
 
     def _on_task_done(self, task: asyncio.Task[None], destination: K) -> None:
+        had_all_slots_in_use = len(self._tasks) >= self._max_concurrent
         self._tasks.discard(task)
         lane = self._lanes[destination]
         lane.running -= 1
         if lane.is_full and lane.is_half_empty:
             self._on_capacity()
+        for other, starved in list(self._starved.items()):
+            self._start_tasks(other, starved)
+        # Jobs may have been added after the task found none and before this callback.
+        self._start_tasks(destination, lane)
         if not lane.claimed and self._max_window == self._min_window:
             del self._lanes[destination]  # there is no window to keep
-        if len(self._tasks) == self._max_concurrent - 1:  # others may have waited for this task
+        if had_all_slots_in_use:  # others may have waited for this task
             for other, waiting in self._lanes.items():
                 self._start_tasks(other, waiting)
