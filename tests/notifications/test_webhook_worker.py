@@ -332,6 +332,28 @@ async def test_running_worker_sends_queued_and_later_events(
     assert {row["status"] for row in await list_deliveries(services)} == {"delivered"}
 
 
+async def test_delivery_that_is_not_yet_prepared_is_released_during_shutdown(
+    services: Services, receiver: WebhookReceiver
+) -> None:
+    is_loading = asyncio.Event()
+
+    async def load_forever(services: Services, subject_id: int) -> TransactionRecord:
+        is_loading.set()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    await create_endpoint(services, receiver.url)
+    await publish_ledger_event(services, "transaction.completed", 1)
+    running = asyncio.create_task(WebhookWorker(services, _load_with(load_forever)).run())
+    async with asyncio.timeout(30):
+        await is_loading.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    row = await get_only_delivery(services)
+    assert (row["status"], row["attempts"]) == ("pending", 0)
+    assert row["next_attempt_at"] <= services.clock()
+
+
 async def test_attempt_in_progress_completes_during_shutdown(
     services: Services, receiver: WebhookReceiver
 ) -> None:

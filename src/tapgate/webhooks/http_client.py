@@ -134,7 +134,8 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._fail(RemoteProtocolError())
         else:
-            if not self._status and self._received_bytes > _MAX_HEAD_BYTES:
+            # After the status, this bounds chunk extensions and trailers and only ends the body.
+            if not self._is_complete and self._received_bytes > _MAX_HEAD_BYTES:
                 self._fail(RemoteProtocolError())
 
     def eof_received(self) -> bool:

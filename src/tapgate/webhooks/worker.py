@@ -145,6 +145,10 @@ class WebhookWorker:
     async def _start_attempts(self, claimed: Sequence[ClaimedDelivery], generation: int) -> None:
         try:
             data = await load_event_data(self._services, self._record_loaders, claimed)
+        except asyncio.CancelledError:
+            for delivery in claimed:
+                self._released.add(_Result(delivery, _NOT_SENT))
+            raise
         except Exception as error:
             data = dict.fromkeys((delivery.event_id for delivery in claimed), error)
         by_endpoint = defaultdict[int, list[ClaimedDelivery]](list)
