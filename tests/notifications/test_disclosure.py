@@ -14,6 +14,7 @@ from harness import PIN, Harness
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
+from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 from tapgate.settings import Settings
 from tapgate.webhooks.event_data import REDACTORS
@@ -230,3 +231,20 @@ async def test_redelivery_is_redacted_only_while_the_subscriber_is_restricted(
             if any(value.encode() in webhook.body for value in values)
         ]
         assert bool(unredacted) is not restricted
+
+
+async def test_receipt_of_the_counterparty_names_a_restricted_subscriber_by_id(
+    harness: Harness,
+) -> None:
+    subscriber = await harness.create_subscriber(balance="100", **PROFILE)
+    other = await harness.create_subscriber(balance="100")
+    await set_restricted(harness, subscriber)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber["id"], other["id"], "10")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, other["id"], subscriber["id"], "5")
+    await ReceiptWorker(harness.services).enqueue_due()
+    for template in ("money_received", "payment_made"):
+        ((_, name, _),) = await harness.list_pending_messages(other["phone_number"], template)
+        assert name == subscriber["id"]
+        # The restricted subscriber's own receipt names the counterparty.
+        ((_, name, _),) = await harness.list_pending_messages(subscriber["phone_number"], template)
+        assert name == "Aminata K."

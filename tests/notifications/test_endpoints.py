@@ -166,9 +166,15 @@ async def test_production_requires_https_and_a_public_address(
     # A URL is accepted if its name lookup times out, so a slow machine needs a longer timeout.
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     use_production_settings(services)
-    response = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
-    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert response.json()["details"]["fields"].keys() == {"url"}
+    valid = "https://93.184.215.14/hook"
+    path = f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin, valid))['id']}"
+    for response in (
+        await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin),
+        await client.put(path, json={"url": url}, auth=admin),
+    ):
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+        assert response.json()["details"]["fields"].keys() == {"url"}
+    assert (await client.get(path, auth=admin)).json()["url"] == valid
 
 
 @pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])

@@ -187,6 +187,24 @@ async def test_response_timeout_is_a_failed_attempt(
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
+async def test_production_sends_neither_to_local_addresses_nor_over_plain_http(
+    services_with_fake_clock: Services, receiver: WebhookReceiver
+) -> None:
+    """The URL is checked at each attempt, not only when the endpoint is created."""
+    services_with_fake_clock.settings = msgspec.structs.replace(
+        services_with_fake_clock.settings, environment="production"
+    )
+    await create_endpoint(services_with_fake_clock, f"https://localhost:{receiver.port}/")
+    await create_endpoint(services_with_fake_clock, f"http://localhost:{receiver.port}/")
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
+    with capture_logs() as lines:
+        await attempt_due_deliveries(services_with_fake_clock)
+    assert [line["problem"] for line in lines] == ["TargetRejectedError"] * 3
+    assert receiver.received == []
+    assert {row["status"] for row in await list_deliveries(services_with_fake_clock)} == {"pending"}
+
+
 async def test_attempt_that_cannot_be_recorded_is_repeated(
     services_with_fake_clock: Services,
     receiver: WebhookReceiver,
