@@ -194,6 +194,21 @@ async def test_message_sealed_with_another_key_does_not_block_other_messages(
     assert [line["problem"] for line in lines] == ["VaultError"]
 
 
+async def test_malformed_message_does_not_affect_other_messages(
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+) -> None:
+    await _enqueue_message(gateway, to="+23276000000")
+    malformed = await _get_only_message(gateway)
+    sealed = gateway.vault.seal(b"not JSON", b"message %d" % malformed["id"])
+    await gateway.database.execute("UPDATE messages SET parameters = $1", sealed)
+    await _enqueue_message(gateway)
+    with capture_logs() as lines:
+        await MessageSender(gateway).send_due(http)
+    assert [line["problem"] for line in lines] == ["DecodeError"]
+    rows = await gateway.database.fetch("SELECT status FROM messages ORDER BY id")
+    assert [row["status"] for row in rows] == ["pending", "delivered"]
+
+
 async def test_concurrent_senders_send_each_message_once(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:

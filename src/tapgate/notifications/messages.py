@@ -24,7 +24,7 @@ from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
-from tapgate.vault import Vault, VaultError
+from tapgate.vault import Vault
 
 #: Name under which the gateway signs requests to other services.
 SERVICE_NAME = "gateway"
@@ -199,14 +199,17 @@ class MessageSender:
         )
 
     async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
-        """Post the message; return None on success, else the exception's name or the status."""
+        """Post the message; return None on success, else the exception's name or the status.
+
+        Raises no exception, because the results of a batch are recorded together.
+        """
         try:
             body = self._encode_body(claim)
             async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
                 response = await client.post(
                     self._url, content=body, headers=self._build_headers(claim)
                 )
-        except (VaultError, httpx2.HTTPError, TimeoutError) as error:
+        except Exception as error:
             return type(error).__name__
         return None if response.is_success else f"status {response.status_code}"
 
