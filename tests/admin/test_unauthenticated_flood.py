@@ -170,3 +170,24 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
         "retry-after" in response.headers for response in responses if response.status_code != 401
     )
     assert sum(response.status_code == 401 for response in responses) <= 31
+
+
+async def test_failed_logins_are_limited_per_address_across_emails(
+    attacker_and_admin_clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
+) -> None:
+    attacker, other = attacker_and_admin_clients
+
+    async def attempt_logins(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        status_codes = []
+        for number in range(count):
+            fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
+            body = {"data": fields} if "console" in url else {"json": fields}
+            status_codes.append((await client.post(url, **body)).status_code)
+        return status_codes
+
+    first = await attempt_logins("/api/v1/admin/login", attacker, 40)
+    assert first[:30] == [401] * 30
+    assert first[-1] == 429
+    # The console's sign-in form shares the limit.
+    assert 429 in await attempt_logins("/console/sign-in", attacker, 3)
+    assert await attempt_logins("/console/sign-in", other, 1) == [401]

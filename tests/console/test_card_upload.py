@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from drivers.console import ConsoleClient
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 
 URL = "/console/cards/upload"
@@ -86,3 +86,19 @@ async def test_console_upload_has_the_file_size_limit_of_the_api(ada: ConsoleCli
     assert "/console/cards/UP-LARGE" not in await ada.get_page_text(
         "/console/cards?search=UP-LARGE"
     )
+
+
+@pytest.mark.parametrize("role", ["C", "S", "F"])
+async def test_only_system_admins_can_upload_cards(
+    console_clients: ConsoleClients, role: str
+) -> None:
+    console = await console_clients.create_signed_in(role)
+    assert (await console.get(URL)).status_code == 403
+    assert (await console.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
+    assert "UP-9" not in await console.get_page_text("/console/cards")
+
+
+async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
+    response = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
+    assert response.status_code == 403
+    assert "UP-8" not in await ada.get_page_text("/console/cards")

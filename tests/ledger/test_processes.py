@@ -2,13 +2,14 @@
 
 import asyncio
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from builders.ledger import LedgerDriver
+from builders.ledger import PIN, WRONG_PIN, LedgerDriver
 from ledger.load_process import LoadPlan
 from tapgate.errors import Code
 from tapgate.ledger import chart
@@ -108,6 +109,32 @@ async def sum_balances(ledger: LedgerDriver) -> int:
         await ledger.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS
     ]
     return int(holders) + sum(platform_balances)
+
+
+async def test_same_request_sent_100_times_by_two_processes_executes_once(
+    ledger: LedgerDriver, database_url: str
+) -> None:
+    plan = await build_plan(ledger, database_url, command_count=50)
+    shared_plan = msgspec.structs.replace(plan, shared_request_id="shared")
+    responses = await run_processes(shared_plan, build_second_plan(shared_plan))
+    assert len(responses) == 100
+    assert len({response["transaction"] for response in responses}) == 1
+    assert Counter(response["replayed"] for response in responses) == {True: 99, False: 1}
+    assert await ledger.get_balance(plan.wallets[0]) == 49_00
+
+
+async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
+    ledger: LedgerDriver, database_url: str
+) -> None:
+    plan = await build_plan(ledger, database_url, command_count=25)
+    wrong_pin_plan = msgspec.structs.replace(plan, pin=WRONG_PIN)
+    responses = await run_processes(wrong_pin_plan, build_second_plan(wrong_pin_plan))
+    codes = Counter(response["code"] for response in responses)
+    assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
+    correct_pin_plan = msgspec.structs.replace(plan, pin=PIN, command_count=1)
+    assert [response["code"] for response in await run_processes(correct_pin_plan)] == [
+        Code.ACCOUNT_LOCKED
+    ]
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
