@@ -70,6 +70,10 @@ class JobRunner(Generic[K, J]):
         """Number of jobs that are running or waiting."""
         return sum(lane.claimed for lane in self._lanes.values())
 
+    @property
+    def _has_free_slots(self) -> bool:
+        return len(self._tasks) < self._max_concurrent
+
     def get_capacities(self) -> dict[K, int]:
         """Return how many jobs may be claimed for each destination that has claimed jobs."""
         now = time.monotonic()
@@ -119,11 +123,7 @@ class JobRunner(Generic[K, J]):
         lane.is_full = False
 
     def _start_tasks(self, destination: K, lane: _Lane[J]) -> None:
-        while (
-            lane.waiting
-            and lane.running < self._min_window
-            and len(self._tasks) < self._max_concurrent
-        ):
+        while lane.waiting and lane.running < self._min_window and self._has_free_slots:
             lane.running += 1
             task = asyncio.create_task(self._run_lane(lane, lane.waiting.popleft()))
             self._tasks.add(task)
@@ -147,18 +147,21 @@ class JobRunner(Generic[K, J]):
                 self._on_capacity()
 
     def _on_task_done(self, task: asyncio.Task[None], destination: K) -> None:
-        had_all_slots_in_use = len(self._tasks) >= self._max_concurrent
+        had_free_slots = self._has_free_slots
         self._tasks.discard(task)
         lane = self._lanes[destination]
         lane.running -= 1
         if lane.is_full and lane.is_half_empty:
             self._on_capacity()
-        for other, starved in list(self._starved.items()):
-            self._start_tasks(other, starved)
+        while self._starved and self._has_free_slots:
+            other = next(iter(self._starved))
+            self._start_tasks(other, self._starved[other])
         # Jobs may have been added after the task found none and before this callback.
         self._start_tasks(destination, lane)
         if not lane.claimed and self._max_window == self._min_window:
             del self._lanes[destination]  # there is no window to keep
-        if had_all_slots_in_use:  # others may have waited for this task
+        if not had_free_slots:  # others may have waited for this task
             for other, waiting in self._lanes.items():
+                if not self._has_free_slots:
+                    return
                 self._start_tasks(other, waiting)
