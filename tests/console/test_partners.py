@@ -33,8 +33,12 @@ async def test_resubmitted_funding_form_funds_the_partner_once(ada: ConsoleClien
     for _ in range(2):
         response = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
         assert response.headers["HX-Redirect"] == page
+    # After a lost response, the user may edit the form: it keeps its request ID.
+    for amount in ("20", "twenty"):
+        response = await ada.post_partial(address, {"amount": amount, "request_id": request_id})
+        assert f'name="request_id" value="{request_id}"' in response.text
     text = await ada.get_page_text(page)
-    assert "2,500.00 SLE" in text and "5,000.00 SLE" not in text
+    assert "2,500.00 SLE" in text and "5,000.00 SLE" not in text and "2,520.00 SLE" not in text
 
 
 async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> None:

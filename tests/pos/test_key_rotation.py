@@ -73,6 +73,18 @@ async def test_retry_with_the_new_key_replays(harness: Harness, key_owner: str) 
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
+async def test_owners_do_not_share_idempotency_keys(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    first, second = [
+        await _create_key(harness, pos.merchant_auth, terminal_id=await pos.create_terminal())
+        for _ in range(2)
+    ]
+    for key in (pos.merchant_auth, first, second):
+        paid = await pos.pay(auth=key, request_id="one")
+        assert (paid.status_code, REPLAYED_HEADER in paid.headers) == (200, False)
+    assert await _count_transactions(harness) == 3
+
+
 async def test_concurrent_retries_under_two_keys_pay_once(
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:

@@ -62,6 +62,8 @@ def encode_json(value: object) -> bytes:
 def assert_valid_response(response: httpx2.Response) -> None:
     assert response.status_code < 500, response.text
     assert response.headers["x-request-id"]
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in response.headers["content-security-policy"]
     if response.status_code >= 400 and response.headers["content-type"] == "application/json":
         body = response.json()
         assert body.keys() == {"error", "status"}
