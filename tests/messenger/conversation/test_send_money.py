@@ -384,3 +384,53 @@ def test_guessed_command_does_not_replace_an_open_question():
     assert chat.conversation.command == "send"
     chat("balance")
     assert chat.conversation.command is None
+
+
+@each(
+    "code, response",
+    [
+        ("CARD_NOT_FOUND", "can't find a card"),
+        ("SUBSCRIBER_NOT_FOUND", "can't find a card"),
+        ("CARD_NOT_ACTIVE", "The recipient can't"),
+        ("VALIDATION_FAILED", "The recipient can't"),
+    ],
+)
+def test_recipient_rejected_by_the_gateway_is_requested_again(code, response):
+    chat = ConversationDriver()
+    chat("send money")
+    chat.gateway.overrides = {gateway_requests.FindPayeeByCard: [RequestRejected(code=code)]}
+    assert response in chat("AM-1001")
+    assert chat.conversation.piece == "to"
+
+
+def test_amount_rejected_by_the_quote_is_requested_again():
+    chat = ConversationDriver()
+    chat("send money")
+    chat("AM-1001")
+    error = RequestRejected(code="DAILY_LIMIT_EXCEEDED")
+    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [error]}
+    assert "instead" in chat("500")
+    assert chat.conversation.piece == "amount"
+
+
+def test_recipient_in_place_of_the_amount_replaces_the_recipient():
+    chat = ConversationDriver()
+    chat("send money")
+    chat("AM-1001")
+    chat("500 to AM-1002")
+    assert chat.conversation.stage == "confirm"
+    assert "AM-1002" in chat.reply_text
+
+
+def test_international_number_without_plus_is_a_recipient():
+    chat = ConversationDriver()
+    chat("send money")
+    chat(PAYEE_PHONE.removeprefix("+"))
+    assert chat.list_requests(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
+
+
+def test_duplicate_request_leaves_the_outcome_uncertain():
+    chat = drive_to_pin()
+    error = RequestRejected(code="DUPLICATE_REQUEST")
+    chat.gateway.overrides = {gateway_requests.SendMoney: [error]}
+    assert "may have" in chat(PIN)
