@@ -1,17 +1,14 @@
 """System endpoints: health, OpenAPI document, documentation page and metrics."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from tapgate import VERSION
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
-from tapgate.http.metrics import CONTENT_TYPE
+from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.schemas.system import Health, WalletCore
-
-if TYPE_CHECKING:
-    from tapgate.api.app import App
 
 _PUBLIC: Final = Access(public=True)
 #: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.
@@ -25,7 +22,16 @@ _serve_docs_file = PackagedFiles(
 ).serve
 
 
-def build_system_endpoints(app: "App") -> Endpoints:
+class SystemSource(Protocol):
+    """The application on which the endpoints report."""
+
+    metrics: Metrics
+
+    @property
+    def openapi_document(self) -> bytes: ...
+
+
+def build_system_endpoints(app: SystemSource) -> Endpoints:
     """Return the endpoints that report on an application."""
     endpoints = Endpoints("System")
 
