@@ -1,1 +1,1 @@
-"""Authentication: API keys, access tokens, signatures, passwords, PINs, and one-time codes."""
+"""Authentication: API keys, access tokens, signatures, passwords and sessions."""

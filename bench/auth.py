@@ -1,7 +1,7 @@
 """Benchmark of authentication and PIN checks: CPU time of each, in microseconds.
 
 It uses no database. All keys are cached, as in production after the first request with a key.
-Run with `python bench/credentials.py`.
+Run with `python bench/auth.py`.
 """
 
 import asyncio

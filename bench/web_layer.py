@@ -2,7 +2,7 @@
 
 Authentication is faked. The time is measured with and without the HTTP server.
 
-    python bench/edge.py
+    python bench/web_layer.py
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 Two databases on one server differ only in the number of transactions in the last 30 days. The
 endpoint is called in-process, alternately for each database, so other load affects both.
-Run with `python -m bench.overview`. The data is removed at the end.
+Run with `python -m bench.reporting`. The data is removed at the end.
 """
 
 import argparse
@@ -167,7 +167,7 @@ async def run(server_url: str, folder: Path, few: int, many: int, rounds: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.overview", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.reporting", description=__doc__)
     parser.add_argument("--few", type=int, default=1_000)
     parser.add_argument("--many", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=100)
