@@ -86,6 +86,8 @@ def create_app(folder: Path) -> App:
     services = Services(
         settings=app_settings,
         database=unused,
+        queue_database=unused,
+        rejection_log=unused,
         signals=unused,
         vault=unused,
         pin_verifier=unused,
@@ -141,6 +143,7 @@ def run_server(folder: Path, pipe: Connection) -> None:
             log_config=None,
             lifespan="off",
             http=HttpProtocol,
+            interface="asgi3",
             ws="none",
             server_header=False,
             proxy_headers=False,
