@@ -70,28 +70,26 @@ async def create_agent_in_status(harness: Harness, status: str) -> dict[str, Any
 async def cash_in(
     harness: Harness, agent: dict[str, Any], customer: dict[str, Any], amount: str, **more: Any
 ) -> httpx2.Response:
-    body = {
-        "agent_id": agent["id"],
-        "subscriber_id": customer["id"],
-        "amount": amount,
-        "agent_pin": AGENT_PIN,
-        **more,
-    }
-    return await post_as_admin(harness, "/cashin", **body)
+    body = _build_cash_body(agent, customer, amount)
+    return await post_as_admin(harness, "/cashin", **{**body, **more})
 
 
 async def cash_out(
     harness: Harness, agent: dict[str, Any], customer: dict[str, Any], amount: str, **more: Any
 ) -> httpx2.Response:
-    body = {
+    body = _build_cash_body(agent, customer, amount)
+    return await post_as_admin(harness, "/cashout", **{**body, "pin": PIN, **more})
+
+
+def _build_cash_body(
+    agent: dict[str, Any], customer: dict[str, Any], amount: str
+) -> dict[str, Any]:
+    return {
         "agent_id": agent["id"],
         "subscriber_id": customer["id"],
         "amount": amount,
         "agent_pin": AGENT_PIN,
-        "pin": PIN,
-        **more,
     }
-    return await post_as_admin(harness, "/cashout", **body)
 
 
 async def transfer_float(

@@ -24,7 +24,7 @@ _HMAC_BY_KIND = {"processor": "pos", "partner": "partner"}
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """The credentials that an endpoint or field accepts, any one of which grants access.
+    """The credentials that an endpoint or field accepts. Each of them grants access.
 
     A public endpoint requires no credential.
     """

@@ -1,4 +1,4 @@
-"""Actors: who performs an operation, for the audit log."""
+"""Actors: the performers of operations, as recorded in the audit log."""
 
 from typing import Self
 
@@ -8,7 +8,7 @@ from tapgate.auth.principals import Principal
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever performs an operation, with the client address and ID of the request."""
+    """The performer of an operation, with the client address and ID of the request."""
 
     #: As stored in audit entries: `type`, `id` and, if known, `name` and `role`.
     record: dict[str, str]
