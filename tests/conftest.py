@@ -19,10 +19,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import markers
-from drivers.app_transport import AppTransport
+from databases import TEMPLATE_DATABASE, ConnectionCache, ScratchDatabases, build_database_url
+from drivers.in_process import AppTransport
 from harness import Harness
-from kept_connections import ConnectionCache
-from scratch_databases import TEMPLATE_DATABASE, ScratchDatabases, build_database_url
 from tapgate import dev_secrets
 from tapgate.api.services import Services
 from tapgate.gateway import open_services

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cases import each
-from production_settings import PRODUCTION_ENVIRON, SERVICE_SECRETS
+from harness import PRODUCTION_ENVIRON, SERVICE_SECRETS
 from tapgate.schemas.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load_settings
 

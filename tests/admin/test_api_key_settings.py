@@ -13,7 +13,7 @@ import pytest
 
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from builders.auth import Headers, ListAuditEntries
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from tapgate.api.services import Services
 from tapgate.gateway import create_app
 

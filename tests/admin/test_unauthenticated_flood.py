@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from harness import Harness, HmacAuth
 from tapgate.gateway import create_app, create_first_admin, open_services
 from tapgate.settings import Settings, load_settings

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from builders.agents import (
+from builders.participants import (
     cash_in,
     cash_out,
     change_status,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from builders.agents import cash_in, cash_out, create_agent, create_sub_agent, transfer_float
+from builders.participants import cash_in, cash_out, create_agent, create_sub_agent, transfer_float
 from cases import each
 from harness import Harness, parse_error
 from tapgate import ids

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx2
 
-from builders.agents import (
+from builders.participants import (
     AGENTS_URL,
     cash_in,
     change_status,

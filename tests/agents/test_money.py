@@ -5,19 +5,21 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.agents import (
+from builders.participants import (
     AGENT_PIN,
     AGENTS_URL,
+    CHILD_PIN,
     cash_in,
     cash_out,
     create_agent,
+    create_card,
     create_sub_agent,
     fund_agent,
     get_balances,
+    link_child_card,
     pay_out_commission,
     transfer_float,
 )
-from builders.cards import CHILD_PIN, create_card, link_child_card
 from harness import WRONG_PIN, Harness, parse_error
 from tapgate.api.services import Services
 

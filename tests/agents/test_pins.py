@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx2
 
-from builders.agents import AGENT_PIN, cash_in, cash_out, create_agent, post_as_admin
+from builders.participants import AGENT_PIN, cash_in, cash_out, create_agent, post_as_admin
 from harness import PIN, WRONG_PIN, Harness, parse_error
 
 NEW_PIN = "8302"

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.agents import (
+from builders.participants import (
     AGENT_PIN,
     AGENTS_URL,
     build_registration,

@@ -1,8 +1,11 @@
 """A small gateway for testing the edge: a few endpoints, and callers with fixed credentials."""
 
 import asyncio
+import io
+import json
+import logging
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +13,10 @@ from typing import Annotated, Any, NoReturn, Self, cast
 
 import httpx2
 import msgspec
+import pytest
+import structlog
 
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from tapgate import settings
 from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoints, Reply
@@ -24,6 +29,7 @@ from tapgate.clock import system_clock
 from tapgate.errors import ApiError, Code
 from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
+from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.fields import (
     Amount,
@@ -37,6 +43,35 @@ from tapgate.schemas.fields import (
     Text,
 )
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+
+
+class LogCapture:
+    """Log lines of this process, in their output format."""
+
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue().decode()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+@pytest.fixture
+def log_capture() -> Iterator[LogCapture]:
+    saved = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    capture = LogCapture()
+    logs.configure(capture.stream)
+    # A logger first used here must not stay bound to this stream.
+    structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
+    yield capture
+    logs._stream = None
+    logging.root.handlers[:], logging.root.level = saved[0], saved[1]
+    structlog.configure(**saved[2])
+
 
 READER = Principal(
     kind="api_key", id="key_reader", name="reader", scopes=frozenset({"things:read"})

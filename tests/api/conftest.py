@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from api.builders import EdgeApp, run_edge_app
-from api.log_capture import log_capture
-from drivers.raw_connection import EdgeServer
+from api.builders import EdgeApp, log_capture, run_edge_app
+from drivers.connections import EdgeServer
 
 __all__ = ["log_capture"]
 

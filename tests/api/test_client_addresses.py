@@ -1,7 +1,7 @@
 import tracemalloc
 from ipaddress import ip_network
 
-from api.log_capture import LogCapture
+from api.builders import LogCapture
 from cases import each
 from tapgate.http.client_addresses import ClientAddresses, get_address_key, is_within
 from tapgate.http.messages import add_header

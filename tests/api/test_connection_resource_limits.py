@@ -7,8 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from api.builders import ADMIN, TERMINAL, WRITER, EdgeApp, build_bearer_headers
-from api.simulated_protocol import SimulatedLoop, connect, drain_event_loop
-from drivers.raw_connection import EdgeServer, open_connection
+from drivers.connections import (
+    EdgeServer,
+    SimulatedLoop,
+    connect,
+    drain_event_loop,
+    open_connection,
+)
 from tapgate.http import connection, protocol
 from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES

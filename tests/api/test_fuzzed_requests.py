@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.builders import VALID_THING, WRITER, EdgeApp, build_bearer_headers, run_edge_app
-from drivers.app_transport import decode_response
+from drivers.in_process import decode_response
 
 CANARY = "cAnArY"
 

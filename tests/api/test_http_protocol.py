@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from api.builders import release_waits
-from drivers.raw_connection import EdgeServer, open_connection
+from drivers.connections import EdgeServer, open_connection
 from tapgate.http import connection, protocol
 
 HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -10,8 +10,14 @@ import threading
 
 import structlog
 
-from api.builders import TRACE_HEADERS, VALID_THING, WRITER, EdgeApp, build_bearer_headers
-from api.log_capture import LogCapture
+from api.builders import (
+    TRACE_HEADERS,
+    VALID_THING,
+    WRITER,
+    EdgeApp,
+    LogCapture,
+    build_bearer_headers,
+)
 from tapgate.runtime import logs
 from tapgate.runtime.log_stream import LogStream
 

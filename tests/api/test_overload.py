@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from api.builders import WRITER, EdgeApp, build_bearer_headers, release_waits
-from drivers.raw_connection import EdgeServer, RawConnection, open_connection
+from drivers.connections import EdgeServer, RawConnection, open_connection
 from tapgate.http import overload
 
 WAIT_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"

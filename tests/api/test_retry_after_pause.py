@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.simulated_protocol import (
+from cases import each
+from drivers.connections import (
     RETRY_AFTER_SECONDS,
     SimulatedLoop,
     build_request,
     connect,
     drain_event_loop,
 )
-from cases import each
 from tapgate.http import connection
 
 STATUSES = st.sampled_from([200, 503])

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from api.builders import WRITER, things
-from drivers.raw_connection import open_connection
+from drivers.connections import open_connection
 
 MEBIBYTE = 1024 * 1024
 #: Derived from the fields of a thing.

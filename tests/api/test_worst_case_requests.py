@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import cost_meter
-from api.log_capture import LogCapture
+from api.builders import LogCapture
 from api.worst_case_requests import (
     MEBIBYTE,
     AttackRequest,
@@ -23,6 +22,9 @@ from api.worst_case_requests import (
     build_framing_attacks,
     build_head_attacks,
     build_wide_body_attacks,
+    calibrate_cpu,
+    measure_cpu_seconds,
+    measure_peak_memory,
 )
 from builders.messenger import run_messenger_app
 from tapgate.api.app import App
@@ -185,13 +187,13 @@ async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost
 
 
 async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None:
-    unit = cost_meter.calibrate_cpu()
+    unit = calibrate_cpu()
 
     async def measure_stall(case: AttackCase) -> float:
         target, attack, app, _ = case
         size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
         limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
-        return await cost_meter.measure_cpu_seconds(app, attack.chunks, limit) / limit
+        return await measure_cpu_seconds(app, attack.chunks, limit) / limit
 
     for attacks in (build_body_attacks, build_head_attacks):
         assert await find_excessive_costs(build_cases(attacks), measure_stall) == {}
@@ -208,7 +210,7 @@ async def test_no_request_exceeds_its_memory_limit(build_cases: BuildCases) -> N
         target, attack, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)
         limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
-        return await cost_meter.measure_peak_memory(app, attack.chunks) / limit
+        return await measure_peak_memory(app, attack.chunks) / limit
 
     tracemalloc.start()
     try:

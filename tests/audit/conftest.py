@@ -3,7 +3,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from builders.audit import ACTOR, WriteEntry
+from builders.auth import ACTOR, WriteEntry
 from tapgate import clock, ids
 from tapgate.audit import trail
 from tapgate.store.transaction import Transaction

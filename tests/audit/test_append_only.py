@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from builders.audit import ACTOR, WriteEntry
+from builders.auth import ACTOR, WriteEntry
 from tapgate.store.database import Database
 
 

@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from builders.audit import WriteEntry, assert_seals
+from builders.auth import WriteEntry, assert_seals
 from tapgate import ids
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Sealer, verify

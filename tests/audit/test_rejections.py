@@ -7,8 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.audit import ACTOR
-from builders.clock import FakeClock
+from builders.auth import ACTOR, FakeClock
 from harness import Harness
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import rejections

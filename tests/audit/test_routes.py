@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.audit import ACTOR, WriteEntry, assert_seals
-from builders.transactions import create_processor, submit_and_get_id
+from builders.auth import ACTOR, WriteEntry, assert_seals
+from builders.payments import create_processor, submit_and_get_id
 from harness import BearerAuth, Harness
 from tapgate import clock, ids
 from tapgate.api.services import Services

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.audit import WriteEntry, assert_seals
+from builders.auth import WriteEntry, assert_seals
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services

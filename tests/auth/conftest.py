@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.auth import FAST_ARGON2, GatewayProcess, OwnerBuilder
-from builders.clock import FakeClock
+from builders.auth import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
 from tapgate import ids, settings
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 import asyncpg
 import pytest
 
-from builders.auth import GatewayProcess, OwnerBuilder, catch_unauthorized
-from builders.clock import FakeClock
+from builders.auth import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
 from tapgate import ids
 from tapgate.auth.api_keys import ApiKey, ApiKeys
 from tapgate.runtime.background import run_background_tasks

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.auth import GatewayProcess, OwnerBuilder, catch_unauthorized
-from builders.clock import FakeClock
+from builders.auth import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
 from tapgate import signing
 from tapgate.auth.principals import Principal
 

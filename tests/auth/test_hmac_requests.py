@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.auth import GatewayProcess, OwnerBuilder, catch_api_error, catch_unauthorized
-from builders.clock import FakeClock
+from builders.auth import (
+    FakeClock,
+    GatewayProcess,
+    OwnerBuilder,
+    catch_api_error,
+    catch_unauthorized,
+)
 from tapgate import ids, signing
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.auth.principals import Principal

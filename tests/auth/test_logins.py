@@ -8,12 +8,12 @@ import pytest
 from builders.auth import (
     EMAIL,
     PASSWORD,
+    FakeClock,
     GatewayProcess,
     OwnerBuilder,
     catch_api_error,
     catch_unauthorized,
 )
-from builders.clock import FakeClock
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code, unavailable

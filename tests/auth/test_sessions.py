@@ -6,8 +6,14 @@ from datetime import timedelta
 import jwt
 import pytest
 
-from builders.auth import EMAIL, GatewayProcess, OwnerBuilder, catch_api_error, catch_unauthorized
-from builders.clock import FakeClock
+from builders.auth import (
+    EMAIL,
+    FakeClock,
+    GatewayProcess,
+    OwnerBuilder,
+    catch_api_error,
+    catch_unauthorized,
+)
 from tapgate import ids
 from tapgate.auth import sessions as sessions_module
 from tapgate.auth.access_tokens import AccessTokens

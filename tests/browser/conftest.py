@@ -10,13 +10,12 @@ from typing import NamedTuple
 import pytest
 from playwright.async_api import Browser, expect
 
+from databases import ScratchDatabases, build_database_url
 from drivers import chromium
 from drivers.actors import Admin
 from drivers.chromium import DESKTOP_VIEWPORT, Tab
-from drivers.clients import open_client
-from drivers.deployment import Deployment
-from drivers.processes import ADMIN, free_port, start_tapgate
-from scratch_databases import ScratchDatabases, build_database_url
+from drivers.deployments import Deployment
+from drivers.processes import ADMIN, free_port, open_client, start_tapgate
 from tapgate.sandbox.demo.examples import load_examples
 
 #: Generous timeout, because the machine may be busy with other tests.

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from drivers.actors import Admin
-from drivers.api_caller import sequence
+from drivers.actors import Admin, sequence
 from drivers.chromium import Tab, download_csv
 
 _RECORD_PROGRESS_BAR = """() => {

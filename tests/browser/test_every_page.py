@@ -13,10 +13,9 @@ import pytest
 from playwright.async_api import Browser
 
 from drivers import chromium
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from drivers.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, AxeCheck, ColorScheme, Tab
-from drivers.deployment import Deployment
+from drivers.deployments import Deployment
 from drivers.processes import ADMIN
 from tapgate.console.console import ACTIONS, PAGES
 from tapgate.sandbox.simulators.site import PAGES as SIMULATORS

@@ -2,8 +2,7 @@
 
 from playwright.async_api import expect
 
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 
 

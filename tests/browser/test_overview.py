@@ -4,8 +4,7 @@ import re
 
 from playwright.async_api import expect
 
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 from drivers.processes import ADMIN
 

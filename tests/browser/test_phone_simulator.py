@@ -13,10 +13,9 @@ from PIL import Image
 from playwright.async_api import Locator, Page, Request, Route, expect
 
 from browser.conftest import DemoCustomer
-from drivers.actors import Admin
-from drivers.api_caller import new_phone_number, require_success
+from drivers.actors import Admin, new_phone_number, require_success
 from drivers.chromium import PHONE_VIEWPORT, Tab
-from drivers.deployment import Deployment
+from drivers.deployments import Deployment
 
 _TIMEOUT_MS = 30_000
 

@@ -8,8 +8,7 @@ import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from browser.conftest import DemoCustomer
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 from tapgate import signing
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from playwright.async_api import Page, Route, expect
 
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 from drivers.processes import ADMIN
 

@@ -5,7 +5,7 @@ import re
 from playwright.async_api import expect
 
 from drivers.chromium import Tab
-from drivers.deployment import Deployment
+from drivers.deployments import Deployment
 
 
 async def _get_status(platform: Deployment, key: str) -> int:

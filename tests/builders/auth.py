@@ -1,16 +1,19 @@
-"""Owners of credentials, simulated gateway processes, and names used by admin tests."""
+"""Credentials and their owners, the clock that checks them, and actors of audit entries."""
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import argon2
 import msgspec
 import pytest
 
-from builders.clock import FakeClock
 from tapgate import ids
+from tapgate.audit.chain import Sealer
+from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
@@ -19,6 +22,23 @@ from tapgate.ledger.accounts import open_account
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction, open_transaction
+
+
+class FakeClock:
+    """Clock that advances only when a test sets it."""
+
+    def __init__(self, moment: datetime | None = None) -> None:
+        self.now = moment or datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def milliseconds(self) -> int:
+        return int(self.now.timestamp() * 1000)
+
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
+
 
 EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
@@ -140,9 +160,29 @@ async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
     return error.message
 
 
-EMAIL = "ada@example.com"
-PASSWORD = "correct horse battery"
-
 Headers = dict[str, str]
 LogIn = Callable[..., Awaitable[Headers]]
 ListAuditEntries = Callable[..., Awaitable[list[dict[str, Any]]]]
+
+
+WriteEntry = Callable[..., Awaitable[None]]
+
+ACTOR = Actor(
+    record={"type": "admin", "id": "adm_0000000000001", "name": "Aminata", "role": "system_admin"},
+    ip="192.0.2.7",
+    request_id="req-1",
+)
+
+
+async def assert_seals(sealer: Sealer, count: int) -> None:
+    """Seal pending entries for up to 30 seconds and assert that exactly `count` are sealed.
+
+    Several attempts may be needed: sealing waits for all running transactions of the server,
+    such as autovacuum in another test's database.
+    """
+    sealed = 0
+    async with asyncio.timeout(30):
+        while sealed < count:
+            sealed += await sealer.seal_pending()
+            await asyncio.sleep(0.01)
+    assert sealed == count

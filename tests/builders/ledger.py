@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from tapgate import ids
 from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account

@@ -16,11 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from builders.clock import FakeClock
-from drivers.app_transport import AppTransport
-from drivers.flow_client import FlowClient
+from builders.auth import FakeClock
+from drivers.in_process import AppTransport
+from drivers.messenger import FlowClient
 from harness import ServiceAuth
-from production_settings import PRODUCTION_ENVIRON  # noqa: F401 - used by the tests of routes
 from tapgate import ids, signing
 from tapgate.clock import system_clock
 from tapgate.http.throttle import Throttle

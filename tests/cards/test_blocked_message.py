@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders import cards as builders
-from builders.cards import block_card, create_card, link_child_card, unblock_card
+from builders import participants as builders
+from builders.participants import block_card, create_card, link_child_card, unblock_card
 from cases import each
 from harness import Harness, parse_error
 from tapgate.cards import model, queries

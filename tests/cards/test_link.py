@@ -4,7 +4,7 @@ import asyncio
 import re
 from datetime import timedelta
 
-from builders.cards import (
+from builders.participants import (
     CARDS_URL,
     CHILD_PIN,
     create_card,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from builders.cards import CARDS_URL, create_card, get_card, link_child_card
+from builders.participants import CARDS_URL, create_card, get_card, link_child_card
 from harness import Harness
 from tapgate.cards import queries
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from builders.cards import (
+from builders.participants import (
     CARDS_URL,
     block_card,
     create_card,

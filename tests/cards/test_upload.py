@@ -7,7 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.cards import CARDS_URL, create_card, get_card
+from builders.participants import CARDS_URL, create_card, get_card
 from cases import each
 from harness import Harness
 from tapgate.cards import upload as cards_upload

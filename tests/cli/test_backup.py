@@ -15,8 +15,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from drivers.clients import open_client
-from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, build_environ, run_gateway, start_tapgate
+from drivers.processes import (
+    ADMIN,
+    TAPGATE_EXECUTABLE,
+    build_environ,
+    open_client,
+    run_gateway,
+    start_tapgate,
+)
 from harness import Harness
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from store.test_legacy_backup import LEGACY_BACKUP

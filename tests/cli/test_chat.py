@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.fake_messenger import (
+from drivers.processes import TAPGATE_EXECUTABLE, free_port
+from drivers.terminal import (
     DROP_CONNECTION,
     FakeResponse,
+    TerminalSession,
     build_error,
     build_reply,
     run_fake_messenger,
+    run_on_terminal,
 )
-from drivers.processes import TAPGATE_EXECUTABLE, free_port
-from drivers.terminal import TerminalSession, run_on_terminal
 from tapgate.cli import app
 from tapgate.sandbox.demo.examples import save_examples
 

@@ -1,6 +1,6 @@
 import pytest
 
-from drivers.client import ClientFactory
+from drivers.in_process import ClientFactory
 from harness import Harness
 from tapgate.api.services import Services
 

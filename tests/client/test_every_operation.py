@@ -10,7 +10,7 @@ from PIL import Image
 
 from builders.auth import EMAIL, PASSWORD
 from client.operation_catalog import list_methods
-from drivers.client import GATEWAY_URL, NO_BACKOFF, ClientFactory
+from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from tapgate.client import (
     AccessToken,
     ApiKey,

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from builders.auth import EMAIL, PASSWORD
-from drivers.client import NO_BACKOFF, ClientFactory
-from drivers.flaky_server import SERVE_AND_DROP, FlakyServer
+from drivers.in_process import NO_BACKOFF, ClientFactory
+from drivers.network_faults import SERVE_AND_DROP, FlakyServer
 from tapgate.client import AsyncTapgateClient, AuthenticationError, Login
 from tapgate.gateway import create_first_admin
 

@@ -11,7 +11,7 @@ import pytest
 
 from cases import each
 from client.operation_catalog import list_methods, list_structs
-from drivers.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
+from drivers.network_faults import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
 from tapgate.client import (
     NO_RETRIES,
     AccessToken,

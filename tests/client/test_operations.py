@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from drivers.client import ClientFactory
+from drivers.in_process import ClientFactory
 from harness import PIN, WRONG_PIN
 from tapgate.client import DeclinedError, ValidationError
 

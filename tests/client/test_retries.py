@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cases import each
-from drivers.client import NO_BACKOFF, ClientFactory
-from drivers.flaky_server import (
+from drivers.in_process import NO_BACKOFF, ClientFactory
+from drivers.network_faults import (
     DROP,
     HANG,
     SERVE,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from client.operation_catalog import list_methods
-from drivers.client import ClientFactory
-from drivers.flaky_server import FlakyServer
+from drivers.in_process import ClientFactory
+from drivers.network_faults import FlakyServer
 from tapgate import client
 from tapgate.clock import system_clock
 from tapgate.gateway import create_first_admin

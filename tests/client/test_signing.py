@@ -5,8 +5,7 @@ import asyncio
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from drivers.app_transport import AppTransport
-from drivers.client import GATEWAY_URL, ClientFactory
+from drivers.in_process import GATEWAY_URL, AppTransport, ClientFactory
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, build_operation
 from tapgate.http.messages import Request, Response

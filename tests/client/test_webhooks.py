@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cases import each
-from drivers.client import ClientFactory
+from drivers.in_process import ClientFactory
 from tapgate import signing
 from tapgate.client import AuthenticationError, SignatureError, webhooks
 from tapgate.clock import system_clock

@@ -5,18 +5,18 @@ from typing import Any
 
 import httpx2
 
-from builders.compliance import (
+from builders.payments import (
     ALERTS_URL,
     decode_id,
     get_rules_by_name,
     list_alerts,
     list_events,
     resolve_alert,
+    submit_and_get_id,
     submit_transfer,
     subscribe_to_events,
     update_rule,
 )
-from builders.transactions import submit_and_get_id
 from harness import Harness
 from tapgate.compliance.alerts import queries
 from tapgate.ledger import chart

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.compliance import decode_id, list_alerts, submit_transfer, update_rule
+from builders.payments import decode_id, list_alerts, submit_transfer, update_rule
 from cases import each
 from harness import Harness
 from tapgate.api.services import Services

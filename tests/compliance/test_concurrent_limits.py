@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from builders.compliance import get_funds, submit_transfer, update_rule
+from builders.payments import get_funds, submit_transfer, update_rule
 from harness import Harness
 from tapgate.gateway import open_services
 from tapgate.ledger.verify import verify

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from builders.compliance import list_alerts, submit_transfer, update_rule
+from builders.payments import list_alerts, submit_transfer, update_rule
 from harness import PIN, WRONG_PIN, Harness
 
 

@@ -6,7 +6,7 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
-from builders.compliance import (
+from builders.payments import (
     ALERTS_URL,
     RESOLUTION,
     create_held_transfer,
@@ -20,7 +20,7 @@ from builders.compliance import (
     subscribe_to_events,
     update_rule,
 )
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.errors import unavailable

@@ -6,8 +6,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.agents import cash_in, cash_out, create_agent, get_balances
-from builders.compliance import (
+from builders.participants import (
+    FUND_URL,
+    cash_in,
+    cash_out,
+    create_agent,
+    create_partner,
+    get_balances,
+    get_partner_balance,
+)
+from builders.payments import (
     RULES_URL,
     decode_id,
     get_funds,
@@ -18,7 +26,6 @@ from builders.compliance import (
     submit_transfer,
     update_rule,
 )
-from builders.partners import FUND_URL, create_partner, get_balance
 from cases import each
 from harness import Harness, parse_error
 from tapgate import ids
@@ -381,7 +388,7 @@ async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: s
         await resolve_alert(harness, alert["id"], transaction_decision=decision)
     ).status_code == 200
     released = decision == "release"
-    assert await get_balance(harness, partner) == ("300.00" if released else "500.00")
+    assert await get_partner_balance(harness, partner) == ("300.00" if released else "500.00")
     assert await get_funds(harness, customer["id"]) == (200_00 if released else 0, 0)
     await require_balanced_books(harness)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from builders.compliance import RULES_URL, get_rules_by_name, submit_transfer, update_rule
+from builders.payments import RULES_URL, get_rules_by_name, submit_transfer, update_rule
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.gateway import open_services

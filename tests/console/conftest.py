@@ -2,8 +2,8 @@
 
 import pytest
 
-from drivers.app_transport import AppTransport
 from drivers.console import ConsoleClient, ConsoleClients
+from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.sandbox.gateway import create_app
 

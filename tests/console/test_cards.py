@@ -1,6 +1,6 @@
 """Card pages: block reasons, status changes, and cards of restricted subscribers."""
 
-from builders.cards import create_card, link_child_card
+from builders.participants import create_card, link_child_card
 from drivers.console import ConsoleClient
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS

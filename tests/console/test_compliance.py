@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders.agents import cash_in, create_agent
-from builders.compliance import build_transfer, get_rules_by_name, update_rule
+from builders.participants import cash_in, create_agent
+from builders.payments import build_transfer, get_rules_by_name, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule

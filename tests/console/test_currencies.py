@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.compliance import decode_id, list_alerts, update_rule
+from builders.payments import decode_id, list_alerts, update_rule
 from drivers.console import ConsoleClients
 from harness import Harness
 from tapgate import money

@@ -3,8 +3,8 @@
 import html
 import re
 
-from builders.cards import create_card
-from builders.transactions import create_processor, submit_and_get_id, submit_refund
+from builders.participants import create_card
+from builders.payments import create_processor, submit_and_get_id, submit_refund
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
 from tapgate.ledger import chart

@@ -2,7 +2,7 @@
 
 import re
 
-from builders.audit import assert_seals
+from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import BearerAuth, Harness
 from tapgate import ids

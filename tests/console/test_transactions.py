@@ -4,7 +4,8 @@ import csv
 import io
 
 from builders.ledger import build_request_key
-from builders.transactions import (
+from builders.payments import (
+    PosDriver,
     create_processor,
     encode_transaction_id,
     set_kyc_level,
@@ -13,7 +14,6 @@ from builders.transactions import (
     submit_refund,
 )
 from drivers.console import ConsoleClient, ConsoleClients
-from drivers.pos import PosDriver
 from harness import Harness
 from tapgate.ledger import chart
 

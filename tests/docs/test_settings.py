@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import production_settings
 from cases import each
+from harness import PRODUCTION_ENVIRON
 from tapgate.password_strength import DOCUMENTED_SECRETS
 from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_settings
 
@@ -22,7 +22,7 @@ ADD_HINT = (
 
 
 SAFE_SECRETS = {
-    **production_settings.PRODUCTION_ENVIRON,
+    **PRODUCTION_ENVIRON,
     "TAPGATE_ADMIN_PASSWORD": "correct horse battery",
     "TAPGATE_MESSENGER_APP_SECRET": "0c7f2d5b9a1e4836",
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": "Vd8sKq2LmX5rTz0bWc4n",

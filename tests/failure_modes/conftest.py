@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from builders.ledger import require_balanced_books
-from drivers.two_processes import TwoGateways, TwoLedgers
+from drivers.deployments import TwoGateways, TwoLedgers
 from harness import Harness
 from tapgate.store.database import Database
 

@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.agents import AGENT_PIN, create_agent, create_sub_agent
-from drivers.pos import PAY_URL, VERIFY_URL, PosDriver, new_request_id
+from builders.participants import AGENT_PIN, create_agent, create_sub_agent
+from builders.payments import PAY_URL, VERIFY_URL, PosDriver, new_request_id
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.auth import login_failures
 from tapgate.auth.passwords import Passwords

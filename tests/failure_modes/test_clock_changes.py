@@ -10,11 +10,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from builders.audit import assert_seals
+from builders.auth import assert_seals
 from builders.ledger import build_refund, require_balanced_books
-from drivers.api_caller import require_success
-from drivers.app_transport import AppTransport
-from drivers.two_processes import TwoGateways, TwoLedgers
+from drivers.actors import require_success
+from drivers.deployments import TwoGateways, TwoLedgers
+from drivers.in_process import AppTransport
 from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.clock import get_platform_day

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from drivers.api_caller import require_error, require_success
-from drivers.clients import PendingResponse, count_outcomes
-from drivers.two_processes import TwoGateways
+from drivers.actors import require_error, require_success
+from drivers.deployments import TwoGateways
+from drivers.processes import PendingResponse, count_outcomes
 from harness import PIN
 
 HEADER = "Serial No.,MAC Address"

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from drivers.actors import new_request_id
-from drivers.api_caller import require_success
-from drivers.clients import Client, PendingResponse, count_outcomes
-from drivers.two_processes import TwoGateways, wait_for_blocked_sessions
+from drivers.actors import new_request_id, require_success
+from drivers.deployments import TwoGateways, wait_for_blocked_sessions
+from drivers.processes import Client, PendingResponse, count_outcomes
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from tapgate import ids
 

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from drivers.api_caller import require_error, require_error_details
-from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.actors import require_error, require_error_details
+from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.messenger import ServicesDriver
-from drivers.two_processes import TwoGateways, TwoLedgers
+from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from harness import PIN
 from tapgate.errors import Code
 

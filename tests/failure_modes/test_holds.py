@@ -6,12 +6,18 @@ from decimal import Decimal
 
 import pytest
 
-from builders.compliance import list_alerts, resolve_alert, update_rule
-from drivers.actors import Agent, Customer, Merchant
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.clients import Client, PendingResponse, count_outcomes
+from builders.payments import list_alerts, resolve_alert, update_rule
+from drivers.actors import (
+    Agent,
+    Customer,
+    Merchant,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import TwoGateways
 from drivers.messenger import ServicesDriver
-from drivers.two_processes import TwoGateways
+from drivers.processes import Client, PendingResponse, count_outcomes
 from harness import PIN
 
 INSUFFICIENT_FUNDS = (402, "INSUFFICIENT_FUNDS")

@@ -3,9 +3,9 @@
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
-from drivers.api_caller import require_success
-from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
-from drivers.two_processes import TwoGateways
+from drivers.actors import require_success
+from drivers.deployments import TwoGateways
+from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from harness import PIN
 
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from drivers.actors import new_request_id
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.two_processes import TwoGateways
+from drivers.actors import new_request_id, require_error, require_error_details, require_success
+from drivers.deployments import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, send_case
 from harness import PIN, WRONG_PIN
 

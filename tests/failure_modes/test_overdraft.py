@@ -5,8 +5,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
-from drivers.two_processes import TwoGateways
+from drivers.deployments import TwoGateways
+from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from harness import PIN
 from tapgate import ids
 

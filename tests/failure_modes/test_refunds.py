@@ -6,11 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from builders.compliance import list_alerts, resolve_alert, update_rule
-from drivers.actors import Customer, Merchant, Terminal
-from drivers.api_caller import require_error, require_success
-from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
-from drivers.two_processes import TwoGateways
+from builders.payments import list_alerts, resolve_alert, update_rule
+from drivers.actors import Customer, Merchant, Terminal, require_error, require_success
+from drivers.deployments import TwoGateways
+from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 
 REFUND_EXCEEDS_REMAINING = (422, "REFUND_EXCEEDS_REMAINING")
 ALREADY_REFUNDED = (409, "ALREADY_REFUNDED")

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from drivers.raw_connection import EdgeServer, RawConnection, open_connection
+from drivers.connections import EdgeServer, RawConnection, open_connection
 from harness import Harness, HmacAuth
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from drivers.actors import new_request_id
-from drivers.api_caller import require_error, require_success
-from drivers.two_processes import TwoGateways, wait_for_blocked_sessions
+from drivers.actors import new_request_id, require_error, require_success
+from drivers.deployments import TwoGateways, wait_for_blocked_sessions
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import BearerAuth
 from tapgate import ids

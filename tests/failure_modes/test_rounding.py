@@ -20,9 +20,9 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
-from drivers.api_caller import require_error, require_success
-from drivers.app_transport import AppTransport
-from drivers.two_processes import TwoGateways
+from drivers.actors import require_error, require_success
+from drivers.deployments import TwoGateways
+from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import money
 from tapgate.gateway import create_app, open_services

@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from builders.partners import FUND_URL, create_partner, get_wallet_balance, post_webhook
-from builders.partners import get_auth as get_partner_auth
-from drivers.pos import PAY_URL, VERIFY_URL, PosDriver, new_request_id
+from builders.participants import (
+    FUND_URL,
+    create_partner,
+    get_partner_auth,
+    get_wallet_balance,
+    post_webhook,
+)
+from builders.payments import PAY_URL, VERIFY_URL, PosDriver, new_request_id
 from harness import PIN, WRONG_PIN, Harness, HmacAuth, parse_error
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock

@@ -14,11 +14,7 @@ from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGrap
 from tapgate.messenger.channel.graph import GraphClient, MediaError
 from tapgate.schemas.urls import TargetRejectedError
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
-from tapgate.webhooks.target_urls import (
-    _NON_PUBLIC_IPV4,
-    is_public_address,
-    require_public,
-)
+from tapgate.webhooks.target_urls import _NON_PUBLIC_IPV4, is_public_address, require_public
 
 PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
     lambda network: st.integers(int(network.network_address), int(network.broadcast_address)).map(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from drivers.actors import Customer, new_request_id
-from drivers.api_caller import require_error, require_success
-from drivers.two_processes import TwoGateways, TwoLedgers, wait_for_blocked_sessions
+from drivers.actors import Customer, new_request_id, require_error, require_success
+from drivers.deployments import TwoGateways, TwoLedgers, wait_for_blocked_sessions
 from ledger import load_process
 from ledger.load_process import LoadPlan
 from tapgate import ids

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from drivers.api_caller import require_success
-from drivers.clients import SendRequest, count_outcomes
-from drivers.two_processes import TwoGateways
+from drivers.actors import require_success
+from drivers.deployments import TwoGateways
+from drivers.processes import SendRequest, count_outcomes
 
 
 async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one_amount(

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from builders.agents import cash_in, cash_out, create_agent
+from builders.participants import cash_in, cash_out, create_agent
 from cases import each
 from harness import Harness
 from tapgate.gateway import open_services

@@ -6,8 +6,7 @@ from typing import Any
 
 import httpx2
 
-from drivers.actors import Admin
-from drivers.api_caller import require_success
+from drivers.actors import Admin, require_success
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from harness import BearerAuth, HmacAuth, ServiceAuth
 from tapgate import signing

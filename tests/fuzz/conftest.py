@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from databases import ScratchDatabases, build_database_url
 from fuzz.connection_pool import ConnectionPool
 from fuzz.fixtures import FuzzFixtures, create_fixtures
 from fuzz.installation import Installation, run_installation
 from fuzz.run import open_connections
-from scratch_databases import ScratchDatabases, build_database_url
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from drivers.raw_connection import RawConnection, open_connection
+from drivers.connections import RawConnection, open_connection
 
 
 def encode_head(request: httpx2.Request) -> bytes:

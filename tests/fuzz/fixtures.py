@@ -11,8 +11,16 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from drivers.actors import Admin, App, Customer, Merchant, Partner
-from drivers.api_caller import Record, new_phone_number, require_success
+from drivers.actors import (
+    Admin,
+    App,
+    Customer,
+    Merchant,
+    Partner,
+    Record,
+    new_phone_number,
+    require_success,
+)
 from fuzz.callers import Callers, create_callers
 from fuzz.installation import Installation
 from harness import PIN

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import httpx2
 
-from drivers.clients import open_client
-from drivers.deployment import Deployment
+from drivers.deployments import Deployment
 from drivers.processes import (
     GRAPH_APP_SECRET,
     VERIFY_TOKEN,
     RunningServices,
     free_port,
+    open_client,
     run_provider,
     run_services,
 )

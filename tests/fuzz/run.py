@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from random import Random
 from time import monotonic
 
-from drivers.api_caller import require_success
+from drivers.actors import require_success
 from fuzz.connection_pool import ConnectionPool, open_pool
 from fuzz.executor import Executor
 from fuzz.fixtures import FuzzFixtures

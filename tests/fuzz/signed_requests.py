@@ -7,8 +7,7 @@ import httpx2
 import msgspec
 
 from drivers.actors import new_request_id
-from drivers.flow_client import FlowClient
-from drivers.messenger import build_flow_key
+from drivers.messenger import FlowClient, build_flow_key
 from fuzz.callers import Caller
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx2
 import jwt
 
-from gateway.access_fixtures import AccessFixtures, create_terminal_key
+from gateway.fixtures import AccessFixtures, create_terminal_key
 from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
 from tapgate import ids, signing
 from tapgate.auth.access_tokens import AccessTokens

@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.access_fixtures import AccessFixtures, run_access_fixtures
-from gateway.ownership_fixtures import OwnershipFixtures
-from scratch_databases import ScratchDatabases
+from databases import ScratchDatabases
+from gateway.fixtures import AccessFixtures, OwnershipFixtures, run_access_fixtures
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from builders.agents import AGENT_PIN
-from gateway.ownership_fixtures import (
+from builders.participants import AGENT_PIN
+from gateway.fixtures import (
     IMAGE_DATA_URI,
     NEW_PIN,
     PERIOD,

@@ -5,17 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from cases import run_cases
-from gateway.access_fixtures import (
-    AccessFixtures,
-    build_missing_path,
-    get_status_and_code,
-)
 from gateway.bad_credentials import (
     BadCredential,
     TamperedAuth,
     list_bad_credentials,
     replace_headers,
 )
+from gateway.fixtures import AccessFixtures, build_missing_path, get_status_and_code
 from tapgate.api.endpoint import Endpoint
 from tapgate.gateway import list_endpoints
 

@@ -14,12 +14,11 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.agents import AGENT_PIN
-from builders.partners import get_auth, post_webhook
+from builders.participants import AGENT_PIN, get_partner_auth, post_webhook
 from cases import run_cases
-from gateway.access_fixtures import Caller
-from gateway.ownership_fixtures import (
+from gateway.fixtures import (
     V1,
+    Caller,
     OwnershipFixtures,
     SubscriberFixture,
     build_missing_id,
@@ -276,7 +275,10 @@ def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
         for caller in callers
         if caller.kind == "admin" or caller.name == "key with all scopes"
     ]
-    return [*callers, Caller("partner", get_auth(ownership_fixtures.partner_record), "partner")]
+    return [
+        *callers,
+        Caller("partner", get_partner_auth(ownership_fixtures.partner_record), "partner"),
+    ]
 
 
 async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:

@@ -5,7 +5,7 @@ import re
 import httpx2
 import msgspec
 
-from builders.agents import create_agent
+from builders.participants import create_agent
 from cases import run_cases
 from harness import Harness
 from tapgate import ids

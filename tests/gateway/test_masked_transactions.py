@@ -6,14 +6,8 @@ import httpx2
 import pytest
 
 from gateway import ownership_requests
-from gateway.access_fixtures import get_status_and_code
-from gateway.ownership_fixtures import OwnershipFixtures
-from gateway.test_object_ownership import (
-    ACCESS,
-    create_verified_admin,
-    list_allowed_callers,
-    send,
-)
+from gateway.fixtures import OwnershipFixtures, get_status_and_code
+from gateway.test_object_ownership import ACCESS, create_verified_admin, list_allowed_callers, send
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)

@@ -10,19 +10,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.agents import AGENT_PIN
-from builders.partners import post_webhook
+from builders.participants import AGENT_PIN, post_webhook
 from cases import each
 from gateway import ownership_requests
-from gateway.access_fixtures import Caller, get_status_and_code
-from gateway.ownership_fixtures import (
+from gateway.fixtures import (
     OTHER_PIN,
     PERIOD,
     V1,
+    Caller,
     OwnershipFixtures,
     OwnershipRequest,
     SubscriberFixture,
     build_missing_id,
+    get_status_and_code,
     new_request_id,
 )
 from harness import PIN

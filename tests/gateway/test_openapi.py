@@ -10,8 +10,7 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliveries
 from harness import Harness
 from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import TABLE

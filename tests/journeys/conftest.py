@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from databases import ScratchDatabases, build_database_url
 from drivers.actors import Admin
-from drivers.clients import open_client
-from drivers.deployment import Deployment
-from drivers.processes import run_gateway
-from scratch_databases import ScratchDatabases, build_database_url
+from drivers.deployments import Deployment
+from drivers.processes import open_client, run_gateway
 from secret_leaks.detector import detect_leaks
 
 #: PostgreSQL accepts any password here.

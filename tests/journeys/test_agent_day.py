@@ -4,10 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from drivers.actors import Admin
-from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.actors import Admin, require_error, require_error_details, require_success
+from drivers.deployments import sum_history
 from harness import PIN, WRONG_PIN
-from journeys.balance_from_history import sum_history
 
 pytestmark = [pytest.mark.cash_in, pytest.mark.cash_out]
 

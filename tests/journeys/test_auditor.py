@@ -9,13 +9,10 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from builders.webhooks import wait_until_equal
-from drivers.actors import Admin, Customer
-from drivers.api_caller import Record, require_error, require_success
-from drivers.deployment import Deployment
-from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from drivers.actors import Admin, Customer, Record, require_error, require_success
+from drivers.deployments import Deployment, sum_history
+from drivers.webhooks import ReceivedWebhook, WebhookReceiver, wait_until_equal
 from harness import PIN, WRONG_PIN
-from journeys.balance_from_history import sum_history
 from wallets.pdf_text import extract_pages
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.statements]

@@ -2,10 +2,17 @@
 
 from decimal import Decimal
 
-from drivers.actors import Admin, App, Customer
-from drivers.api_caller import Record, require_error, require_error_details, require_success
+from drivers.actors import (
+    Admin,
+    App,
+    Customer,
+    Record,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import sum_history
 from harness import PIN, WRONG_PIN
-from journeys.balance_from_history import sum_history
 
 CARD_FILE = """Serial No.,MAC Address,Expiry Date
 FAM-0001,04:A1:00:00:00:00:01,2035-12-31

@@ -2,9 +2,15 @@
 
 from decimal import Decimal
 
-from drivers.actors import Admin, Customer
-from drivers.api_caller import Record, require_error, require_error_details, require_success
-from journeys.balance_from_history import sum_history
+from drivers.actors import (
+    Admin,
+    Customer,
+    Record,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import sum_history
 
 HIGH_BALANCE = "2500000.00"
 

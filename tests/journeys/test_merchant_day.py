@@ -7,12 +7,16 @@ from decimal import Decimal
 
 import pytest
 
-from builders.webhooks import wait_until_equal
-from drivers.actors import Admin, new_request_id
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.deployment import Deployment
+from drivers.actors import (
+    Admin,
+    new_request_id,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import Deployment, sum_history
+from drivers.webhooks import wait_until_equal
 from harness import PIN, WRONG_PIN
-from journeys.balance_from_history import sum_history
 
 pytestmark = [pytest.mark.refund, pytest.mark.statements]
 

@@ -3,10 +3,8 @@
 import asyncio
 from decimal import Decimal
 
-from drivers.actors import Admin
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.deployment import Deployment
-from journeys.balance_from_history import sum_history
+from drivers.actors import Admin, require_error, require_error_details, require_success
+from drivers.deployments import Deployment, sum_history
 
 
 async def test_partner_top_ups_by_request_and_webhook_are_idempotent(

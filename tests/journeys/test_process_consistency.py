@@ -5,12 +5,18 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from builders.webhooks import wait_until_equal
-from drivers.actors import Admin, App, Customer, Terminal
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes, send_round_robin
-from drivers.deployment import Deployment
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.actors import (
+    Admin,
+    App,
+    Customer,
+    Terminal,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import Deployment
+from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes, send_round_robin
+from drivers.webhooks import WebhookReceiver, wait_until_equal
 from harness import PIN, WRONG_PIN
 
 

@@ -2,9 +2,16 @@
 
 import pytest
 
-from drivers.actors import Admin, App, Customer, Terminal
-from drivers.api_caller import require_error, require_error_details, require_success
-from drivers.deployment import Deployment
+from drivers.actors import (
+    Admin,
+    App,
+    Customer,
+    Terminal,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import Deployment
 from harness import PIN, WRONG_PIN
 
 NEW_PIN, LAST_PIN = "8264", "6419"

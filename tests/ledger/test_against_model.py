@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, example, given, seed, settings
 from hypothesis import strategies as st
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, is_correct_pin
 from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.ledger import LedgerDriver, build_command, build_request_key
-from builders.transactions import create_partner, submit_and_get_id
+from builders.payments import create_partner, submit_and_get_id
 from harness import Harness
 from tapgate import gateway, ids
 from tapgate.errors import ApiError, unavailable

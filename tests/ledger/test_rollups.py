@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from builders.ledger import (
     PIN,
     START,

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from tapgate.messenger import conversation_store
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation, LeaseLostError

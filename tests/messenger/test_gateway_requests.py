@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from cases import each
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code

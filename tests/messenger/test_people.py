@@ -2,7 +2,7 @@
 
 import msgspec
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from tapgate.messenger import people
 from tapgate.messenger.model.people import Person, Recipient
 from tapgate.store.database import Database

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from tapgate.messenger import rate_limits
 from tapgate.store.database import Database
 

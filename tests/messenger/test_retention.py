@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database

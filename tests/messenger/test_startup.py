@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from builders.messenger import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
+from builders.messenger import BRIDGE_PATH, FLOWS_PATH
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
+from harness import PRODUCTION_ENVIRON
 from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings
 

@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from builders.clock import FakeClock
-from drivers.webhook_receiver import WebhookReceiver
+from builders.auth import FakeClock
+from drivers.webhooks import WebhookReceiver
 from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.store import signals

@@ -4,24 +4,20 @@ import asyncio
 
 import pytest
 
-from builders.webhooks import (
+from cases import each
+from drivers.webhooks import (
     ENDPOINTS_URL,
+    WebhookReceiver,
     attempt_due_deliveries,
     create_endpoint,
     get_only_delivery,
     publish_event,
 )
-from cases import each
-from drivers.webhook_receiver import WebhookReceiver
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.webhooks import sender
-from tapgate.webhooks.sender import (
-    MAX_RESPONSE_BYTES,
-    WebhookSender,
-    decode_body_prefix,
-)
+from tapgate.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
 
 
 async def get_logged_response(

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from builders.cards import create_card
-from builders.transactions import create_processor, submit_and_get_id, submit_refund
-from builders.webhooks import create_endpoint
-from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from builders.participants import create_card
+from builders.payments import create_processor, submit_and_get_id, submit_refund
+from drivers.webhooks import ReceivedWebhook, WebhookReceiver, create_endpoint
 from harness import PIN, Harness
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart

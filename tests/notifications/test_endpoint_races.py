@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from builders.webhooks import (
+from drivers.webhooks import (
     ENDPOINTS_URL,
+    WebhookReceiver,
     attempt_due_deliveries,
     list_deliveries,
     publish_event,
     wait_until_equal,
 )
-from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code

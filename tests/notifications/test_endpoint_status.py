@@ -6,8 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries, publish_event
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.api.services import Services

@@ -9,8 +9,7 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.webhooks import attempt_due_deliveries, publish_event
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.api.services import Services

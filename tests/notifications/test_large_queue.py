@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from builders.webhooks import create_endpoint
+from drivers.webhooks import create_endpoint
 from tapgate.api.services import Services
 from tapgate.webhooks import delivery_queue
 from transactions.large_history import QueryExplainer, count_rows_read

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from builders.clock import FakeClock
-from notifications.fake_messenger import FakeMessenger
+from builders.auth import FakeClock
+from drivers.webhooks import FakeMessenger
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.notifications import messages

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from drivers.processes import run_command_on
-from production_settings import PRODUCTION_ENVIRON
+from harness import PRODUCTION_ENVIRON
 from tapgate.api.services import Services
 from tapgate.notifications.messages import enqueue_message
 

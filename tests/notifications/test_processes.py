@@ -6,9 +6,8 @@ from typing import Any
 
 import httpx2
 
-from builders.webhooks import publish_event, wait_until_equal
 from drivers.processes import ADMIN, list_workers, run_gateway
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import WebhookReceiver, publish_event, wait_until_equal
 from tapgate.api.services import Services
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"

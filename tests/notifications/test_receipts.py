@@ -10,15 +10,15 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.transactions import (
+from builders.payments import (
     create_agent,
     create_partner,
     create_processor,
     submit_and_get_id,
     submit_refund,
 )
+from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
-from notifications.fake_messenger import FakeMessenger
 from tapgate import gateway, ids
 from tapgate.api.services import Services
 from tapgate.gateway import open_services

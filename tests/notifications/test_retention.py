@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.clock import FakeClock
-from builders.webhooks import create_endpoint, publish_event
+from builders.auth import FakeClock
+from drivers.webhooks import create_endpoint, publish_event
 from tapgate.api.services import Services
 from tapgate.notifications import retention
 from tapgate.notifications.messages import enqueue_message

@@ -5,8 +5,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.webhooks import ENDPOINTS_URL, attempt_due_deliveries, publish_event
-from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from drivers.webhooks import (
+    ENDPOINTS_URL,
+    ReceivedWebhook,
+    WebhookReceiver,
+    attempt_due_deliveries,
+    publish_event,
+)
 from harness import BearerAuth, Harness
 
 

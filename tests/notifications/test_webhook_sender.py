@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import WebhookReceiver
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 
 HOST = "shop.example.com"

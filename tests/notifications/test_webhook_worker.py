@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from builders.clock import FakeClock
-from builders.webhooks import (
+from builders.auth import FakeClock
+from drivers.webhooks import (
     TransactionRecord,
+    WebhookReceiver,
     attempt_due_deliveries,
     create_endpoint,
     encode_delivery_id,
@@ -19,7 +20,6 @@ from builders.webhooks import (
     publish_ledger_event,
     wait_until_equal,
 )
-from drivers.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from builders.auth import OwnerBuilder, catch_api_error
-from builders.clock import FakeClock
+from builders.auth import FakeClock, OwnerBuilder, catch_api_error
 from tapgate import ids
 from tapgate.errors import ApiError, Code
 from tapgate.one_time_codes import codes as one_time_codes

@@ -4,12 +4,12 @@ from typing import Any
 
 import httpx2
 
-from builders.partners import (
+from builders.participants import (
     FUND_URL,
-    UNKNOWN_IDS,
+    UNKNOWN_PARTNER_IDS,
     create_partner,
-    get_auth,
-    get_balance,
+    get_partner_auth,
+    get_partner_balance,
     get_wallet_balance,
     post_webhook,
     suspend_partner,
@@ -38,7 +38,7 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
     callers = (
         ("api", await harness.create_api_key("payments:write")),
         ("admin", await harness.create_admin("F")),
-        ("partner", get_auth(new)),
+        ("partner", get_partner_auth(new)),
     )
     for number, (channel, caller) in enumerate(callers, start=1):
         request_body = body | {"partner_reference": channel, "amount": "300"}
@@ -59,7 +59,7 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
         )
         assert row is not None
         assert tuple(row) == ("partner_fund", channel, channel)
-    assert await get_balance(harness, new) == "100.00"
+    assert await get_partner_balance(harness, new) == "100.00"
 
 
 async def test_subscriber_can_be_identified_by_card(
@@ -71,7 +71,7 @@ async def test_subscriber_can_be_identified_by_card(
         "partner_reference": "INV-1",
         "amount": "40",
     }
-    response = await client.post(FUND_URL, json=body, auth=get_auth(new))
+    response = await client.post(FUND_URL, json=body, auth=get_partner_auth(new))
     assert response.json()["new_balance"] == "40.00 SLE"
     assert await get_wallet_balance(harness, customer) == "40.00"
 
@@ -109,13 +109,15 @@ async def test_partner_reference_funds_once_across_all_endpoints(
     customer, another = await harness.create_subscriber(), await harness.create_subscriber()
     serial = await harness.create_card(customer["id"])
     body = await _build_request(harness, new, subscriber_id=customer["id"], request_id="first")
-    first = await client.post(FUND_URL, json=body, auth=get_auth(new))
+    first = await client.post(FUND_URL, json=body, auth=get_partner_auth(new))
     assert "Idempotent-Replayed" not in first.headers
 
     by_card = {key: body[key] for key in ("partner_id", "partner_reference", "amount")}
     webhook = {"reference": "INV-1", "amount": "40.00"}
     for replayed in (
-        await client.post(FUND_URL, json=body | {"request_id": "second"}, auth=get_auth(new)),
+        await client.post(
+            FUND_URL, json=body | {"request_id": "second"}, auth=get_partner_auth(new)
+        ),
         await client.post(
             FUND_URL, json=by_card | {"card_serial": serial}, auth=await harness.create_admin()
         ),
@@ -127,19 +129,21 @@ async def test_partner_reference_funds_once_across_all_endpoints(
 
     for changed in (
         await client.post(
-            FUND_URL, json=body | {"amount": "41", "request_id": "x"}, auth=get_auth(new)
+            FUND_URL, json=body | {"amount": "41", "request_id": "x"}, auth=get_partner_auth(new)
         ),
         await client.post(
             FUND_URL,
             json=by_card | {"subscriber_id": another["id"]},
             auth=await harness.create_admin(),
         ),
-        await client.post(FUND_URL, json=by_card | {"subscriber_id": "sub_1"}, auth=get_auth(new)),
+        await client.post(
+            FUND_URL, json=by_card | {"subscriber_id": "sub_1"}, auth=get_partner_auth(new)
+        ),
         await post_webhook(client, new, webhook | {"phone_number": another["phone_number"]}),
         await post_webhook(client, new, webhook | {"card_serial": serial, "amount": "39"}),
     ):
         assert parse_error(changed) == (409, "DUPLICATE_REFERENCE")
-    assert await get_balance(harness, new) == "60.00"
+    assert await get_partner_balance(harness, new) == "60.00"
 
     # References of different partners are independent.
     other = await create_partner(harness, balance="100")
@@ -187,7 +191,7 @@ async def test_unknown_partner_subscriber_or_card_is_not_found(
 ) -> None:
     new, admin = await create_partner(harness, balance="100"), await harness.create_admin()
     body = await _build_request(harness, new)
-    for id in UNKNOWN_IDS:
+    for id in UNKNOWN_PARTNER_IDS:
         response = await client.post(FUND_URL, json=body | {"partner_id": id}, auth=admin)
         assert parse_error(response) == (404, "PARTNER_NOT_FOUND")
     for id in (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "é"):
@@ -214,6 +218,6 @@ async def test_balance_of_a_restricted_subscriber_is_not_revealed(
     # A partner may fund the wallet. Its receipt, original or replayed, omits the balance.
     for _ in range(2):
         response = await client.post(
-            FUND_URL, json=body | {"card_serial": serial}, auth=get_auth(new)
+            FUND_URL, json=body | {"card_serial": serial}, auth=get_partner_auth(new)
         )
         assert (response.status_code, response.json()["new_balance"]) == (200, None)

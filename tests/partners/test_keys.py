@@ -5,12 +5,12 @@ from typing import Any
 
 import httpx2
 
-from builders.partners import (
+from builders.participants import (
     FUND_URL,
     PARTNERS_URL,
     create_partner,
-    get_auth,
-    get_balance,
+    get_partner_auth,
+    get_partner_balance,
     post_webhook,
 )
 from harness import BearerAuth, Harness, HmacAuth, parse_error
@@ -23,7 +23,7 @@ async def _create_key(harness: Harness, new: dict[str, Any]) -> HmacAuth:
     response = await harness.client.post(url, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     assert list(response.json()) == ["api_key_id", "hmac_secret"]
-    return get_auth(new | response.json())
+    return get_partner_auth(new | response.json())
 
 
 async def _rotate_webhook_secret(
@@ -55,7 +55,7 @@ async def test_deleted_key_is_rejected_in_every_process_and_the_new_key_replays(
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     partner, admin = await create_partner(harness, balance="1000"), await harness.create_admin()
-    url, old = f"{PARTNERS_URL}/{partner['partner']['id']}/keys", get_auth(partner)
+    url, old = f"{PARTNERS_URL}/{partner['partner']['id']}/keys", get_partner_auth(partner)
     new = await _create_key(harness, partner)
     body = await _build_request(harness)
     paid = await other_process_client.post(FUND_URL, json=body, auth=old)
@@ -71,7 +71,7 @@ async def test_deleted_key_is_rejected_in_every_process_and_the_new_key_replays(
         assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
         other = await process.post(FUND_URL, json=body | {"partner_reference": "INV-2"}, auth=new)
         assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    assert await get_balance(harness, partner) == "960.00"
+    assert await get_partner_balance(harness, partner) == "960.00"
     (entry,) = await harness.list_audit_entries(new.id, "signing_key.created")
     assert entry["changes"] == {"partner_id": [None, partner["partner"]["id"]]}
     (entry,) = await harness.list_audit_entries(old.id, "signing_key.deleted")
@@ -117,7 +117,7 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
     assert new["webhook_secret"] != old["webhook_secret"]
     assert [await get_status(old, "1"), await get_status(new, "2")] == [200, 200]
     assert await get_status(new, "1") == 200  # redelivery under the new secret is a replay
-    assert await get_balance(harness, old) == "998.00"
+    assert await get_partner_balance(harness, old) == "998.00"
     harness.advance_clock(seconds=60)
     assert [await get_status(old, "3"), await get_status(new, "4")] == [401, 200]
 
@@ -153,4 +153,4 @@ async def test_concurrent_rotations_leave_two_valid_webhook_secrets(
     accepted = [(await post_webhook(client, item, body)).status_code == 200 for item in rotated]
     assert accepted.count(True) == 2
     assert (await post_webhook(other_process_client, first, body)).status_code == 401
-    assert await get_balance(harness, first) == "999.00"
+    assert await get_partner_balance(harness, first) == "999.00"

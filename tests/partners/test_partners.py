@@ -2,11 +2,11 @@
 
 import httpx2
 
-from builders.partners import (
+from builders.participants import (
     PARTNERS_URL,
-    UNKNOWN_IDS,
+    UNKNOWN_PARTNER_IDS,
     create_partner,
-    get_auth,
+    get_partner_auth,
     post_webhook,
     suspend_partner,
 )
@@ -37,7 +37,10 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
         "created_at": partner["created_at"],
     }
     assert partner["id"].startswith("ptn_")
-    assert parse_error(await client.get(PARTNERS_URL, auth=get_auth(body))) == (403, "FORBIDDEN")
+    assert parse_error(await client.get(PARTNERS_URL, auth=get_partner_auth(body))) == (
+        403,
+        "FORBIDDEN",
+    )
     stored = await services.database.fetchval("SELECT webhook_secret FROM partners")
     assert body["webhook_secret"].encode() not in stored
     (entry,) = await harness.list_audit_entries(partner["id"], "partner.created")
@@ -97,7 +100,7 @@ async def test_partners_are_listed_newest_first_in_pages(
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
-@each("id", UNKNOWN_IDS)
+@each("id", UNKNOWN_PARTNER_IDS)
 async def test_unknown_partner_is_not_found(
     client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:
@@ -132,7 +135,10 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
         assert list(response.json()) == ["success", "message", "partner"]
         assert response.json()["partner"] == new["partner"] | {"status": status}
         for process in (other_process_client, client):
-            assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == key_error
+            assert (
+                parse_error(await process.get(PARTNERS_URL, auth=get_partner_auth(new)))
+                == key_error
+            )
             # The suspension is checked before the body is parsed.
             assert parse_error(await post_webhook(process, new, b"not JSON")) == webhook_error
     entry, _ = await harness.list_audit_entries(new["partner"]["id"], "partner.suspended")

@@ -7,10 +7,10 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.partners import (
-    UNKNOWN_IDS,
+from builders.participants import (
+    UNKNOWN_PARTNER_IDS,
     create_partner,
-    get_balance,
+    get_partner_balance,
     get_wallet_balance,
     post_webhook,
     suspend_partner,
@@ -65,7 +65,7 @@ async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, harness:
     by_phone = body | {"reference": "INV-2", "phone_number": customer["phone_number"]}
     del by_phone["card_serial"]
     assert (await post_webhook(client, new, by_phone)).json()["new_balance"] == "1,080.00 SLE"
-    assert await get_balance(harness, new) == "20.00"
+    assert await get_partner_balance(harness, new) == "20.00"
 
 
 @pytest.mark.parametrize("pattern", ["{}", "sha256={}"])
@@ -109,7 +109,7 @@ async def test_invalid_signature_and_unknown_partner_get_the_same_error(
         await post_webhook(client, new, b"not JSON", **{"X-Webhook-Signature": valid_signature})
     )
     responses += [
-        await post_webhook(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN_IDS
+        await post_webhook(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN_PARTNER_IDS
     ]
     for response in responses:
         assert parse_error(response) == (401, "UNAUTHORIZED")
@@ -118,7 +118,7 @@ async def test_invalid_signature_and_unknown_partner_get_the_same_error(
             "code": "UNAUTHORIZED",
             **UNAUTHORIZED_ERROR,
         }
-    assert await get_balance(harness, new) == "100.00"
+    assert await get_partner_balance(harness, new) == "100.00"
 
 
 @each(

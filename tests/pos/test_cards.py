@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
+from builders.payments import LOOKUP_URL, VERIFY_URL, PosDriver
 from cases import each
-from drivers.pos import LOOKUP_URL, VERIFY_URL, PosDriver
 from harness import PIN, Harness, parse_error
 
 

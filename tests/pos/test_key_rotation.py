@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from drivers.pos import PAY_URL, PosDriver
+from builders.payments import PAY_URL, PosDriver
 from harness import Harness, HmacAuth, parse_error
 from tapgate import ids
 from tapgate.auth.principals import Principal

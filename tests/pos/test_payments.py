@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from builders.payments import PAY_URL, PosDriver
 from cases import each
-from drivers.pos import PAY_URL, PosDriver
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate import ids
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.pos import PosDriver
+from builders.payments import PosDriver
 from harness import PIN, Harness, parse_error
 from tapgate import ids
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import httpx2
 
-from builders.processors import (
+from builders.participants import (
     PROCESSORS_URL,
     VALID_CREDENTIAL,
     create_processor,
-    get_auth,
+    get_processor_auth,
     probe_credential,
 )
 from harness import Harness
@@ -34,13 +34,13 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
     new = await _create_key(harness, url)
     assert new["hmac_secret"] != old["hmac_secret"]
     for process in (client, other_process_client):
-        assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
-        assert await probe_credential(process, get_auth(old)) == VALID_CREDENTIAL
+        assert await probe_credential(process, get_processor_auth(new)) == VALID_CREDENTIAL
+        assert await probe_credential(process, get_processor_auth(old)) == VALID_CREDENTIAL
     response = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
     assert (response.status_code, response.content) == (204, b"")
     for process in (other_process_client, client):
-        assert await probe_credential(process, get_auth(old)) == UNAUTHORIZED
-        assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
+        assert await probe_credential(process, get_processor_auth(old)) == UNAUTHORIZED
+        assert await probe_credential(process, get_processor_auth(new)) == VALID_CREDENTIAL
     (entry,) = await harness.list_audit_entries(new["api_key_id"], "signing_key.created")
     assert entry["changes"] == {"processor_id": [None, old["processor_id"]]}
     (entry,) = await harness.list_audit_entries(old["api_key_id"], "signing_key.deleted")
@@ -48,7 +48,7 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
 
     # The last key can be deleted as well.
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
-    assert await probe_credential(client, get_auth(new)) == UNAUTHORIZED
+    assert await probe_credential(client, get_processor_auth(new)) == UNAUTHORIZED
     assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
 
 

@@ -2,14 +2,14 @@
 
 import httpx2
 
-from builders.processors import (
+from builders.participants import (
     PROCESSORS_URL,
     SUSPEND_BODY,
-    UNKNOWN_IDS,
+    UNKNOWN_PROCESSOR_IDS,
     VALID_CREDENTIAL,
     create_processor,
-    deposit,
-    get_auth,
+    deposit_to_processor,
+    get_processor_auth,
     probe_credential,
 )
 from cases import each
@@ -51,7 +51,7 @@ async def test_new_processor_gets_a_working_key(
         "balance": "0.00",
         "currency": "SLE",
     }
-    assert await probe_credential(client, get_auth(body)) == VALID_CREDENTIAL
+    assert await probe_credential(client, get_processor_auth(body)) == VALID_CREDENTIAL
     (entry,) = await harness.list_audit_entries(processor["id"], "processor.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
@@ -90,13 +90,13 @@ async def test_processor_record_shows_the_balance(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     processor = (await create_processor(harness))["processor"]
-    await deposit(harness, processor["id"], "1234.5")
+    await deposit_to_processor(harness, processor["id"], "1234.5")
     for caller in (await harness.create_api_key("payments:read"), await harness.create_admin("S")):
         response = await client.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
         assert response.json() == processor | {"balance": "1234.50"}
 
 
-@each("id", UNKNOWN_IDS)
+@each("id", UNKNOWN_PROCESSOR_IDS)
 async def test_unknown_processor_is_not_found(
     client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:

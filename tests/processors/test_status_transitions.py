@@ -4,12 +4,12 @@ import asyncio
 
 import httpx2
 
-from builders.processors import (
+from builders.participants import (
     PROCESSORS_URL,
     SUSPEND_BODY,
     VALID_CREDENTIAL,
     create_processor,
-    get_auth,
+    get_processor_auth,
     probe_credential,
 )
 from cases import each
@@ -38,9 +38,9 @@ async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_p
         response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
         assert response.status_code == 200, response.text
         for process in (other_process_client, client):
-            assert await probe_credential(process, get_auth(new)) == expected
-            assert await probe_credential(process, get_auth(terminal)) == expected
-            assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
+            assert await probe_credential(process, get_processor_auth(new)) == expected
+            assert await probe_credential(process, get_processor_auth(terminal)) == expected
+            assert await probe_credential(process, get_processor_auth(another)) == VALID_CREDENTIAL
 
 
 async def test_suspension_and_activation_are_recorded_and_audited(

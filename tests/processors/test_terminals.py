@@ -5,11 +5,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.processors import (
+from builders.participants import (
     PROCESSORS_URL,
     VALID_CREDENTIAL,
     create_processor,
-    get_auth,
+    get_processor_auth,
     probe_credential,
 )
 from harness import Harness
@@ -53,7 +53,7 @@ async def test_new_terminal_gets_its_own_key(
         "created_at": terminal["created_at"],
     }
     assert terminal["id"].startswith("ter_")
-    assert await probe_credential(client, get_auth(added)) == VALID_CREDENTIAL
+    assert await probe_credential(client, get_processor_auth(added)) == VALID_CREDENTIAL
     key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
     assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
@@ -104,8 +104,8 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
         assert list(response.json()) == ["success", "message", "terminal"]
         assert response.json()["terminal"] == target["terminal"] | {"status": status}
         for process in (other_process_client, client):
-            assert await probe_credential(process, get_auth(target)) == expected
-            assert await probe_credential(process, get_auth(other)) == VALID_CREDENTIAL
+            assert await probe_credential(process, get_processor_auth(target)) == expected
+            assert await probe_credential(process, get_processor_auth(other)) == VALID_CREDENTIAL
     first, second = await harness.list_audit_entries(target["terminal"]["id"], "terminal.blocked")
     assert first["changes"] == second["changes"] == {"status": ["active", "blocked"]}
     assert first["reason"] == "stolen"

@@ -2,7 +2,12 @@
 
 import httpx2
 
-from builders.processors import PROCESSORS_URL, SUSPEND_BODY, create_processor, deposit
+from builders.participants import (
+    PROCESSORS_URL,
+    SUSPEND_BODY,
+    create_processor,
+    deposit_to_processor,
+)
 from cases import each
 from harness import Harness
 from tapgate import ids
@@ -11,7 +16,7 @@ from tapgate import ids
 async def _create_funded_processor(harness: Harness, amount: str = "100") -> str:
     """Create a processor with a balance and return the URL of its transfers."""
     processor_id: str = (await create_processor(harness))["processor_id"]
-    await deposit(harness, processor_id, amount)
+    await deposit_to_processor(harness, processor_id, amount)
     return f"{PROCESSORS_URL}/{processor_id}/transfer"
 
 

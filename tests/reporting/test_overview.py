@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.compliance import ALERTS_URL, create_held_transfer, resolve_alert
-from drivers.pos import PosDriver
+from builders.payments import ALERTS_URL, PosDriver, create_held_transfer, resolve_alert
 from harness import Harness
 from tapgate.reporting.rollups import RollupCompactor
 

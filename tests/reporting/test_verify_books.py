@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from drivers.pos import PosDriver
+from builders.payments import PosDriver
 from harness import Harness
 from tapgate.ledger.verify import CLAIMS
 from tapgate.reporting.operations import _LOCK_KEY

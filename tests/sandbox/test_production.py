@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from drivers.processes import free_port, run_command, run_gateway_and_messenger
-from production_settings import PRODUCTION_ENVIRON
+from harness import PRODUCTION_ENVIRON
 from tapgate.store import StoreError, postgres_programs
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from drivers.flow_client import FlowClient
+from drivers.messenger import FlowClient
 from secret_leaks import allowlist
 from secret_leaks.secrets import SecretSet
 from tapgate.gateway import ENDPOINT_GROUPS

@@ -1,4 +1,4 @@
-from api.log_capture import log_capture
+from api.builders import log_capture
 from secret_leaks.fixtures import leak_detector, settings
 
 __all__ = ["leak_detector", "log_capture", "settings"]

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from api.log_capture import LogCapture
+from api.builders import LogCapture
 from harness import PIN, Harness
 from secret_leaks.detector import LeakDetector
 from tapgate.store import StoreError

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import asyncpg
 import pytest
 
-from drivers.postgres_proxy import make_certificates, run_proxy
+from drivers.network_faults import make_certificates, run_proxy
 from tapgate.store.url import parse_url
 
 

@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from drivers.postgres_proxy import run_proxy
+from drivers.network_faults import run_proxy
 from harness import Harness
 from store.conftest import build_tcp_url
 from tapgate.clock import system_clock

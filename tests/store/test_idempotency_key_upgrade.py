@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from harness import HmacAuth
 from store.test_schema_upgrade import (
     _MIGRATION_NAMES,

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from cases import each
-from scratch_databases import build_database_url
+from databases import build_database_url
 from tapgate.store import StoreError
 from tapgate.store.migrate import Migration, find_pending, migrate
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.test_backup import run_tapgate
-from drivers.clients import open_client
-from drivers.processes import ADMIN, free_port, run_gateway
+from drivers.processes import ADMIN, free_port, open_client, run_gateway
 from store.conftest import build_tcp_url, make_reachable
 from tapgate.store import StoreError, connect
 from tapgate.store.connect import open_connection

@@ -12,9 +12,9 @@ import asyncpg
 import httpx2
 import pytest
 
-from drivers.app_transport import AppTransport
+from databases import build_database_url
+from drivers.in_process import AppTransport
 from harness import PIN, Harness
-from scratch_databases import build_database_url
 from store.test_backup import dump_schema, fetch_rows, get_database_name
 from tapgate import ids
 from tapgate.audit import chain

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.transactions import create_processor, submit_and_get_id, submit_command, submit_refund
+from builders.payments import create_processor, submit_and_get_id, submit_command, submit_refund
 from harness import Harness
 from tapgate import ids
 from tapgate.clock import get_platform_day

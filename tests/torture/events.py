@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
-from drivers.webhook_receiver import WebhookReceiver
+from drivers.webhooks import WebhookReceiver
 from tapgate import ids
 from tapgate.store.database import Database
 from torture.client_ledger import OperationState

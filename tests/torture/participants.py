@@ -5,8 +5,7 @@ from typing import Final
 
 import msgspec
 
-from drivers.actors import AGENT_PIN
-from drivers.api_caller import Record
+from drivers.actors import AGENT_PIN, Record
 from harness import PIN, WRONG_PIN
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock

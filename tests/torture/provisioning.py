@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from drivers.actors import Admin, App
-from drivers.api_caller import require_success
-from drivers.clients import open_client
-from drivers.processes import ADMIN
+from drivers.actors import Admin, App, require_success
+from drivers.processes import ADMIN, open_client
 from harness import BearerAuth, HmacAuth
 from torture import plan
 from torture.events import COMPLETED, REFUNDED

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from drivers.webhooks import ReceivedWebhook, WebhookReceiver
 from tapgate import ids
 from torture import builders
 from torture.client_connection import Response

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.transactions import (
+from builders.payments import (
     create_agent,
     create_processor,
     decide_review,

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.transactions import create_processor, submit_and_get_id, submit_command, submit_refund
+from builders.payments import create_processor, submit_and_get_id, submit_command, submit_refund
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from builders.transactions import create_processor, submit_and_get_id, submit_command
+from builders.payments import create_processor, submit_and_get_id, submit_command
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.clock import format_rfc3339

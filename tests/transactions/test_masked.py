@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders.transactions import create_processor, submit_and_get_id, submit_refund
+from builders.payments import create_processor, submit_and_get_id, submit_refund
 from harness import PIN, BearerAuth, Harness
 from tapgate.ledger import chart
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from builders.transactions import (
+from builders.payments import (
     create_agent,
     create_partner,
     create_processor,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.transactions import submit_and_get_id
+from builders.payments import submit_and_get_id
 from cases import each
 from harness import BearerAuth, Harness
 from tapgate import ids

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.clock import FakeClock
-from builders.transactions import create_processor, decide_review, set_kyc_level, submit_command
-from drivers.app_transport import AppTransport
+from builders.auth import FakeClock
+from builders.payments import create_processor, decide_review, set_kyc_level, submit_command
+from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from builders.transactions import (
+from builders.payments import (
     create_processor,
     decide_review,
     set_kyc_level,

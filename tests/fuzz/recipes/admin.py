@@ -1,6 +1,6 @@
 """Prerequisites for operations on alerts, rules, admins, keys, and webhook endpoints."""
 
-from drivers.api_caller import require_success
+from drivers.actors import require_success
 from fuzz.callers import Caller
 from fuzz.recipes.merchants import prepare_suspended_processor
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe

@@ -1,7 +1,6 @@
 """Prerequisites for messenger operations."""
 
-from drivers.flow_client import FlowClient
-from drivers.messenger import build_flow_key
+from drivers.messenger import FlowClient, build_flow_key
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects

@@ -2,7 +2,7 @@
 
 import httpx2
 
-from drivers.api_caller import new_phone_number, require_success
+from drivers.actors import new_phone_number, require_success
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from builders.clock import FakeClock
-from builders.provider import ACCESS_TOKEN, PHONE_NUMBER_ID
+from builders.auth import FakeClock
+from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
 from tapgate.messenger.model.replies import TextReply

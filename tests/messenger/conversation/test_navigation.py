@@ -2,12 +2,7 @@
 
 import msgspec
 
-from builders.conversation import (
-    PIN,
-    ConversationDriver,
-    build_text_message,
-    reencode_conversation,
-)
+from builders.conversation import PIN, ConversationDriver, build_text_message, reencode_conversation
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.state import Conversation

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from builders.messenger import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from cases import each
-from drivers.flow_client import FlowClient
+from drivers.messenger import FlowClient
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
 from tapgate.settings import SettingsError
 

@@ -18,7 +18,7 @@ from builders.messenger import (
     dump_tables,
     split_words,
 )
-from drivers.flow_client import FlowClient
+from drivers.messenger import FlowClient
 from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
 from tapgate.messenger.model.events import FormSubmitted

@@ -6,9 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from drivers.app_transport import AppTransport
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import build_text
+from drivers.in_process import AppTransport
+from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN
 from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people

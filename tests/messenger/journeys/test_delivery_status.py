@@ -6,10 +6,9 @@ from typing import Any
 
 import httpx2
 
-from builders.clock import FakeClock
-from drivers.app_transport import AppTransport
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import WEBHOOK_PATH
+from builders.auth import FakeClock
+from drivers.in_process import AppTransport
+from drivers.messenger import WEBHOOK_PATH, MessengerDriver, ServicesDriver
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims

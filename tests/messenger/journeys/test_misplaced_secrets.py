@@ -2,8 +2,7 @@
 
 import pytest
 
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH
+from drivers.messenger import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH, MessengerDriver, ServicesDriver
 from secret_leaks.detector import LeakDetector
 
 PIN = "4826"

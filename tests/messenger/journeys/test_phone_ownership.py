@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from builders.clock import FakeClock
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import Phone, build_text
+from builders.auth import FakeClock
+from drivers.messenger import MessengerDriver, Phone, ServicesDriver, build_text
 from tapgate.messenger import one_time_codes
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template

@@ -18,9 +18,7 @@ import httpx2
 import pytest
 from PIL import Image
 
-from drivers.flow_client import FlowClient
-from drivers.messenger import build_flow_key
-from drivers.phone import FLOWS_PATH
+from drivers.messenger import FLOWS_PATH, FlowClient, build_flow_key
 from drivers.processes import (
     ACCESS_TOKEN,
     ADMIN,

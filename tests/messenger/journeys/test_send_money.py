@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from builders.messenger import split_words
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import build_text
+from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN, WRONG_PIN
 from tapgate.messenger import runner
 from tapgate.messenger.model.replies import PinForm

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from drivers.messenger import ServicesDriver, build_flow_key
-from drivers.phone import SIMULATOR_PATH
+from drivers.messenger import SIMULATOR_PATH, ServicesDriver, build_flow_key
 from harness import PIN
 from messenger.journeys.test_images import JPEG, PNG, build_media, list_documents
 

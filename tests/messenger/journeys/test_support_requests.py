@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from drivers.messenger import MessengerDriver, ServicesDriver
-from drivers.phone import Phone
+from drivers.messenger import MessengerDriver, Phone, ServicesDriver
 from messenger.journeys.test_phone_ownership import create_hidden_number_phone, send_text
 
 

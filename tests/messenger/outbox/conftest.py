@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from builders.clock import FakeClock
+from builders.auth import FakeClock
 from builders.messenger import OutboxDriver, SenderDriver
-from builders.provider import ACCESS_TOKEN, PHONE_NUMBER_ID
+from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import Rules

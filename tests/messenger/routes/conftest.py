@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.messenger import PRODUCTION_ENVIRON, MessengerApp, run_messenger_app
+from builders.messenger import MessengerApp, run_messenger_app
+from harness import PRODUCTION_ENVIRON
 
 
 @pytest.fixture

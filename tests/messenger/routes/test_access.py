@@ -11,12 +11,7 @@ import httpx2
 import jwt
 import pytest
 
-from builders.messenger import (
-    PRODUCTION_ENVIRON,
-    MessengerApp,
-    build_error,
-    run_messenger_app,
-)
+from builders.messenger import MessengerApp, build_error, run_messenger_app
 from gateway.bad_credentials import (
     ChangeRequest,
     TamperedAuth,
@@ -24,7 +19,7 @@ from gateway.bad_credentials import (
     replace_headers,
     sign_as_service,
 )
-from harness import BearerAuth, HmacAuth, ServiceAuth
+from harness import PRODUCTION_ENVIRON, BearerAuth, HmacAuth, ServiceAuth
 from tapgate import signing
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS

@@ -12,7 +12,6 @@ from builders.messenger import (
     CODE_BODY,
     HEALTH_PATH,
     MESSAGE_BODY,
-    PRODUCTION_ENVIRON,
     TEMPLATE_PATH,
     WEBHOOK_PATH,
     MessengerApp,
@@ -20,7 +19,7 @@ from builders.messenger import (
     build_error,
     run_messenger_app,
 )
-from harness import BearerAuth
+from harness import PRODUCTION_ENVIRON, BearerAuth
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 

@@ -19,7 +19,7 @@ from builders.messenger import (
     MessengerApp,
     build_error,
 )
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from tapgate.http.endpoint import Endpoints
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ENDPOINTS

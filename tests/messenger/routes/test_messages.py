@@ -12,12 +12,12 @@ from builders.messenger import (
     CODE_BODY,
     OUTBOX_PATH,
     PHONE,
-    PRODUCTION_ENVIRON,
     TEMPLATE_PATH,
     MessengerApp,
     build_error,
     run_messenger_app,
 )
+from harness import PRODUCTION_ENVIRON
 from tapgate import ids, signing
 
 

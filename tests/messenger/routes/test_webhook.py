@@ -12,13 +12,13 @@ import pytest
 
 from builders.messenger import (
     FLOWS_PATH,
-    PRODUCTION_ENVIRON,
     WEBHOOK_PATH,
     MessengerApp,
     build_delivery,
     build_error,
     run_messenger_app,
 )
+from harness import PRODUCTION_ENVIRON
 from tapgate.clock import system_clock
 
 SECRET = "the secret of the app"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scratch_databases import ScratchDatabases, build_database_url
+from databases import ScratchDatabases, build_database_url
 from tapgate.api.services import Services
 from tapgate.gateway import open_services
 from tapgate.ids import IdGenerator

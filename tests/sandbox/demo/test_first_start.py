@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from drivers.processes import RunningGateway, run_command, start_tapgate
-from production_settings import PRODUCTION_ENVIRON
+from harness import PRODUCTION_ENVIRON
 from tapgate.cli import DemoSize, app
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.examples import load_example_phone

@@ -10,13 +10,13 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.clock import FakeClock
-from builders.provider import (
+from builders.auth import FakeClock
+from drivers.webhooks import (
     ACCESS_TOKEN,
     GRAPH_APP_SECRET,
     PHONE_NUMBER_ID,
-    WebhookServer,
-    open_client,
+    ProviderWebhookServer,
+    open_graph_client,
 )
 from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
@@ -48,14 +48,14 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def webhook() -> AsyncIterator[WebhookServer]:
-    webhook = WebhookServer()
+async def webhook() -> AsyncIterator[ProviderWebhookServer]:
+    webhook = ProviderWebhookServer()
     async with webhook.listen():
         yield webhook
 
 
 @pytest.fixture
-async def provider(clock: FakeClock, webhook: WebhookServer) -> Provider:
+async def provider(clock: FakeClock, webhook: ProviderWebhookServer) -> Provider:
     return Provider(
         access_token=ACCESS_TOKEN,
         phone_number_id=PHONE_NUMBER_ID,
@@ -70,7 +70,7 @@ async def provider(clock: FakeClock, webhook: WebhookServer) -> Provider:
 
 @pytest.fixture
 async def graph(provider: Provider) -> AsyncIterator[httpx2.AsyncClient]:
-    async with serve(provider) as url, open_client(url) as client:
+    async with serve(provider) as url, open_graph_client(url) as client:
         yield client
 
 
@@ -91,12 +91,12 @@ async def _send_and_get_error(graph: httpx2.AsyncClient, message: Any = TEXT) ->
     return int(error["code"])
 
 
-def _parse_messages(webhook: WebhookServer) -> list[ReceivedMessage]:
+def _parse_messages(webhook: ProviderWebhookServer) -> list[ReceivedMessage]:
     return [received for body, _ in webhook.received for received in parse_delivery(body).messages]
 
 
 async def test_accepted_message_is_recorded_and_its_status_delivered(
-    graph: httpx2.AsyncClient, webhook: WebhookServer
+    graph: httpx2.AsyncClient, webhook: ProviderWebhookServer
 ) -> None:
     await _send_user_message(graph, text="hi")
     response = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT)
@@ -273,7 +273,7 @@ async def test_message_format_and_limits_are_validated(
 
 
 async def test_deliveries_are_signed_and_repeated_until_acknowledged(
-    graph: httpx2.AsyncClient, webhook: WebhookServer
+    graph: httpx2.AsyncClient, webhook: ProviderWebhookServer
 ) -> None:
     webhook.statuses = [500]
     message_id = await _send_user_message(graph, text="hi", copies=2)
@@ -287,7 +287,7 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
 
 
 async def test_held_messages_are_delivered_together_in_reverse_order(
-    graph: httpx2.AsyncClient, webhook: WebhookServer
+    graph: httpx2.AsyncClient, webhook: ProviderWebhookServer
 ) -> None:
     message_ids = [
         await _send_user_message(graph, text=text, hold=True) for text in ("one", "two", "three")
@@ -300,7 +300,7 @@ async def test_held_messages_are_delivered_together_in_reverse_order(
 
 
 async def test_user_actions_are_delivered_as_messages(
-    graph: httpx2.AsyncClient, webhook: WebhookServer
+    graph: httpx2.AsyncClient, webhook: ProviderWebhookServer
 ) -> None:
     uploaded = await graph.post(
         "/_fake/media", content=b"a picture", headers={"Content-Type": "image/png"}
@@ -327,7 +327,7 @@ async def test_user_actions_are_delivered_as_messages(
 
 
 async def test_user_without_a_phone_number_is_addressed_by_user_id(
-    graph: httpx2.AsyncClient, webhook: WebhookServer
+    graph: httpx2.AsyncClient, webhook: ProviderWebhookServer
 ) -> None:
     await graph.post("/_fake/users/SL.77/say", json={"text": "hi"})
     (received,) = _parse_messages(webhook)
@@ -366,7 +366,7 @@ async def test_fake_provider_runs_as_a_standalone_process() -> None:
         assert process.stdout is not None
         async with asyncio.timeout(30):
             line = (await process.stdout.readline()).decode()
-        async with open_client(line.split()[-1].rstrip(".")) as client:
+        async with open_graph_client(line.split()[-1].rstrip(".")) as client:
             assert (await client.get("/_fake/sent")).json() == {"data": []}
     finally:
         process.terminate()

@@ -4,7 +4,7 @@ import httpx2
 import msgspec
 import pytest
 
-from drivers.app_transport import AppTransport
+from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import gateway
 from tapgate.api.app import App
