@@ -14,14 +14,14 @@ from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 
-endpoints = Endpoints("Admin")
+endpoints = Endpoints("Admin", "/api/v1/admin")
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")
 _SYSTEM_ADMIN = Access(roles="A")
 
 
-@endpoints.post("/api/v1/admin/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
+@endpoints.post("/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
 async def log_in(request: RequestContext, body: Login) -> Tokens:
     """Log in with email and password.
 
@@ -51,7 +51,7 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
 
 
 @endpoints.post(
-    "/api/v1/admin/refresh",
+    "/refresh",
     access=_PUBLIC,
     body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field's limit
     errors=(Code.UNAUTHORIZED,),
@@ -72,7 +72,7 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
         raise
 
 
-@endpoints.post("/api/v1/admin/logout", access=_ANY_ADMIN)
+@endpoints.post("/logout", access=_ANY_ADMIN)
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
@@ -90,16 +90,14 @@ async def log_out(request: RequestContext) -> None:
         )
 
 
-@endpoints.get("/api/v1/admin/me", access=_ANY_ADMIN)
+@endpoints.get("/me", access=_ANY_ADMIN)
 async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
     admin_id, _ = _get_admin_and_session_ids(request)
     return model.to_me(await queries.get(request.services.database, admin_id))
 
 
-@endpoints.post(
-    "/api/v1/admin/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,)
-)
+@endpoints.post("/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,))
 async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
@@ -127,7 +125,7 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     return model.to_record(row)
 
 
-@endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
+@endpoints.get("/users", access=_SYSTEM_ADMIN)
 async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     """List admins.
 
@@ -137,11 +135,7 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
-@endpoints.post(
-    "/api/v1/admin/users/{id}/disable",
-    access=_SYSTEM_ADMIN,
-    errors=(Code.NOT_FOUND, Code.ALREADY_BLOCKED),
-)
+@endpoints.post("/users/{id}/disable", access=_SYSTEM_ADMIN, errors=(Code.ALREADY_BLOCKED,))
 async def disable_admin(request: RequestContext, id: str) -> Admin:
     """Disable an admin.
 
@@ -155,11 +149,7 @@ async def disable_admin(request: RequestContext, id: str) -> Admin:
     return model.to_record(row)
 
 
-@endpoints.post(
-    "/api/v1/admin/users/{id}/enable",
-    access=_SYSTEM_ADMIN,
-    errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
-)
+@endpoints.post("/users/{id}/enable", access=_SYSTEM_ADMIN, errors=(Code.NOT_BLOCKED,))
 async def enable_admin(request: RequestContext, id: str) -> Admin:
     """Enable a disabled admin.
 

@@ -6,10 +6,11 @@ from these declarations.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import wraps
 from typing import (
+    Annotated,
     Any,
     Generic,
-    Required,
     TypedDict,
     TypeVar,
     Unpack,
@@ -23,6 +24,7 @@ import msgspec
 from tapgate.errors import Code
 from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
 from tapgate.http.token_buckets import RateLimitResult
+from tapgate.schemas.records import NOT_FOUND_CODES, require_id
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -80,7 +82,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 class EndpointOptions(TypedDict, total=False):
     """Options of an endpoint declaration, in addition to its method and path.
 
-    - `access`: The callers that the endpoint accepts.
+    - `access`: The callers that the endpoint accepts. Required, here or for the whole group.
     - `status`: The success status. Default: 200, or 204 without a response body.
     - `other_statuses`: Further statuses that return the same response type.
     - `errors`: Error codes in addition to those that the declaration implies.
@@ -100,7 +102,7 @@ class EndpointOptions(TypedDict, total=False):
       requests, a string to requests with that query parameter.
     """
 
-    access: Required[Any]
+    access: Any
     status: int
     other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
@@ -172,12 +174,19 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Endpoints:
     """The endpoints of one resource, registered with decorators.
 
+    All paths start with `prefix`. `shared` are options of all endpoints, which an endpoint can
+    override, except that it adds to `errors`.
+
     A handler's first parameter is the request context. `body` and `query` receive the decoded body
-    and query. Every other parameter receives the path parameter of the same name.
+    and query. Every other parameter receives the path parameter of the same name. If its type is an
+    ID of `schemas.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
+    found.
     """
 
-    def __init__(self, tag: str) -> None:
+    def __init__(self, tag: str, prefix: str = "", **shared: Unpack[EndpointOptions]) -> None:
         self.tag = tag
+        self._prefix = prefix
+        self._shared = shared
         self._endpoints: list[Endpoint] = []
 
     def __iter__(self) -> Iterator[Endpoint]:
@@ -199,29 +208,38 @@ class Endpoints:
         self, method: str, path: str, **options: Unpack[EndpointOptions]
     ) -> Callable[[H], H]:
         def add(handler: H) -> H:
+            full_path = self._prefix + path
             types = get_type_hints(handler, include_extras=True)
+            parameters = _parse_path_parameters(full_path, handler, types)
+            id_prefixes = {
+                name: types[name].__metadata__[0] for name in parameters if types[name] is not str
+            }
             response = types.pop("return", None)
             if get_origin(response) is Reply:
                 (response,) = get_args(response)
             has_no_content = response in (None, type(None))
             defaults: EndpointOptions = {
-                "access": options["access"],
                 "status": 204 if has_no_content else 200,
                 "body_limit": options.get("body_limit")
                 or compute_body_limit(options.get("body_schema") or types.get("body")),
                 "operation_id": handler.__name__,
             }
+            errors = (
+                *(NOT_FOUND_CODES[prefix] for prefix in id_prefixes.values()),
+                *self._shared.get("errors", ()),
+                *options.get("errors", ()),
+            )
             self._endpoints.append(
                 Endpoint(
                     method=method,
-                    path=path,
+                    path=full_path,
                     tag=self.tag,
-                    handler=handler,
+                    handler=_decode_ids(handler, id_prefixes) if id_prefixes else handler,
                     body_type=types.get("body"),
                     query_type=types.get("query"),
-                    path_parameters=_parse_path_parameters(path, handler, types),
+                    path_parameters=parameters,
                     response_type=None if has_no_content else response,
-                    **(defaults | options),
+                    **(defaults | self._shared | options | {"errors": errors}),
                 )
             )
             return handler
@@ -238,7 +256,22 @@ def _parse_path_parameters(
     if (
         not issubclass(types[context], BaseRequestContext)
         or sorted(path_parameters) != sorted(names)
-        or any(types[name] is not str for name in path_parameters)
+        or any(
+            types[name] is not str and get_origin(types[name]) is not Annotated
+            for name in path_parameters
+        )
     ):
         raise TypeError(f"{handler.__qualname__} does not match {path}: {names}")
     return names
+
+
+def _decode_ids(handler: Handler, id_prefixes: Mapping[str, str]) -> Handler:
+    """Return a handler that decodes the path parameters with these ID prefixes."""
+
+    @wraps(handler)
+    async def decode_and_handle(request: BaseRequestContext, **arguments: Any) -> Any:
+        for name, prefix in id_prefixes.items():
+            arguments[name] = require_id(prefix, arguments[name])
+        return await handler(request, **arguments)
+
+    return decode_and_handle

@@ -23,7 +23,7 @@ from tapgate.schemas.partners import (
     PartnerStatus,
     PartnerWebhookSecret,
 )
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import PartnerId
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     submit_request,
@@ -31,13 +31,10 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel
 
-endpoints = Endpoints("Partners")
-
-_ACCESS = Access(roles="A")
-_KEYS_PATH = "/api/v1/admin/partners/{id}/keys"
+endpoints = Endpoints("Partners", "/api/v1/admin/partners", access=Access(roles="A"))
 
 
-@endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
+@endpoints.post("", status=201)
 async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
@@ -61,7 +58,7 @@ async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCr
     )
 
 
-@endpoints.get("/api/v1/admin/partners", access=_ACCESS, heavy="search")
+@endpoints.get("", heavy="search")
 async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 
@@ -72,14 +69,14 @@ async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[
     return paginate(rows, query, to_record)
 
 
-@endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
-async def get_partner(request: RequestContext, id: str) -> PartnerRecord:
+@endpoints.get("/{id}")
+async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     """Get a partner."""
-    return to_record(await queries.get(request.services.database, require_id(ids.PARTNER, id)))
+    return to_record(await queries.get(request.services.database, id))
 
 
 @endpoints.post(
-    "/api/v1/admin/partners/{id}/fund",
+    "/{id}/fund",
     access=Access(roles="AF"),
     moves_money=True,
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
@@ -105,13 +102,9 @@ async def fund_partner(
     )
 
 
-@endpoints.post(
-    "/api/v1/admin/partners/{id}/suspend",
-    access=_ACCESS,
-    errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
-)
+@endpoints.post("/{id}/suspend", errors=(Code.ALREADY_SUSPENDED,))
 async def suspend_partner(
-    request: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
     """Suspend a partner.
 
@@ -120,41 +113,28 @@ async def suspend_partner(
     return await _change_status(request, id, SUSPEND, body.reason)
 
 
-@endpoints.post(
-    "/api/v1/admin/partners/{id}/activate",
-    access=_ACCESS,
-    errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
-)
+@endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,))
 async def activate_partner(
-    request: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
     """Reactivate a suspended partner."""
     return await _change_status(request, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext, id: str, transition: Transition[PartnerStatus], reason: str | None
+    request: RequestContext, id: int, transition: Transition[PartnerStatus], reason: str | None
 ) -> PartnerResponse:
-    services, partner_id = request.services, require_id(ids.PARTNER, id)
-    async with services.transaction() as tx:
+    hmac_keys = request.services.authenticator.hmac_keys
+    async with request.services.transaction() as tx:
         partner = await operations.change_status(
-            tx,
-            request.actor,
-            partner_id,
-            transition,
-            reason,
-            hmac_keys=services.authenticator.hmac_keys,
+            tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
         )
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
-@endpoints.post(
-    "/api/v1/admin/partners/{id}/rotate-webhook-secret",
-    access=_ACCESS,
-    errors=(Code.PARTNER_NOT_FOUND,),
-)
+@endpoints.post("/{id}/rotate-webhook-secret")
 async def rotate_partner_webhook_secret(
-    request: RequestContext, id: str, body: Rotation
+    request: RequestContext, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
     """Rotate a partner's webhook secret.
 
@@ -162,54 +142,44 @@ async def rotate_partner_webhook_secret(
     remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
     previous secret immediately.
     """
-    services, partner_id = request.services, require_id(ids.PARTNER, id)
-    async with services.transaction() as tx:
+    secrets, grace_seconds = request.services.authenticator.webhook_secrets, body.grace_seconds or 0
+    async with request.services.transaction() as tx:
         secret = await operations.rotate_webhook_secret(
-            tx,
-            request.actor,
-            partner_id,
-            body.grace_seconds or 0,
-            webhook_secrets=services.authenticator.webhook_secrets,
+            tx, request.actor, id, grace_seconds, webhook_secrets=secrets
         )
     return PartnerWebhookSecret(webhook_secret=secret)
 
 
-@endpoints.post(_KEYS_PATH, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
-async def create_partner_key(request: RequestContext, id: str) -> SigningKeyCreated:
+@endpoints.post("/{id}/keys", status=201)
+async def create_partner_key(request: RequestContext, id: PartnerId) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 
     Existing keys remain valid until they are deleted. All keys of a partner share one set of
     idempotency keys. The secret is returned only in this response.
     """
-    services, partner_id = request.services, require_id(ids.PARTNER, id)
-    async with services.transaction() as tx:
-        key = await operations.create_key(
-            tx, request.actor, partner_id, hmac_keys=services.authenticator.hmac_keys
-        )
+    hmac_keys = request.services.authenticator.hmac_keys
+    async with request.services.transaction() as tx:
+        key = await operations.create_key(tx, request.actor, id, hmac_keys=hmac_keys)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
-@endpoints.get(_KEYS_PATH, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
+@endpoints.get("/{id}/keys")
 async def list_partner_keys(
-    request: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: PartnerId, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
     """List a partner's signing keys, newest first, without deleted keys."""
-    services, partner_id = request.services, require_id(ids.PARTNER, id)
-    await queries.require_exists(services.database, partner_id)
-    keys = await services.authenticator.hmac_keys.list_page(partner_id, query)
+    await queries.require_exists(request.services.database, id)
+    keys = await request.services.authenticator.hmac_keys.list_page(id, query)
     return paginate(keys, query, to_key_record)
 
 
-@endpoints.delete(
-    f"{_KEYS_PATH}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
-)
-async def delete_partner_key(request: RequestContext, id: str, api_key_id: str) -> None:
+@endpoints.delete("/{id}/keys/{api_key_id}", errors=(Code.NOT_FOUND,))
+async def delete_partner_key(request: RequestContext, id: PartnerId, api_key_id: str) -> None:
     """Delete a partner's signing key.
 
     Every process rejects the key, normally before the response is sent. The partner's last key can
     be deleted too.
     """
-    services, partner_id = request.services, require_id(ids.PARTNER, id)
-    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), services.authenticator.hmac_keys
-    async with services.transaction() as tx:
-        await operations.delete_key(tx, request.actor, partner_id, key_id, hmac_keys=hmac_keys)
+    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
+    async with request.services.transaction() as tx:
+        await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)

@@ -21,7 +21,7 @@ from tapgate.schemas.processors import (
     ProcessorTransfer,
     ProcessorTransferReceipt,
 )
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import ProcessorId
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -31,13 +31,13 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel
 
-endpoints = Endpoints("Processors")
+endpoints = Endpoints("Processors", "/api/v1/processors")
 
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
 
 
-@endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)
+@endpoints.post("", access=Access(roles="A"), status=201)
 async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor with its first signing key.
 
@@ -61,7 +61,7 @@ async def create_processor(request: RequestContext, body: NewProcessor) -> Proce
     )
 
 
-@endpoints.get("/api/v1/processors", access=_READ_ACCESS, heavy="search")
+@endpoints.get("", access=_READ_ACCESS, heavy="search")
 async def list_processors(
     request: RequestContext, query: ProcessorFilters
 ) -> Page[ProcessorRecord]:
@@ -75,18 +75,16 @@ async def list_processors(
     return paginate(rows, query, to_record)
 
 
-@endpoints.get("/api/v1/processors/{id}", access=_READ_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
-async def get_processor(request: RequestContext, id: str) -> ProcessorRecord:
+@endpoints.get("/{id}", access=_READ_ACCESS)
+async def get_processor(request: RequestContext, id: ProcessorId) -> ProcessorRecord:
     """Get a processor."""
-    return to_record(await queries.get(request.services.database, require_id(ids.PROCESSOR, id)))
+    return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.post(
-    "/api/v1/processors/{id}/suspend",
-    access=_STATUS_ACCESS,
-    errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
-)
-async def suspend_processor(request: RequestContext, id: str, body: Reason) -> ProcessorResponse:
+@endpoints.post("/{id}/suspend", access=_STATUS_ACCESS, errors=(Code.ALREADY_SUSPENDED,))
+async def suspend_processor(
+    request: RequestContext, id: ProcessorId, body: Reason
+) -> ProcessorResponse:
     """Suspend a processor.
 
     Every process rejects all keys of the processor and its terminals, normally before the response
@@ -95,30 +93,21 @@ async def suspend_processor(request: RequestContext, id: str, body: Reason) -> P
     return await _change_status(request, id, SUSPEND, body.reason)
 
 
-@endpoints.post(
-    "/api/v1/processors/{id}/activate",
-    access=_STATUS_ACCESS,
-    errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
-)
+@endpoints.post("/{id}/activate", access=_STATUS_ACCESS, errors=(Code.NOT_SUSPENDED,))
 async def activate_processor(
-    request: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: ProcessorId, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
     return await _change_status(request, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext, id: str, transition: Transition[ProcessorStatus], reason: str | None
+    request: RequestContext, id: int, transition: Transition[ProcessorStatus], reason: str | None
 ) -> ProcessorResponse:
-    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
-    async with services.transaction() as tx:
+    hmac_keys = request.services.authenticator.hmac_keys
+    async with request.services.transaction() as tx:
         processor = await operations.change_status(
-            tx,
-            request.actor,
-            processor_id,
-            transition,
-            reason,
-            hmac_keys=services.authenticator.hmac_keys,
+            tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
         )
     return ProcessorResponse(
         message=f"Processor {transition.event}", processor=to_record(processor)
@@ -126,7 +115,7 @@ async def _change_status(
 
 
 @endpoints.post(
-    "/api/v1/processors/{id}/transfer",
+    "/{id}/transfer",
     access=Access(roles="AF"),
     moves_money=True,
     errors=(

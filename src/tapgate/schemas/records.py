@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -23,6 +23,14 @@ _ID_PREFIXES: Final = {
     "terminal_id": ids.TERMINAL,
     "transaction_id": ids.TRANSACTION,
 }
+
+#: IDs in the paths of endpoints, which their handlers receive decoded.
+AgentId = Annotated[int, ids.AGENT]
+AlertId = Annotated[int, ids.ALERT]
+PartnerId = Annotated[int, ids.PARTNER]
+ProcessorId = Annotated[int, ids.PROCESSOR]
+RuleId = Annotated[int, ids.RULE]
+SubscriberId = Annotated[int, ids.SUBSCRIBER]
 
 NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,

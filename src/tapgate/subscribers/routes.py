@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from tapgate import clock, ids
+from tapgate import clock
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
@@ -10,7 +10,7 @@ from tapgate.errors import Code
 from tapgate.notifications import message_statuses
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import (
     AccessGranted,
     DisclosedSubscriber,
@@ -40,14 +40,14 @@ from tapgate.subscribers.model import (
     to_record,
 )
 
-endpoints = Endpoints("Subscribers")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers")
 
 _READ_ACCESS = Access(scope="subscribers:read", roles="ACSF", service=True)
 _PIN_ACCESS = Access(scope="subscribers:write", roles="AS", service=True)
 _RESET_ACCESS = Access(roles="AS", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
 
-_READ_ERRORS = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
+_READ_ERRORS = (Code.OTP_REQUIRED,)
 _CHANGE_ERRORS = (*_READ_ERRORS, Code.NOT_CLOSABLE)
 _PIN_ERRORS = (*_CHANGE_ERRORS, Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 
@@ -66,7 +66,7 @@ async def _to_disclosed_record(
 
 
 @endpoints.post(
-    "/api/v1/subscribers",
+    "",
     access=Access(scope="subscribers:write", roles="AS", service=True),
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
@@ -87,7 +87,7 @@ async def register_subscriber(request: RequestContext, body: Registration) -> Su
     return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
 
 
-@endpoints.get("/api/v1/subscribers", access=_READ_ACCESS, heavy="search")
+@endpoints.get("", access=_READ_ACCESS, heavy="search")
 async def list_subscribers(
     request: RequestContext, query: SubscriberFilters
 ) -> Page[SubscriberRecord]:
@@ -103,8 +103,8 @@ async def list_subscribers(
     return paginate(rows, query, lambda row: _to_record(request, row))
 
 
-@endpoints.get("/api/v1/subscribers/{id}", access=_READ_ACCESS, errors=_READ_ERRORS)
-async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
+@endpoints.get("/{id}", access=_READ_ACCESS, errors=_READ_ERRORS)
+async def get_subscriber(request: RequestContext, id: SubscriberId) -> SubscriberRecord:
     """Get a subscriber.
 
     API keys cannot access a restricted subscriber. Admins must first request and verify a one-time
@@ -112,17 +112,13 @@ async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     """
     services = request.services
     subscriber = await queries.get_accessible(
-        services.database, request.caller, services.clock(), require_id(ids.SUBSCRIBER, id)
+        services.database, request.caller, services.clock(), id
     )
     return _to_record(request, subscriber)
 
 
-@endpoints.get(
-    "/api/v1/subscribers/{id}/limits",
-    access=Access(roles="ACSF", service=True),
-    errors=_READ_ERRORS,
-)
-async def get_limits(request: RequestContext, id: str) -> Limits:
+@endpoints.get("/{id}/limits", access=Access(roles="ACSF", service=True), errors=_READ_ERRORS)
+async def get_limits(request: RequestContext, id: SubscriberId) -> Limits:
     """Get a subscriber's spending and balance limits, with current usage.
 
     Usage is what the ledger currently counts against the daily and monthly limits. Days and months
@@ -131,7 +127,7 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
     """
     services = request.services
     subscriber = await queries.get_accessible(
-        services.database, request.caller, services.clock(), require_id(ids.SUBSCRIBER, id)
+        services.database, request.caller, services.clock(), id
     )
     allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"
@@ -139,13 +135,13 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
 
 
 @endpoints.put(
-    "/api/v1/subscribers/{id}",
+    "/{id}",
     access=Access(scope="subscribers:write", roles="ASC"),
     field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update_subscriber(
-    request: RequestContext, id: str, body: SubscriberUpdate
+    request: RequestContext, id: SubscriberId, body: SubscriberUpdate
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 
@@ -160,18 +156,18 @@ async def update_subscriber(
     services = request.services
     async with services.transaction() as tx:
         subscriber = await operations.update(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), body, settings=services.settings
+            tx, request.actor, id, body, settings=services.settings
         )
     return await _to_disclosed_record(request, subscriber)
 
 
 @endpoints.post(
-    "/api/v1/subscribers/{id}/block",
+    "/{id}/block",
     access=Access(scope="subscribers:write", roles="ACS"),
-    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
+    errors=(Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
 )
 async def block_subscriber(
-    request: RequestContext, id: str, body: Reason
+    request: RequestContext, id: SubscriberId, body: Reason
 ) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
@@ -181,51 +177,49 @@ async def block_subscriber(
     `id`, `restricted`, `status` and `status_reason`.
     """
     async with request.services.transaction() as tx:
-        subscriber = await operations.block(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
-        )
+        subscriber = await operations.block(tx, request.actor, id, body.reason)
     return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
 
 
 @endpoints.post(
-    "/api/v1/subscribers/{id}/unblock",
+    "/{id}/unblock",
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_CHANGE_ERRORS, Code.NOT_BLOCKED),
 )
 async def unblock_subscriber(
-    request: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: SubscriberId, body: OptionalReason
 ) -> SubscriberResponse:
     """Unblock a subscriber.
 
     Active cards can be used again. Cards that were blocked individually stay blocked.
     """
     async with request.services.transaction() as tx:
-        subscriber = await operations.unblock(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
-        )
+        subscriber = await operations.unblock(tx, request.actor, id, body.reason)
     return SubscriberResponse(
         message="Subscriber unblocked", subscriber=_to_record(request, subscriber)
     )
 
 
-@endpoints.post("/api/v1/subscribers/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS)
-async def close_subscriber(request: RequestContext, id: str, body: Reason) -> SubscriberResponse:
+@endpoints.post("/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS)
+async def close_subscriber(
+    request: RequestContext, id: SubscriberId, body: Reason
+) -> SubscriberResponse:
     """Close a subscriber permanently.
 
     The wallet must be empty and have no funds on hold. Otherwise the request fails with
     `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
     """
     async with request.services.transaction() as tx:
-        subscriber = await operations.close(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), body.reason
-        )
+        subscriber = await operations.close(tx, request.actor, id, body.reason)
     return SubscriberResponse(
         message="Subscriber closed", subscriber=_to_record(request, subscriber)
     )
 
 
-@endpoints.post("/api/v1/subscribers/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS)
-async def verify_pin(request: RequestContext, id: str, body: PinVerification) -> PinVerified:
+@endpoints.post("/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS)
+async def verify_pin(
+    request: RequestContext, id: SubscriberId, body: PinVerification
+) -> PinVerified:
     """Verify the PIN.
 
     Wrong PINs are counted across all channels, including terminals. The third consecutive wrong PIN
@@ -233,22 +227,18 @@ async def verify_pin(request: RequestContext, id: str, body: PinVerification) ->
     """
     async with request.services.transaction() as tx:
         await pins.verify_pin(
-            tx,
-            request.actor,
-            require_id(ids.SUBSCRIBER, id),
-            body.pin,
-            pin_verifier=request.services.pin_verifier,
+            tx, request.actor, id, body.pin, pin_verifier=request.services.pin_verifier
         )
     return PinVerified()
 
 
 @endpoints.post(
-    "/api/v1/subscribers/{id}/change-pin",
+    "/{id}/change-pin",
     access=_PIN_ACCESS,
     errors=(*_PIN_ERRORS, Code.SAME_PIN),
     invalid_is_400=True,
 )
-async def change_pin(request: RequestContext, id: str, body: PinChange) -> SuccessResponse:
+async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN counts as a wrong PIN, as in `verify-pin`. If a PIN is malformed, or the new PIN
@@ -259,7 +249,7 @@ async def change_pin(request: RequestContext, id: str, body: PinChange) -> Succe
         await pins.change_pin(
             tx,
             request.actor,
-            require_id(ids.SUBSCRIBER, id),
+            id,
             body.old_pin,
             body.new_pin,
             pin_verifier=request.services.pin_verifier,
@@ -267,8 +257,8 @@ async def change_pin(request: RequestContext, id: str, body: PinChange) -> Succe
     return SuccessResponse(message="PIN changed")
 
 
-@endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
-async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse:
+@endpoints.post("/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
+async def request_pin_reset(request: RequestContext, id: SubscriberId) -> SuccessResponse:
     """Request a PIN reset.
 
     Sends a 6-digit one-time code to the subscriber's phone. The code is valid for 5 minutes and 3
@@ -277,18 +267,14 @@ async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
     async with request.services.transaction() as tx:
-        await pins.request_pin_reset(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), vault=request.services.vault
-        )
+        await pins.request_pin_reset(tx, request.actor, id, vault=request.services.vault)
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
 @endpoints.post(
-    "/api/v1/subscribers/{id}/reset-pin/confirm",
-    access=_RESET_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
+    "/{id}/reset-pin/confirm", access=_RESET_ACCESS, errors=(*_CHANGE_ERRORS, Code.INVALID_OTP)
 )
-async def reset_pin(request: RequestContext, id: str, body: PinReset) -> SuccessResponse:
+async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
@@ -299,7 +285,7 @@ async def reset_pin(request: RequestContext, id: str, body: PinReset) -> Success
         await pins.reset_pin(
             tx,
             request.actor,
-            require_id(ids.SUBSCRIBER, id),
+            id,
             body.otp,
             body.new_pin,
             pin_verifier=services.pin_verifier,
@@ -308,12 +294,8 @@ async def reset_pin(request: RequestContext, id: str, body: PinReset) -> Success
     return SuccessResponse(message="PIN reset")
 
 
-@endpoints.post(
-    "/api/v1/subscribers/{id}/restricted-access",
-    access=_ANY_ADMIN,
-    errors=(Code.SUBSCRIBER_NOT_FOUND,),
-)
-async def request_restricted_access(request: RequestContext, id: str) -> SuccessResponse:
+@endpoints.post("/{id}/restricted-access", access=_ANY_ADMIN)
+async def request_restricted_access(request: RequestContext, id: SubscriberId) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
     Sends a one-time code, which only this admin can use, to the subscriber's phone. The code is
@@ -322,19 +304,13 @@ async def request_restricted_access(request: RequestContext, id: str) -> Success
     until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
     async with request.services.transaction() as tx:
-        await restricted_access.request_access(
-            tx, request.actor, require_id(ids.SUBSCRIBER, id), vault=request.services.vault
-        )
+        await restricted_access.request_access(tx, request.actor, id, vault=request.services.vault)
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
-@endpoints.post(
-    "/api/v1/subscribers/{id}/restricted-access/verify",
-    access=_ANY_ADMIN,
-    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.INVALID_OTP),
-)
+@endpoints.post("/{id}/restricted-access/verify", access=_ANY_ADMIN, errors=(Code.INVALID_OTP,))
 async def verify_restricted_access(
-    request: RequestContext, id: str, body: OneTimeCodeVerification
+    request: RequestContext, id: SubscriberId, body: OneTimeCodeVerification
 ) -> AccessGranted:
     """Unlock a restricted subscriber with the one-time code.
 
@@ -343,22 +319,14 @@ async def verify_restricted_access(
     """
     async with request.services.transaction() as tx:
         expires_at = await restricted_access.grant_access(
-            tx,
-            request.actor,
-            require_id(ids.SUBSCRIBER, id),
-            body.otp,
-            vault=request.services.vault,
+            tx, request.actor, id, body.otp, vault=request.services.vault
         )
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))
 
 
-@endpoints.get(
-    "/api/v1/subscribers/{id}/messages",
-    access=Access(roles="ACSF"),
-    errors=(Code.SUBSCRIBER_NOT_FOUND,),
-)
+@endpoints.get("/{id}/messages", access=_ANY_ADMIN)
 async def list_subscriber_messages(
-    request: RequestContext, id: str, query: MessageFilters
+    request: RequestContext, id: SubscriberId, query: MessageFilters
 ) -> Page[MessageRecord]:
     """List the messages sent to a subscriber.
 
@@ -371,7 +339,7 @@ async def list_subscriber_messages(
     are listed, so that staff can see whether a code arrived.
     """
     services = request.services
-    subscriber = await queries.get(services.database, require_id(ids.SUBSCRIBER, id))
+    subscriber = await queries.get(services.database, id)
     template = query.template
     if subscriber.restricted and await is_hidden(
         services.database, request.caller, services.clock(), subscriber.id

@@ -5,7 +5,6 @@ from operator import itemgetter
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.webhooks import (
     NewWebhookEndpoint,
@@ -18,12 +17,10 @@ from tapgate.schemas.webhooks import (
 from tapgate.webhooks import model, operations, queries
 from tapgate.webhooks.event_data import find_hidden_responses
 
-endpoints = Endpoints("Webhooks")
-
-_ACCESS = Access(roles="A")
+endpoints = Endpoints("Webhooks", "/api/v1/admin/webhook-endpoints", access=Access(roles="A"))
 
 
-@endpoints.post("/api/v1/admin/webhook-endpoints", access=_ACCESS, status=201)
+@endpoints.post("", status=201)
 async def create_webhook_endpoint(
     request: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
@@ -42,7 +39,7 @@ async def create_webhook_endpoint(
         )
 
 
-@endpoints.get("/api/v1/admin/webhook-endpoints", access=_ACCESS)
+@endpoints.get("")
 async def list_webhook_endpoints(
     request: RequestContext, query: PageQuery
 ) -> Page[WebhookEndpointRecord]:
@@ -51,13 +48,13 @@ async def list_webhook_endpoints(
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
-@endpoints.get("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.get("/{id}")
 async def get_webhook_endpoint(request: RequestContext, id: str) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
     return model.to_record(await queries.get(request.services.database, _decode_endpoint_id(id)))
 
 
-@endpoints.put("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.put("/{id}")
 async def update_webhook_endpoint(
     request: RequestContext, id: str, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
@@ -76,11 +73,7 @@ async def update_webhook_endpoint(
         )
 
 
-@endpoints.post(
-    "/api/v1/admin/webhook-endpoints/{id}/rotate-secret",
-    access=_ACCESS,
-    errors=(Code.NOT_FOUND,),
-)
+@endpoints.post("/{id}/rotate-secret")
 async def rotate_webhook_secret(
     request: RequestContext, id: str, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
@@ -102,12 +95,7 @@ async def rotate_webhook_secret(
         )
 
 
-@endpoints.post(
-    "/api/v1/admin/webhook-endpoints/{id}/test",
-    access=_ACCESS,
-    status=201,
-    errors=(Code.NOT_FOUND,),
-)
+@endpoints.post("/{id}/test", status=201)
 async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
@@ -120,7 +108,7 @@ async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
     return model.to_delivery(row)
 
 
-@endpoints.delete("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.delete("/{id}")
 async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
     """Delete a webhook endpoint.
 
@@ -131,11 +119,7 @@ async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
         await operations.delete(tx, request.actor, endpoint_id, signals=services.signals)
 
 
-@endpoints.get(
-    "/api/v1/admin/webhook-endpoints/{id}/deliveries",
-    access=_ACCESS,
-    errors=(Code.NOT_FOUND,),
-)
+@endpoints.get("/{id}/deliveries")
 async def list_deliveries(
     request: RequestContext, id: str, query: PageQuery
 ) -> Page[WebhookDelivery]:
@@ -156,11 +140,7 @@ async def list_deliveries(
     )
 
 
-@endpoints.post(
-    "/api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver",
-    access=_ACCESS,
-    errors=(Code.NOT_FOUND,),
-)
+@endpoints.post("/{id}/deliveries/{delivery_id}/redeliver")
 async def redeliver_event(request: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
     """Redeliver an event under the same delivery ID, regardless of the delivery status.
 

@@ -3,18 +3,14 @@
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.schemas.admin import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
 from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 
-endpoints = Endpoints("Admin")
-
-_PATH = "/api/v1/admin/api-keys"
-_ACCESS = Access(roles="A")
+endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
 
 
-@endpoints.post(_PATH, access=_ACCESS, status=201)
+@endpoints.post("", status=201)
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -36,7 +32,7 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
     return model.to_record_with_secret(key, secret)
 
 
-@endpoints.get(_PATH, access=_ACCESS)
+@endpoints.get("")
 async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
     """List API keys.
 
@@ -49,7 +45,7 @@ async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKe
     return paginate(keys, query, model.to_record)
 
 
-@endpoints.get(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.get("/{id}")
 async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
     """Get an API key."""
     services = request.services
@@ -57,7 +53,7 @@ async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
     return model.to_record(key)
 
 
-@endpoints.put(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.put("/{id}")
 async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
     """Update an API key.
 
@@ -73,7 +69,7 @@ async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) 
     return model.to_record(key)
 
 
-@endpoints.post(f"{_PATH}/{{id}}/rotate", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.post("/{id}/rotate")
 async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
@@ -89,7 +85,7 @@ async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> Ap
     return model.to_record_with_secret(key, secret)
 
 
-@endpoints.delete(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.delete("/{id}")
 async def delete_api_key(request: RequestContext, id: str) -> None:
     """Delete an API key.
 

@@ -6,7 +6,6 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
-from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
@@ -28,11 +27,9 @@ from tapgate.schemas.compliance import (
     Resolution,
 )
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import AlertId
 
-endpoints = Endpoints("Compliance")
-
-_ACCESS = Access(roles="AC")
+endpoints = Endpoints("Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"))
 
 
 async def _to_record(request: RequestContext, alert: Alert) -> AlertRecord:
@@ -50,7 +47,7 @@ async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[
 
 
 @endpoints.post(
-    "/api/v1/compliance/alerts",
+    "",
     access=Access(roles="AC", service=True),
     status=201,
     other_statuses=(200,),
@@ -72,7 +69,7 @@ async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCr
     return Reply(response, status=201 if new else 200)
 
 
-@endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
+@endpoints.get("")
 async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
     """List alerts, newest first.
 
@@ -85,39 +82,29 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
     return paginate(rows, query, lambda alert: to_record(alert, masked=alert.id in masked))
 
 
-@endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
-async def get_alert(request: RequestContext, id: str) -> AlertRecord:
+@endpoints.get("/{id}")
+async def get_alert(request: RequestContext, id: AlertId) -> AlertRecord:
     """Get an alert."""
-    return await _to_record(
-        request, await queries.get(request.services.database, require_id(ids.ALERT, id))
-    )
+    return await _to_record(request, await queries.get(request.services.database, id))
 
 
-@endpoints.post(
-    "/api/v1/compliance/alerts/{id}/investigate",
-    access=_ACCESS,
-    errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
-)
-async def investigate_alert(request: RequestContext, id: str, body: Investigation) -> AlertResponse:
+@endpoints.post("/{id}/investigate", errors=(Code.ALREADY_RESOLVED,))
+async def investigate_alert(
+    request: RequestContext, id: AlertId, body: Investigation
+) -> AlertResponse:
     """Investigate an alert.
 
     Starts the investigation, or adds a note to an ongoing one. The note is stored in the audit log.
     """
     async with request.services.transaction() as tx:
-        alert = await operations.investigate(
-            tx, request.actor, require_id(ids.ALERT, id), body.note
-        )
+        alert = await operations.investigate(tx, request.actor, id, body.note)
     return AlertResponse(
         message="Alert under investigation", alert=await _to_record(request, alert)
     )
 
 
-@endpoints.post(
-    "/api/v1/compliance/alerts/{id}/resolve",
-    access=_ACCESS,
-    errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
-)
-async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> AlertResponse:
+@endpoints.post("/{id}/resolve", errors=(Code.ALREADY_RESOLVED,))
+async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     An alert that holds a transaction for review requires `transaction_decision`. Other alerts do
@@ -125,7 +112,7 @@ async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> A
     funds are returned to the sender. `message` describes the outcome.
     """
     services, message = request.services, "Alert resolved"
-    alert = await queries.get(services.database, require_id(ids.ALERT, id))
+    alert = await queries.get(services.database, id)
     require_unresolved(alert)
     require_transaction_decision(alert, body)
     if alert.review:

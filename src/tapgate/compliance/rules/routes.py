@@ -1,6 +1,5 @@
 """Compliance rule endpoints."""
 
-from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
@@ -8,16 +7,12 @@ from tapgate.compliance.rules.model import to_record
 from tapgate.errors import Code
 from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import RuleId
 
-endpoints = Endpoints("Compliance")
-
-_ACCESS = Access(roles="AC")
+endpoints = Endpoints("Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"))
 
 
-@endpoints.post(
-    "/api/v1/compliance/rules", access=_ACCESS, status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,)
-)
+@endpoints.post("", status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,))
 async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
@@ -33,7 +28,7 @@ async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     return to_record(rule, currency)
 
 
-@endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
+@endpoints.get("")
 async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleRecord]:
     """List the compliance rules, newest first."""
     currency = request.services.settings.currency
@@ -41,43 +36,35 @@ async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleReco
     return paginate(rows, query, lambda rule: to_record(rule, currency))
 
 
-@endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def get_rule(request: RequestContext, id: str) -> RuleRecord:
+@endpoints.get("/{id}")
+async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
     """Get a rule."""
-    rule = await queries.get(request.services.database, require_id(ids.RULE, id))
+    rule = await queries.get(request.services.database, id)
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put(
-    "/api/v1/compliance/rules/{id}",
-    access=_ACCESS,
-    errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
-)
-async def update_rule(request: RequestContext, id: str, body: RuleUpdate) -> RuleRecord:
+@endpoints.put("/{id}", errors=(Code.CURRENCY_NOT_SUPPORTED,))
+async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> RuleRecord:
     """Update a rule.
 
     Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
     `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
-    services, rule_id = request.services, require_id(ids.RULE, id)
-    currency = services.settings.currency
+    services, currency = request.services, request.services.settings.currency
     async with services.transaction() as tx:
         rule = await operations.update(
-            tx, request.actor, rule_id, body, currency=currency, signals=services.signals
+            tx, request.actor, id, body, currency=currency, signals=services.signals
         )
     return to_record(rule, currency)
 
 
-@endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def delete_rule(request: RequestContext, id: str) -> None:
+@endpoints.delete("/{id}")
+async def delete_rule(request: RequestContext, id: RuleId) -> None:
     """Delete a rule.
 
     The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
     review.
     """
-    services, rule_id = request.services, require_id(ids.RULE, id)
-    currency = services.settings.currency
+    services, currency = request.services, request.services.settings.currency
     async with services.transaction() as tx:
-        await operations.delete(
-            tx, request.actor, rule_id, currency=currency, signals=services.signals
-        )
+        await operations.delete(tx, request.actor, id, currency=currency, signals=services.signals)

@@ -17,59 +17,44 @@ from tapgate.schemas.processors import (
     TerminalResponse,
     TerminalStatus,
 )
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import ProcessorId
 from tapgate.transactions.submit import decode_id
 
-endpoints = Endpoints("Processors")
-
-_ACCESS = Access(roles="A")
+endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 
 
-@endpoints.post(
-    "/api/v1/processors/{id}/terminals",
-    access=_ACCESS,
-    status=201,
-    errors=(Code.PROCESSOR_NOT_FOUND,),
-)
-async def add_terminal(request: RequestContext, id: str, body: NewTerminal) -> TerminalAdded:
+@endpoints.post("", status=201)
+async def add_terminal(
+    request: RequestContext, id: ProcessorId, body: NewTerminal
+) -> TerminalAdded:
     """Add a terminal with its own signing key.
 
     The secret is returned only in this response.
     """
-    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
-    hmac_keys = services.authenticator.hmac_keys
-    async with services.transaction() as tx:
-        terminal, key = await operations.add(
-            tx, request.actor, processor_id, body, hmac_keys=hmac_keys
-        )
+    hmac_keys = request.services.authenticator.hmac_keys
+    async with request.services.transaction() as tx:
+        terminal, key = await operations.add(tx, request.actor, id, body, hmac_keys=hmac_keys)
     return TerminalAdded(
         terminal=to_record(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
 
 
-@endpoints.get(
-    "/api/v1/processors/{id}/terminals", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,)
-)
+@endpoints.get("")
 async def list_terminals(
-    request: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[TerminalRecord]:
     """List a processor's terminals, newest first.
 
     `api_key_id` is the terminal's newest key that is not deleted, or null.
     """
-    database, processor_id = request.services.database, require_id(ids.PROCESSOR, id)
-    await processors.require_exists(database, processor_id)
-    rows = await queries.list_page(database, processor_id, query)
+    await processors.require_exists(request.services.database, id)
+    rows = await queries.list_page(request.services.database, id, query)
     return paginate(rows, query, to_record)
 
 
-@endpoints.post(
-    "/api/v1/processors/{id}/terminals/{terminal_id}/block",
-    access=_ACCESS,
-    errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
-)
+@endpoints.post("/{terminal_id}/block", errors=(Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED))
 async def block_terminal(
-    request: RequestContext, id: str, terminal_id: str, body: OptionalReason
+    request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Block a terminal.
 
@@ -79,13 +64,9 @@ async def block_terminal(
     return await _change_status(request, id, terminal_id, BLOCK, body.reason)
 
 
-@endpoints.post(
-    "/api/v1/processors/{id}/terminals/{terminal_id}/unblock",
-    access=_ACCESS,
-    errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
-)
+@endpoints.post("/{terminal_id}/unblock", errors=(Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED))
 async def unblock_terminal(
-    request: RequestContext, id: str, terminal_id: str, body: OptionalReason
+    request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Unblock a terminal."""
     return await _change_status(request, id, terminal_id, UNBLOCK, body.reason)
@@ -93,12 +74,12 @@ async def unblock_terminal(
 
 async def _change_status(
     request: RequestContext,
-    id: str,
+    processor_id: int,
     terminal_id: str,
     transition: Transition[TerminalStatus],
     reason: str | None,
 ) -> TerminalResponse:
-    services, processor_id = request.services, require_id(ids.PROCESSOR, id)
+    services = request.services
     async with services.transaction() as tx:
         terminal = await operations.change_status(
             tx,

@@ -1,11 +1,10 @@
 """KYC document endpoints."""
 
-from tapgate import ids
 from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import DocumentAdded, DocumentRecord, NewDocument
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
@@ -16,20 +15,22 @@ from tapgate.subscribers.kyc_documents.model import (
     to_record,
 )
 
-endpoints = Endpoints("Subscribers")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}/kyc-documents")
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
-_READ_ERRORS = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
+_READ_ERRORS = (Code.OTP_REQUIRED,)
 
 
 @endpoints.post(
-    "/api/v1/subscribers/{id}/kyc-documents",
+    "",
     access=_ACCESS,
     status=201,
     body_limit=8 * MEBIBYTE,
     errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
 )
-async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
+async def add_kyc_document(
+    request: RequestContext, id: SubscriberId, body: NewDocument
+) -> DocumentAdded:
     """Add a KYC document.
 
     The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
@@ -37,14 +38,14 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
     with 429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
-    services, subscriber_id = request.services, require_id(ids.SUBSCRIBER, id)
+    services = request.services
     document = Document(services.new_id(), body.document_type, services.clock())
     await operations.require_within_limits(
-        services.database, request.caller, document.created_at, subscriber_id, body.document_type
+        services.database, request.caller, document.created_at, id, body.document_type
     )
     sealed = await operations.seal_image(body.image, document.id, vault=services.vault)
     async with services.transaction() as tx:
-        subscriber = await operations.add(tx, request.actor, subscriber_id, document, sealed)
+        subscriber = await operations.add(tx, request.actor, id, document, sealed)
     return DocumentAdded(
         document_id=encode_document_id(document.id),
         document_type=document.document_type,
@@ -52,9 +53,9 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     )
 
 
-@endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_READ_ERRORS)
+@endpoints.get("", access=_ACCESS, errors=_READ_ERRORS)
 async def list_kyc_documents(
-    request: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: SubscriberId, query: PageQuery
 ) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber.
 
@@ -62,29 +63,29 @@ async def list_kyc_documents(
     """
     database = request.services.database
     subscriber = await subscribers.get_accessible(
-        database, request.caller, request.services.clock(), require_id(ids.SUBSCRIBER, id)
+        database, request.caller, request.services.clock(), id
     )
     rows = await queries.list_page(database, subscriber.id, query)
     return paginate(rows, query, to_record)
 
 
 @endpoints.get(
-    "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
+    "/{document_id}",
     access=Access(roles="AC"),
     media=("image/jpeg", "image/png"),
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
 )
 async def get_kyc_document_image(
-    request: RequestContext, id: str, document_id: str
+    request: RequestContext, id: SubscriberId, document_id: str
 ) -> Reply[bytes]:
     """Get the image of a KYC document.
 
     Each access is recorded in the audit log.
     """
-    services, subscriber_id = request.services, require_id(ids.SUBSCRIBER, id)
+    services = request.services
     internal_id = decode_document_id(document_id)
     async with services.transaction() as tx:
-        sealed = await operations.view_sealed_image(tx, request.actor, subscriber_id, internal_id)
+        sealed = await operations.view_sealed_image(tx, request.actor, id, internal_id)
     image = await operations.unseal_image(sealed, internal_id, vault=services.vault)
     filename = f"{encode_document_id(internal_id)}.{image.media_type.removeprefix('image/')}"
     return Reply(
