@@ -10,21 +10,28 @@ from tapgate.images import EncodedImage
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
-from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    Card,
+    Command,
+    DocumentReply,
     Event,
     FormSubmitted,
     GatewayUnreachable,
     ImageReceived,
     Intent,
+    Language,
     OptionChosen,
+    OptionList,
+    Person,
+    PinRequest,
+    Reply,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
+    Subscriber,
     TextMessage,
+    TurnContext,
 )
-from tapgate.messenger.model.people import Card, Person, Subscriber, TurnContext
-from tapgate.messenger.model.replies import DocumentReply, OptionList, PinRequest, Reply
 from tapgate.messenger.understanding import resolver
 from tapgate.schemas.compliance import AccountRuleRecord
 from tapgate.schemas.wallets import Balance, P2pReceipt, Quote, Recipient

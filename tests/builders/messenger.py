@@ -30,15 +30,17 @@ from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
     FormSubmitted,
     GatewayUnreachable,
     Intent,
+    Language,
+    OutgoingMessage,
+    PinRequest,
     RequestOutcome,
     RequestSucceeded,
+    TextReply,
 )
-from tapgate.messenger.model.replies import OutgoingMessage, PinRequest, TextReply
 from tapgate.messenger.outbox.operations import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services

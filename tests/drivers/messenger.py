@@ -36,7 +36,7 @@ from tapgate.messenger.flows.cipher import (
     Envelope,
     flip_bits,
 )
-from tapgate.messenger.model.replies import OptionList, OutgoingMessage, PinForm, Template
+from tapgate.messenger.model import OptionList, OutgoingMessage, PinForm, Template
 from tapgate.messenger.outbox.sealing import open_message
 from tapgate.messenger.services import Services
 from tapgate.messenger.wiring import open_services

@@ -13,8 +13,7 @@ from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
-from tapgate.messenger.model.people import Card
+from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
 from tapgate.schemas.cards import DisclosedCard
 
 

@@ -13,7 +13,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
 from tapgate.messenger import images
 from tapgate.messenger.channel.graph import MediaError
-from tapgate.messenger.model.incoming import ImageFile
+from tapgate.messenger.model import ImageFile
 
 JPEG_PREFIX, PNG_PREFIX = "data:image/jpeg;base64,", "data:image/png;base64,"
 EXIF_LOCATION = "Freetown, by the harbor"

@@ -4,7 +4,7 @@ import msgspec
 
 from builders.auth import FakeClock
 from tapgate.messenger import people
-from tapgate.messenger.model.people import Person, Recipient
+from tapgate.messenger.model import Person, Recipient
 from tapgate.store.database import Database
 
 PHONE = "+23276000001"

@@ -3,13 +3,16 @@
 import msgspec
 
 from cases import each
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    Content,
     FormClosed,
+    ImageFile,
+    InlineImage,
     NumberChanged,
     OptionChosen,
+    TextContent,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.incoming import Content, ImageFile, InlineImage, TextContent
 
 
 @each(

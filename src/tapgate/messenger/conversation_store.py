@@ -16,7 +16,7 @@ import msgspec
 
 from tapgate.errors import unavailable
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model.common import CONVERSATION_TIMEOUT_SECONDS
+from tapgate.messenger.model import CONVERSATION_TIMEOUT_SECONDS
 from tapgate.store.database import Database
 
 _LEASE_DURATION = timedelta(seconds=5)

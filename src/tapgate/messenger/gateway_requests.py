@@ -15,14 +15,15 @@ from tapgate.client import AsyncTapgateClient
 from tapgate.client import exceptions as client
 from tapgate.errors import Code
 from tapgate.images import EncodedImage
-from tapgate.messenger.model.common import SecretStruct
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    Card,
     GatewayUnreachable,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
+    SecretStruct,
+    Subscriber,
 )
-from tapgate.messenger.model.people import Card, Subscriber
 from tapgate.names import mask_name
 from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
 from tapgate.schemas.compliance import AccountRuleRecord

@@ -9,7 +9,7 @@ from typing import Final
 
 from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
 from tapgate.messenger.channel.graph import GraphClient
-from tapgate.messenger.model.incoming import ImageFile
+from tapgate.messenger.model import ImageFile
 from tapgate.runtime.thread_pool import BoundedThreadPool
 
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024

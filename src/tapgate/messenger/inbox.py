@@ -16,8 +16,7 @@ import msgspec
 
 from tapgate.messenger import people, rate_limits
 from tapgate.messenger.conversation import engine
-from tapgate.messenger.model.events import NumberChanged
-from tapgate.messenger.model.incoming import Content, ReceivedMessage, TextContent
+from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.vault import Vault

@@ -15,17 +15,20 @@ import structlog
 from tapgate.images import ImageError
 from tapgate.messenger import conversation_store, images, inbox, runner
 from tapgate.messenger.channel.graph import MediaError
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    Content,
     Event,
     FormClosed,
+    ImageFile,
     ImageReceived,
     ImageRejected,
+    InlineImage,
     NumberChanged,
     OptionChosen,
+    TextContent,
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.incoming import Content, ImageFile, InlineImage, TextContent
 from tapgate.messenger.services import Services
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically

@@ -6,9 +6,7 @@ from datetime import timedelta
 from tapgate.errors import Code
 from tapgate.messenger import rate_limits
 from tapgate.messenger.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
-from tapgate.messenger.model.events import RequestRejected, RequestSucceeded
-from tapgate.messenger.model.people import Person
-from tapgate.messenger.model.replies import Template
+from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
 from tapgate.messenger.services import Services
 from tapgate.one_time_codes import send_limit
 from tapgate.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code

@@ -5,7 +5,7 @@ from datetime import datetime
 import asyncpg
 import msgspec
 
-from tapgate.messenger.model.people import Person, Recipient
+from tapgate.messenger.model import Person, Recipient
 from tapgate.store.database import Database
 
 

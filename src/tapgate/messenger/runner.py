@@ -25,18 +25,23 @@ from tapgate.messenger.gateway_requests import (
     SendOneTimeCode,
     VerifyOneTimeCode,
 )
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
     Event,
     FormSubmitted,
     GatewayUnreachable,
     ImageReceived,
+    OutgoingMessage,
+    Person,
+    PinForm,
+    PinRequest,
+    Reply,
     RequestOutcome,
     RequestSucceeded,
     TextMessage,
+    TextReply,
+    TurnContext,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person, TurnContext
-from tapgate.messenger.model.replies import OutgoingMessage, PinForm, PinRequest, Reply, TextReply
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 

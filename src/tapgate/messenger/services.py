@@ -10,9 +10,7 @@ from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.events import Intent, RequestOutcome
-from tapgate.messenger.model.replies import OutgoingMessage
+from tapgate.messenger.model import Intent, Language, OutgoingMessage, RequestOutcome
 from tapgate.messenger.outbox import operations as outbox
 from tapgate.settings import Settings
 from tapgate.store.database import Database

@@ -12,18 +12,16 @@ from hypothesis import strategies as st
 from builders.messenger import DOCUMENTED_DELIVERY, build_message, encode_delivery
 from cases import each
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
-from tapgate.messenger.model.events import (
-    FormClosed,
-    NumberChanged,
-    OptionChosen,
-    UnsupportedMessage,
-)
-from tapgate.messenger.model.incoming import (
+from tapgate.messenger.model import (
     Content,
     DeliveryStatus,
+    FormClosed,
     ImageFile,
+    NumberChanged,
+    OptionChosen,
     ReceivedMessage,
     TextContent,
+    UnsupportedMessage,
 )
 
 PHONE = "+23276123456"

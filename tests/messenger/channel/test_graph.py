@@ -15,7 +15,7 @@ from builders.auth import FakeClock
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
-from tapgate.messenger.model.replies import TextReply
+from tapgate.messenger.model import TextReply
 from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
 from tapgate.sandbox.fake_provider.server import serve
 

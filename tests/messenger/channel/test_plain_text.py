@@ -1,5 +1,5 @@
 from tapgate.messenger.channel.plain_text import render_plain_text
-from tapgate.messenger.model.replies import (
+from tapgate.messenger.model import (
     DocumentReply,
     Option,
     OptionList,

@@ -13,7 +13,7 @@ from tapgate.messenger.channel.render import (
     render_payloads,
     select_visible_options,
 )
-from tapgate.messenger.model.replies import (
+from tapgate.messenger.model import (
     DocumentReply,
     Option,
     OptionList,

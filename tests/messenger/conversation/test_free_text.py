@@ -12,8 +12,7 @@ from builders.conversation import (
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage, UnsupportedMessage
-from tapgate.messenger.model.people import Recipient
+from tapgate.messenger.model import Intent, OptionChosen, Recipient, TextMessage, UnsupportedMessage
 
 
 def build_driver(*texts: str, language: str = "en", **setting: object) -> ConversationDriver:

@@ -6,7 +6,7 @@ from builders.conversation import PIN, ConversationDriver, build_text_message, r
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
     FormClosed,
     FormSubmitted,
     GatewayUnreachable,
@@ -14,12 +14,13 @@ from tapgate.messenger.model.events import (
     Intent,
     NumberChanged,
     OptionChosen,
+    OptionList,
+    PinRequest,
     RequestRejected,
     RequestSucceeded,
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.replies import OptionList, PinRequest
 
 
 @each("language, greeting", [("en", "What would you like"), ("fr", "Que souhaitez-vous")])

@@ -23,8 +23,9 @@ from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
-from tapgate.messenger.model.common import COMMANDS, CONVERSATION_TIMEOUT_SECONDS
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    COMMANDS,
+    CONVERSATION_TIMEOUT_SECONDS,
     Event,
     FormClosed,
     FormSubmitted,
@@ -34,13 +35,14 @@ from tapgate.messenger.model.events import (
     Intent,
     NumberChanged,
     OptionChosen,
+    OptionList,
+    Person,
+    PinRequest,
     RequestOutcome,
     RequestRejected,
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person
-from tapgate.messenger.model.replies import OptionList, PinRequest
 from tapgate.messenger.understanding import resolver
 
 TEXTS = st.sampled_from(

@@ -15,17 +15,17 @@ from builders.conversation import (
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.turn import MAX_RECIPIENTS, Turn
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
     FormClosed,
     FormSubmitted,
     GatewayUnreachable,
     OptionChosen,
+    PinRequest,
+    Recipient,
     RequestRejected,
     RequestSucceeded,
     TextMessage,
 )
-from tapgate.messenger.model.people import Recipient
-from tapgate.messenger.model.replies import PinRequest
 
 AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
 

@@ -10,9 +10,7 @@ from tapgate.errors import Code
 from tapgate.messenger.conversation import engine, error_messages, texts
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.model.common import COMMANDS, LANGUAGES
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.people import Person
+from tapgate.messenger.model import COMMANDS, LANGUAGES, Person, RequestRejected
 
 SOURCE_DIR = Path(engine.__file__).parent
 

@@ -13,14 +13,15 @@ from builders.conversation import (
 )
 from cases import each
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    DocumentReply,
     GatewayUnreachable,
     ImageRejected,
+    Person,
+    PinRequest,
     RequestRejected,
     RequestSucceeded,
 )
-from tapgate.messenger.model.people import Person
-from tapgate.messenger.model.replies import DocumentReply, PinRequest
 
 NEW_PIN = "7352"
 

@@ -21,7 +21,7 @@ from builders.messenger import (
 from drivers.messenger import FlowClient
 from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
-from tapgate.messenger.model.events import FormSubmitted
+from tapgate.messenger.model import FormSubmitted
 from tapgate.runtime import logs
 from tapgate.store.database import Database
 

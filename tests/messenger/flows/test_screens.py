@@ -9,9 +9,7 @@ from cases import each
 from tapgate.messenger.flows import screens
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.flows.screens import FormErrorCode
-from tapgate.messenger.model.common import LANGUAGES
-from tapgate.messenger.model.events import FormSubmitted
-from tapgate.messenger.model.replies import PinRequest
+from tapgate.messenger.model import LANGUAGES, FormSubmitted, PinRequest
 
 PUBLISHED_DIR = Path(screens.__file__).with_name("published")
 FORMS = get_args(PinRequest.__annotations__["form"])

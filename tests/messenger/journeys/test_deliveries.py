@@ -12,7 +12,7 @@ from harness import PIN
 from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people
 from tapgate.messenger.channel.plain_text import render_plain_text
-from tapgate.messenger.model.replies import PinForm, TextReply
+from tapgate.messenger.model import PinForm, TextReply
 
 
 async def count_waiting(services_driver: ServicesDriver) -> int:

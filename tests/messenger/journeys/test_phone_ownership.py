@@ -5,8 +5,7 @@ from datetime import timedelta
 from builders.auth import FakeClock
 from drivers.messenger import MessengerDriver, Phone, ServicesDriver, build_text
 from tapgate.messenger import one_time_codes
-from tapgate.messenger.model.people import Person
-from tapgate.messenger.model.replies import Template
+from tapgate.messenger.model import Person, Template
 
 
 def create_hidden_number_phone(messenger: MessengerDriver, user_id: str) -> Phone:

@@ -9,7 +9,7 @@ from builders.messenger import split_words
 from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN, WRONG_PIN
 from tapgate.messenger import runner
-from tapgate.messenger.model.replies import PinForm
+from tapgate.messenger.model import PinForm
 
 
 @pytest.fixture

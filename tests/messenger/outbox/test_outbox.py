@@ -9,7 +9,7 @@ from builders.messenger import OTHER_PHONE, PHONE, OutboxDriver
 from cases import each
 from tapgate import ids
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.model.replies import (
+from tapgate.messenger.model import (
     Option,
     OptionList,
     OutgoingMessage,

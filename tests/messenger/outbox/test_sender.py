@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
-from tapgate.messenger.model.replies import Option, OptionList, Template
+from tapgate.messenger.model import Option, OptionList, Template
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.queries import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from builders.messenger import PHONE, OutboxDriver, SenderDriver
-from tapgate.messenger.model.incoming import DeliveryStatus
-from tapgate.messenger.model.replies import Template, TextReply
+from tapgate.messenger.model import DeliveryStatus, Template, TextReply
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.queries import list_recent
 from tapgate.sandbox.fake_provider.provider import PlannedFailure

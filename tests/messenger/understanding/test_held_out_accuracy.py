@@ -9,8 +9,7 @@ from typing import Final, Literal
 
 import pytest
 
-from tapgate.messenger.model.common import COMMANDS, Command, Language
-from tapgate.messenger.model.events import Intent
+from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding.resolver import resolve
 
 Sample = tuple[str, Command | None]

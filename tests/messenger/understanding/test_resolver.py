@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from messenger.understanding.samples import SAMPLES
-from tapgate.messenger.model.common import COMMANDS, Command, Language
-from tapgate.messenger.model.events import Intent
+from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import phrases
 from tapgate.messenger.understanding.normalization import MAX_LENGTH, normalize_text
 from tapgate.messenger.understanding.resolver import Resolver, match_literal, resolve

@@ -20,8 +20,14 @@ from drivers.webhooks import (
 )
 from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
-from tapgate.messenger.model.events import FormClosed, NumberChanged, OptionChosen
-from tapgate.messenger.model.incoming import ImageFile, ReceivedMessage, TextContent
+from tapgate.messenger.model import (
+    FormClosed,
+    ImageFile,
+    NumberChanged,
+    OptionChosen,
+    ReceivedMessage,
+    TextContent,
+)
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import Rules
 from tapgate.sandbox.fake_provider.server import serve

@@ -10,20 +10,18 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
-from tapgate.messenger.model.events import (
-    FormClosed,
-    NumberChanged,
-    OptionChosen,
-    UnsupportedMessage,
-)
-from tapgate.messenger.model.incoming import (
+from tapgate.messenger.model import (
     Content,
     Delivery,
     DeliveryStatus,
+    FormClosed,
     ImageFile,
     InlineImage,
+    NumberChanged,
+    OptionChosen,
     ReceivedMessage,
     TextContent,
+    UnsupportedMessage,
     build_address,
 )
 

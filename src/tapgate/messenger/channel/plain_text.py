@@ -6,7 +6,7 @@ by number refers to the complete list.
 
 from collections.abc import Iterable
 
-from tapgate.messenger.model.replies import (
+from tapgate.messenger.model import (
     DocumentReply,
     Option,
     OptionList,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tapgate.messenger.model.replies import (
+from tapgate.messenger.model import (
     DocumentReply,
     Option,
     OptionList,

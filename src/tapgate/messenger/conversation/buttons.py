@@ -10,8 +10,7 @@ import msgspec
 from tapgate.messenger.conversation import interpreter
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.model.common import Command
-from tapgate.messenger.model.events import OptionChosen
+from tapgate.messenger.model import Command, OptionChosen
 
 #: Number of options the channel shows before "More".
 _PAGE_SIZE: Final = 9

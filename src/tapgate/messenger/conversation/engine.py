@@ -6,7 +6,7 @@ from tapgate.messenger.conversation import buttons, interpreter, text_input, tex
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import PIN_PATTERN, AskStep, PinInput, PinStep
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
     Event,
     FormClosed,
     FormSubmitted,
@@ -15,14 +15,15 @@ from tapgate.messenger.model.events import (
     ImageRejected,
     NumberChanged,
     OptionChosen,
+    Person,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
     TextMessage,
+    TextReply,
+    TurnContext,
     UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person, TurnContext
-from tapgate.messenger.model.replies import TextReply
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 

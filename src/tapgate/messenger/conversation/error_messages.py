@@ -6,7 +6,7 @@ from typing import Final
 from tapgate.errors import Code
 from tapgate.messenger.conversation import texts
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model import RequestRejected
 
 #: Error codes that a different amount may resolve.
 AMOUNT_ERROR_CODES: Final = frozenset(

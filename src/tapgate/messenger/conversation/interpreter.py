@@ -21,14 +21,14 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Command
-from tapgate.messenger.model.events import (
+from tapgate.messenger.model import (
+    Command,
     GatewayUnreachable,
+    PinRequest,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
 )
-from tapgate.messenger.model.replies import PinRequest
 
 #: Error codes that do not concern the request itself and are handled like an unreachable gateway.
 _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from tapgate.messenger.model.replies import Option, OptionList
+from tapgate.messenger.model import Option, OptionList
 from tapgate.messenger.understanding.normalization import NUMBER_PLACEHOLDER, normalize_text
 from tapgate.messenger.understanding.phrases import split_phrases
 

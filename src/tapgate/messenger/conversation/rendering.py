@@ -3,7 +3,7 @@
 from datetime import date, datetime
 
 from tapgate import money
-from tapgate.messenger.model.common import Language
+from tapgate.messenger.model import Language
 
 _MONTH_NAMES = {
     "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),

@@ -5,9 +5,16 @@ from typing import Literal
 import msgspec
 
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.people import Card, Person, Recipient, Subscriber
-from tapgate.messenger.model.replies import OptionList, Reply
+from tapgate.messenger.model import (
+    Card,
+    Command,
+    Language,
+    OptionList,
+    Person,
+    Recipient,
+    Reply,
+    Subscriber,
+)
 
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 

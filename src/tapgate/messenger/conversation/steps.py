@@ -13,8 +13,7 @@ from typing import Any, Final, Literal
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Command, SecretStruct
-from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model import Command, RequestRejected, SecretStruct
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, mentions_secret
 
 #: How a script continues after a gateway response: with the next step ("on"), with the same step or

@@ -15,8 +15,7 @@ from tapgate.messenger.conversation.steps import (
     Step,
 )
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.model.common import Command
-from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage
+from tapgate.messenger.model import Command, Intent, OptionChosen, TextMessage
 from tapgate.messenger.understanding import reading, resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.messenger.understanding.small_talk import classify_small_talk

@@ -13,9 +13,19 @@ import msgspec
 from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.people import Person, Recipient, Subscriber, TurnContext
-from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
+from tapgate.messenger.model import (
+    Command,
+    DocumentReply,
+    Language,
+    Option,
+    OptionList,
+    Person,
+    Recipient,
+    Reply,
+    Subscriber,
+    TextReply,
+    TurnContext,
+)
 
 #: A longer list would be hard to use in a chat.
 MAX_RECIPIENTS = 30

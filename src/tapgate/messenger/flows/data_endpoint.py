@@ -22,8 +22,7 @@ from tapgate.errors import ApiError
 from tapgate.messenger.flows import forms, screens
 from tapgate.messenger.flows.cipher import DecryptionError
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.events import FormSubmitted
+from tapgate.messenger.model import FormSubmitted, Language
 from tapgate.messenger.runner import FormResult
 from tapgate.messenger.services import Services
 

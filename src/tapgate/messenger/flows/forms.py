@@ -12,8 +12,7 @@ from typing import Literal
 import asyncpg
 import msgspec
 
-from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.replies import PinRequest
+from tapgate.messenger.model import Language, PinRequest
 from tapgate.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)

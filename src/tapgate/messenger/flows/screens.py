@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.common import Language
-from tapgate.messenger.model.events import FormSubmitted
+from tapgate.messenger.model import FormSubmitted, Language
 
 FormErrorCode = Literal["four_digits", "mismatch", "unchanged", "try_again", "expired"]
 

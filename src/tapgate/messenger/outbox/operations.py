@@ -7,7 +7,7 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.messenger.model.replies import OutgoingMessage
+from tapgate.messenger.model import OutgoingMessage
 from tapgate.messenger.outbox.sealing import seal_message
 from tapgate.vault import Vault
 

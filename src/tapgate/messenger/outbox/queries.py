@@ -10,7 +10,7 @@ from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.messenger.channel.plain_text import render_plain_text
 from tapgate.messenger.channel.render import RenderError, render_payloads
-from tapgate.messenger.model.replies import OutgoingMessage, Template
+from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.outbox.sealing import UnreadableError, open_message
 from tapgate.store.database import Database

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tapgate.messenger.model.replies import OutgoingMessage
+from tapgate.messenger.model import OutgoingMessage
 from tapgate.vault import Vault, VaultError
 
 _decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingMessage)

@@ -12,7 +12,7 @@ from typing import Final
 import asyncpg
 import structlog
 
-from tapgate.messenger.model.incoming import DeliveryStatus
+from tapgate.messenger.model import DeliveryStatus
 from tapgate.schemas.messages import STATUS_ORDER
 from tapgate.store.database import Database
 

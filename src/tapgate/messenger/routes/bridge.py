@@ -13,8 +13,7 @@ from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
 from tapgate.messenger.channel.plain_text import render_plain_text
 from tapgate.messenger.conversation_store import LeaseLostError
-from tapgate.messenger.model.common import SecretStruct
-from tapgate.messenger.model.events import ImageReceived, TextMessage, UnsupportedMessage
+from tapgate.messenger.model import ImageReceived, SecretStruct, TextMessage, UnsupportedMessage
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import BRIDGE
 from tapgate.messenger.services import Services

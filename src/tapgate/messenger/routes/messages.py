@@ -9,8 +9,7 @@ from tapgate import ids
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
-from tapgate.messenger.model.common import SecretStruct
-from tapgate.messenger.model.replies import Template
+from tapgate.messenger.model import SecretStruct, Template
 from tapgate.messenger.outbox.queries import OutboxMessage, list_recent
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import SERVICE

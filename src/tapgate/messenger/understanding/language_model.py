@@ -13,8 +13,7 @@ import httpx2
 import msgspec
 import structlog
 
-from tapgate.messenger.model.common import COMMANDS, Command, Language
-from tapgate.messenger.model.events import Intent
+from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 

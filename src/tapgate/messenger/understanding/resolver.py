@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tapgate.messenger.model.common import Command, Language
-from tapgate.messenger.model.events import Intent
+from tapgate.messenger.model import Command, Intent, Language
 from tapgate.messenger.understanding import phrases, safeguards
 from tapgate.messenger.understanding.normalization import (
     MAX_LENGTH,

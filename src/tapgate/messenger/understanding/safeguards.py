@@ -6,7 +6,7 @@ any such sign does not start a transfer.
 
 import re
 
-from tapgate.messenger.model.common import Command
+from tapgate.messenger.model import Command
 from tapgate.messenger.understanding.normalization import (
     NUMBER_PLACEHOLDER,
     normalize_text,

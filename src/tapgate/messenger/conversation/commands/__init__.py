@@ -12,7 +12,7 @@ from tapgate.messenger.conversation.commands import (
     wallet,
 )
 from tapgate.messenger.conversation.steps import Script
-from tapgate.messenger.model.common import Command
+from tapgate.messenger.model import Command
 
 SCRIPTS: Final[Mapping[Command, Script]] = {
     script.command: script

@@ -16,8 +16,7 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import ChangePin, FindSubscriber, RegisterSubscriber
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.people import Subscriber
+from tapgate.messenger.model import RequestRejected, Subscriber
 from tapgate.messenger.understanding import reading
 
 

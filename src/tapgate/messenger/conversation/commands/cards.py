@@ -18,7 +18,7 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
-from tapgate.messenger.model.people import Card
+from tapgate.messenger.model import Card
 from tapgate.messenger.understanding import reading
 from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 

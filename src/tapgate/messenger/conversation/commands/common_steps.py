@@ -18,8 +18,7 @@ from tapgate.messenger.gateway_requests import (
     VerifyOneTimeCode,
     VerifyPin,
 )
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.people import Subscriber
+from tapgate.messenger.model import RequestRejected, Subscriber
 from tapgate.messenger.understanding import reading
 from tapgate.schemas.subscribers import SubscriberStatus
 

@@ -14,7 +14,7 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import RequestSupport
-from tapgate.messenger.model.common import LANGUAGES, Command, Language
+from tapgate.messenger.model import LANGUAGES, Command, Language
 from tapgate.messenger.understanding import resolver
 
 #: In menu order, most used first.

@@ -8,7 +8,7 @@ from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEP
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import AddDocument
-from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model import RequestRejected
 from tapgate.schemas.subscribers import KycDocumentType
 
 

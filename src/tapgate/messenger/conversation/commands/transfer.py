@@ -25,8 +25,7 @@ from tapgate.messenger.gateway_requests import (
     QuoteTransfer,
     SendMoney,
 )
-from tapgate.messenger.model.events import RequestRejected
-from tapgate.messenger.model.people import Recipient
+from tapgate.messenger.model import Recipient, RequestRejected
 from tapgate.messenger.understanding import reading
 from tapgate.messenger.understanding.secret_detection import has_pin_after_transfer
 from tapgate.schemas.transactions import TransactionStatus

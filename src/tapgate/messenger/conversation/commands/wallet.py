@@ -14,7 +14,7 @@ from tapgate.messenger.gateway_requests import (
     ListTransactions,
     TransactionSummary,
 )
-from tapgate.messenger.model.replies import DocumentReply
+from tapgate.messenger.model import DocumentReply
 from tapgate.messenger.understanding import reading
 from tapgate.schemas.compliance import AccountRuleRecord
 from tapgate.schemas.wallets import Balance

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tapgate.messenger.conversation.texts import en, fr
-from tapgate.messenger.model.common import Language
+from tapgate.messenger.model import Language
 
 TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {"en": en.TEXTS, "fr": fr.TEXTS}
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.messenger.model.common import LANGUAGES, Command, Language
+from tapgate.messenger.model import LANGUAGES, Command, Language
 from tapgate.messenger.understanding.phrases import en, fr
 
 

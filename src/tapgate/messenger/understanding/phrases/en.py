@@ -1,6 +1,6 @@
 """English keywords for each command, including West African chat spellings."""
 
-from tapgate.messenger.model.common import Command
+from tapgate.messenger.model import Command
 
 #: Greetings also show the menu, but do not end a command in progress.
 GREETINGS = """

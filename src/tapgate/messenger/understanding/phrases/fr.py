@@ -1,6 +1,6 @@
 """French keywords for each command, including West African chat spellings."""
 
-from tapgate.messenger.model.common import Command
+from tapgate.messenger.model import Command
 
 GREETINGS = """
     bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô; allo
