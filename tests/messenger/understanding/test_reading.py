@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 
 from cases import each
 from tapgate import money
-from tapgate.messenger.understanding import reading
-from tapgate.messenger.understanding.reading import ParsedTransfer
+from tapgate.messenger.understanding.amounts import parse_amount
+from tapgate.messenger.understanding.names import parse_list_number, parse_person_names
+from tapgate.messenger.understanding.periods import parse_period
+from tapgate.messenger.understanding.transfers import (
+    ParsedTransfer,
+    has_unsupported_amount,
+    parse_card_serial,
+    parse_payee,
+    parse_payee_name,
+    parse_phone,
+    parse_transfer,
+)
 
 OWN_PHONE = "+23276000001"
 TODAY = date(2026, 11, 15)
@@ -41,7 +51,7 @@ TODAY = date(2026, 11, 15)
     ],
 )
 def test_amount_is_parsed(text: str, expected: str) -> None:
-    assert reading.parse_amount(text, "SLE") == expected
+    assert parse_amount(text, "SLE") == expected
 
 
 @each(
@@ -72,38 +82,38 @@ def test_amount_is_parsed(text: str, expected: str) -> None:
     """.splitlines(),
 )
 def test_invalid_amount_is_rejected(text: str) -> None:
-    assert reading.parse_amount(text.strip(), "SLE") is None
+    assert parse_amount(text.strip(), "SLE") is None
 
 
 def test_amount_follows_the_decimals_of_its_currency() -> None:
-    assert reading.parse_amount("5 000 FCFA", "XOF") == "5000"
-    assert reading.parse_amount("5000.50", "XOF") is None
-    assert reading.parse_amount("1.500", "XOF") == "1500"
-    assert reading.parse_amount("1.500.000", "SLE") == "1500000"
-    assert reading.parse_amount("1,500", "TND") is None
-    assert reading.parse_amount("1 500", "TND") == "1500"
+    assert parse_amount("5 000 FCFA", "XOF") == "5000"
+    assert parse_amount("5000.50", "XOF") is None
+    assert parse_amount("1.500", "XOF") == "1500"
+    assert parse_amount("1.500.000", "SLE") == "1500000"
+    assert parse_amount("1,500", "TND") is None
+    assert parse_amount("1 500", "TND") == "1500"
 
 
 @given(st.integers(1, 10**11), st.sampled_from([",", " ", "'"]), st.sampled_from(["SLE", "XOF"]))
 def test_amount_with_grouped_digits_is_parsed(minor: int, separator: str, currency: str) -> None:
     text = money.format_money(minor, currency).removesuffix(f" {currency}")
     text = text.removesuffix(".00").replace(",", separator)
-    amount = reading.parse_amount(f"{text} {currency}", currency)
+    amount = parse_amount(f"{text} {currency}", currency)
     assert amount is not None
     assert money.parse(amount, currency) == minor
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 .,'Lek-]{1,20}", fullmatch=True))
 def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
-    amount = reading.parse_amount(text, "SLE")
+    amount = parse_amount(text, "SLE")
     assert amount is None or money.parse(amount, "SLE") > 0
-    transfer = reading.parse_transfer(text, OWN_PHONE, "SLE")
+    transfer = parse_transfer(text, OWN_PHONE, "SLE")
     assert transfer.amount is None or money.parse(transfer.amount, "SLE") > 0
     assert transfer.phone is None or transfer.card_serial is None
-    reading.parse_payee(text, None)
-    reading.parse_person_names(text)
-    reading.parse_list_number(text)
-    period = reading.parse_period(text, TODAY)
+    parse_payee(text, None)
+    parse_person_names(text)
+    parse_list_number(text)
+    period = parse_period(text, TODAY)
     assert period is None or period[0] <= period[1] <= TODAY
 
 
@@ -126,13 +136,13 @@ def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
     ],
 )
 def test_phone_number_is_parsed(text: str, expected: str | None) -> None:
-    assert reading.parse_phone(text, OWN_PHONE) == expected
+    assert parse_phone(text, OWN_PHONE) == expected
 
 
 def test_national_phone_number_uses_the_country_of_the_sender() -> None:
-    assert reading.parse_phone("076123456", None) is None
-    assert reading.parse_phone("+23276123456", None) == "+23276123456"
-    assert reading.parse_phone("620 12 34 56", "+224621000000") == "+224620123456"
+    assert parse_phone("076123456", None) is None
+    assert parse_phone("+23276123456", None) == "+23276123456"
+    assert parse_phone("620 12 34 56", "+224621000000") == "+224620123456"
 
 
 @each(
@@ -152,13 +162,13 @@ def test_national_phone_number_uses_the_country_of_the_sender() -> None:
     ],
 )
 def test_card_serial_is_parsed(text: str, expected: str | None) -> None:
-    assert reading.parse_card_serial(text) == expected
+    assert parse_card_serial(text) == expected
 
 
 def test_payee_is_parsed_as_phone_or_card() -> None:
-    assert reading.parse_payee("076 123 456", OWN_PHONE) == ParsedTransfer(phone="+23276123456")
-    assert reading.parse_payee("CARD-123", OWN_PHONE) == ParsedTransfer(card_serial="CARD-123")
-    assert reading.parse_payee("my brother", OWN_PHONE) is None
+    assert parse_payee("076 123 456", OWN_PHONE) == ParsedTransfer(phone="+23276123456")
+    assert parse_payee("CARD-123", OWN_PHONE) == ParsedTransfer(card_serial="CARD-123")
+    assert parse_payee("my brother", OWN_PHONE) is None
 
 
 @each(
@@ -196,13 +206,13 @@ def test_payee_is_parsed_as_phone_or_card() -> None:
     ],
 )
 def test_transfer_is_parsed(text: str, expected: ParsedTransfer) -> None:
-    assert reading.parse_transfer(text, OWN_PHONE, "SLE") == expected
+    assert parse_transfer(text, OWN_PHONE, "SLE") == expected
 
 
 def test_payee_name_is_parsed() -> None:
-    assert reading.parse_payee_name("send 8 to Mohamed") == "Mohamed"
-    assert reading.parse_payee_name("envoie 8 à ma tante Fatou svp.") == "tante Fatou svp"
-    assert reading.parse_payee_name("send 8 to my mum!") == "mum"
+    assert parse_payee_name("send 8 to Mohamed") == "Mohamed"
+    assert parse_payee_name("envoie 8 à ma tante Fatou svp.") == "tante Fatou svp"
+    assert parse_payee_name("send 8 to my mum!") == "mum"
     for text in (
         "send 8",
         "send 8 to 076123456",
@@ -210,28 +220,26 @@ def test_payee_name_is_parsed() -> None:
         "send 8 to x to y",
         "x" * 999,
     ):
-        assert reading.parse_payee_name(text) is None
+        assert parse_payee_name(text) is None
 
 
 def test_unsupported_amount_is_detected() -> None:
     for text in ("1k", "send $5", "send 5 USD", "send 5 million", "5€", "send 2.5m to CARD-9"):
-        assert reading.has_unsupported_amount(text, "SLE")
+        assert has_unsupported_amount(text, "SLE")
     for text in ("send 5", "send 5 SLE to CARD-9", "send le 5", "send money", "5 le"):
-        assert not reading.has_unsupported_amount(text, "SLE")
+        assert not has_unsupported_amount(text, "SLE")
 
 
 def test_person_names_and_list_numbers_are_parsed() -> None:
-    assert reading.parse_person_names("Aminata Bah Kamara") == ("Aminata", "Bah Kamara")
-    assert reading.parse_person_names("my name is Jean-Luc N'Diaye.") == ("Jean-Luc", "N'Diaye")
-    assert reading.parse_person_names("je m’appelle Zoé Bâ") == ("Zoé", "Bâ")
-    assert reading.parse_person_names("Aminata") is None
-    assert reading.parse_person_names("Aminata 4071") is None
-    assert [
-        reading.parse_list_number(text) for text in ("2", "2.", "number 2", "deux", "the second")
-    ] == [2] * 5
-    assert [reading.parse_list_number(text) for text in ("2 or 3", "4071", "-1", "", "many")] == [
-        None
+    assert parse_person_names("Aminata Bah Kamara") == ("Aminata", "Bah Kamara")
+    assert parse_person_names("my name is Jean-Luc N'Diaye.") == ("Jean-Luc", "N'Diaye")
+    assert parse_person_names("je m’appelle Zoé Bâ") == ("Zoé", "Bâ")
+    assert parse_person_names("Aminata") is None
+    assert parse_person_names("Aminata 4071") is None
+    assert [parse_list_number(text) for text in ("2", "2.", "number 2", "deux", "the second")] == [
+        2
     ] * 5
+    assert [parse_list_number(text) for text in ("2 or 3", "4071", "-1", "", "many")] == [None] * 5
 
 
 @each(
@@ -259,7 +267,7 @@ def test_person_names_and_list_numbers_are_parsed() -> None:
     ],
 )
 def test_period_is_parsed(text: str, first: str, last: str) -> None:
-    assert reading.parse_period(text, TODAY) == (
+    assert parse_period(text, TODAY) == (
         date.fromisoformat(first),
         date.fromisoformat(last),
     )
@@ -279,4 +287,4 @@ def test_period_is_parsed(text: str, first: str, last: str) -> None:
     """.splitlines(),
 )
 def test_invalid_period_is_rejected(text: str) -> None:
-    assert reading.parse_period(text, TODAY) is None
+    assert parse_period(text, TODAY) is None

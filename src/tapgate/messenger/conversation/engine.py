@@ -35,7 +35,7 @@ def process_event(
         if conversation.lapsed:
             turn.update(lapsed=False)
             if _is_pin_for_lapsed_conversation(event):
-                turn.suggest_commands(turn.translate("lapsed.pin"), "history", "menu")
+                turn.finish("lapsed.pin", "history", "menu")
                 return turn.to_output()
             turn.add_reply("lapsed")
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):

@@ -47,7 +47,7 @@ def begin_command(turn: Turn, command: Command, text: str = "") -> None:
     abandon_command(turn)
     turn.update(met=None, suggested=None)
     if turn.context.pin_entry_mode == "none" and script.needs_pin(turn):
-        turn.suggest_commands(turn.translate("pin.unavailable"), "person", "menu")
+        turn.finish("pin.unavailable", "person", "menu")
         return
     turn.update(command=command, stage="collecting", piece=None)
     script.on_begin(turn, text)
@@ -115,7 +115,7 @@ def repeat_question(turn: Turn, after: str | None = None, **values: object) -> N
     match get_current_step(turn):
         case None:
             turn.end_command()
-            turn.suggest_commands(turn.translate("what_next"), "menu", "help")
+            turn.finish("what_next", "menu", "help")
         case RequestStep():
             _offer_retry(turn)
         case step:
@@ -165,7 +165,7 @@ def choose_option(turn: Turn, value: str) -> None:
 def cancel_command(turn: Turn) -> None:
     if not abandon_command(turn):
         turn.add_reply("nothing_to_cancel")
-    turn.suggest_commands(turn.translate("what_next"), "menu", "help")
+    turn.finish("what_next", "menu", "help")
 
 
 def submit_pin(turn: Turn, step: PinStep, pins: PinInput) -> None:
@@ -178,7 +178,7 @@ def handle(turn: Turn, outcome: RequestOutcome) -> None:
     step = get_current_step(turn)
     if step is None or turn.conversation.stage != "executing":
         turn.end_command()
-        turn.suggest_commands(turn.translate("error.general"), "menu", "person")
+        turn.finish("error.general", "menu", "person")
         return
     if isinstance(outcome, RequestRejected) and not _is_operation_limit(outcome):
         outcome = _UNREACHABLE_BY_CODE.get(outcome.code) or outcome
@@ -217,8 +217,8 @@ def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
         return _handle_wrong_pin(turn, error.details)
     next_action = step.on_rejection(turn, error)
     if next_action is None:
-        turn.suggest_commands(error_messages.render_rejection(turn, error), "menu", "person")
-        return "end"
+        text = error_messages.render_rejection(turn, error)
+        return turn.suggest_commands(text, "menu", "person")
     return next_action
 
 
@@ -262,7 +262,7 @@ def _offer_retry(turn: Turn) -> None:
 def _ask_pin(turn: Turn, step: PinStep) -> None:
     if turn.context.pin_entry_mode == "none":
         _warn_if_uncertain(turn)
-        turn.suggest_commands(turn.translate("pin.unavailable"), "person", "menu")
+        turn.finish("pin.unavailable", "person", "menu")
         turn.end_command()
         return
     if turn.conversation.operation is None:

@@ -114,7 +114,7 @@ class Script:
 
     command: Command
     steps: tuple[Step, ...]
-    on_begin: Callable[[Turn, str], None] = lambda turn, text: None
+    on_begin: Callable[[Turn, str], object] = lambda turn, text: None
     #: Returns the text key of the reply when the command is canceled.
     get_cancel_key: Callable[[Turn], str] = lambda turn: "canceled"
 

@@ -16,9 +16,11 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import Command, Intent, OptionChosen, TextMessage
-from tapgate.messenger.understanding import reading, resolver
+from tapgate.messenger.understanding import resolver
+from tapgate.messenger.understanding.names import parse_list_number
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate.messenger.understanding.transfers import parse_payee, parse_phone, parse_transfer
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4
@@ -62,19 +64,15 @@ def _handle_small_talk(turn: Turn, text: str) -> bool:
         case "thanks":
             turn.add_reply("thanks")
         case "fees":
-            turn.suggest_commands(turn.translate("fees"), "send", "menu")
+            turn.finish("fees", "send", "menu")
         case "farewell" if not has_question and not _accepts_suggestion(turn, text):
             turn.update(suggested=None)
             turn.add_reply("goodbye")
         case "forgotten_pin" if _can_interrupt(turn):
             interpreter.abandon_command(turn)
-            turn.suggest_commands(
-                turn.translate("pin.forgotten"), "person", "change_pin", "menu", yes="person"
-            )
+            turn.finish("pin.forgotten", "person", "change_pin", "menu", yes="person")
         case "take_back" if not has_question:
-            turn.suggest_commands(
-                turn.translate("send.reversal"), "person", "history", "menu", yes="person"
-            )
+            turn.finish("send.reversal", "person", "history", "menu", yes="person")
         case "lost_phone" if _can_interrupt(turn):
             interpreter.begin_command(turn, "person", text)
         case _:
@@ -175,7 +173,7 @@ def _handle_answer(turn: Turn, text: str, *, is_late: bool) -> bool:
 
     If the open question does not understand the text, reply so and return True.
     """
-    offer, number = turn.conversation.offer, reading.parse_list_number(text)
+    offer, number = turn.conversation.offer, parse_list_number(text)
     if offer is not None and text.casefold() == offer.more.title.casefold():
         buttons.handle(turn, OptionChosen(id=offer.more.id))
         return True
@@ -195,8 +193,8 @@ def _handle_answer(turn: Turn, text: str, *, is_late: bool) -> bool:
 
 
 def _is_bare_number(turn: Turn, text: str) -> bool:
-    is_number = reading.parse_list_number(text) is not None or text.isdecimal()
-    return is_number and reading.parse_payee(text, turn.person.phone) is None
+    is_number = parse_list_number(text) is not None or text.isdecimal()
+    return is_number and parse_payee(text, turn.person.phone) is None
 
 
 def _reply_not_understood(turn: Turn, step: Step) -> None:
@@ -207,7 +205,7 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
     """Act on the guessed intent of a text that is not an answer to an open question."""
     if _is_bare_number(turn, text):
         intent = Intent()
-    transfer = reading.parse_transfer(text, turn.person.phone, turn.context.currency)
+    transfer = parse_transfer(text, turn.person.phone, turn.context.currency)
     step = interpreter.get_current_step(turn)
     names_payee = bool(transfer.phone or transfer.card_serial)
     if step is None and _is_bare_payee(turn, text):
@@ -221,12 +219,12 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
     elif transfer.amount is not None and names_payee:
         interpreter.begin_command(turn, "send", text)
     elif candidates := [command for command in intent.candidates if command in SCRIPTS][:3]:
-        yes, key = (
-            (candidates[0], "did_you_mean.one") if len(candidates) == 1 else (None, "did_you_mean")
-        )
-        turn.suggest_commands(turn.translate(key), *candidates, yes=yes)
+        if len(candidates) == 1:
+            turn.finish("did_you_mean.one", *candidates, yes=candidates[0])
+        else:
+            turn.finish("did_you_mean", *candidates)
     else:
-        turn.suggest_commands(turn.translate("not_understood"), "menu", "help")
+        turn.finish("not_understood", "menu", "help")
 
 
 def _is_bare_payee(turn: Turn, text: str) -> bool:
@@ -236,8 +234,8 @@ def _is_bare_payee(turn: Turn, text: str) -> bool:
     digits in a serial keeps ordinary words from matching.
     """
     if text.startswith(("0", "+")):
-        return reading.parse_phone(text, turn.person.phone) is not None
-    transfer = reading.parse_transfer(text, None, turn.context.currency)
+        return parse_phone(text, turn.person.phone) is not None
+    transfer = parse_transfer(text, None, turn.context.currency)
     is_single_serial = len(text.split()) == 1 and transfer.card_serial is not None
     return is_single_serial and sum(char.isdigit() for char in text) >= _MIN_SERIAL_DIGITS
 

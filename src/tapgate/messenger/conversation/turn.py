@@ -165,20 +165,22 @@ class Turn:
         self.update(question=number, offer=options, suggested=None)
         self.replies.append(options or TextReply(text=text))
 
-    def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
+    def suggest_commands(
+        self, text: str, *commands: Command, yes: Command | None = None
+    ) -> Literal["end"]:
         """Reply and offer next commands. `yes` is the command to start if the person answers yes.
 
-        Answering yes never starts a transfer.
+        Answering yes never starts a transfer. Returns "end", with which a script ends the command.
         """
         self.ask(text, [self.build_command_choice(name) for name in commands])
         self.update(suggested=None if yes == "send" else yes)
+        return "end"
 
     def finish(
         self, key: str, *commands: Command, yes: Command | None = None, **values: object
     ) -> Literal["end"]:
-        """Reply with the last text of a command and offer next commands."""
-        self.suggest_commands(self.translate(key, **values), *commands, yes=yes)
-        return "end"
+        """Reply with a text of the catalog and offer next commands."""
+        return self.suggest_commands(self.translate(key, **values), *commands, yes=yes)
 
     def build_command_choice(self, name: Command) -> Choice:
         """Build an option that starts a command. It belongs to no question, so it never expires."""

@@ -17,7 +17,7 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import ChangePin, FindSubscriber, RegisterSubscriber
 from tapgate.messenger.model import RequestRejected, Subscriber
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.names import parse_person_names
 
 
 def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:
@@ -27,7 +27,7 @@ def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:
 
 
 def _parse_names(turn: Turn, text: str) -> ParsedAnswer:
-    names = reading.parse_person_names(text)
+    names = parse_person_names(text)
     if names is None:
         return None
     return {"names": "given", "first_name": names[0], "last_name": names[1]}

@@ -1,10 +1,12 @@
 """Card commands: list, link, block and unblock."""
 
-from collections.abc import Callable
 from typing import Final
 
 from tapgate.messenger.conversation import option_matching, rendering, texts
-from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
+from tapgate.messenger.conversation.commands.common_steps import (
+    SUBSCRIBER_STEPS,
+    build_lookup_script,
+)
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
@@ -19,7 +21,7 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
 from tapgate.messenger.model import Card
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.transfers import parse_card_serial
 from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
@@ -33,8 +35,9 @@ def _reply_with_cards(turn: Turn, cards: list[Card]) -> Next:
     lines = [
         f"• {card.serial} · {_describe_card(turn, card)}" for card in cards[:_MAX_LISTED_CARDS]
     ]
-    turn.suggest_commands("\n".join([turn.translate("cards"), *lines]), "link", "block", "menu")
-    return "end"
+    return turn.suggest_commands(
+        "\n".join([turn.translate("cards"), *lines]), "link", "block", "menu"
+    )
 
 
 def _describe_card(turn: Turn, card: Card) -> str:
@@ -48,12 +51,8 @@ def _describe_card(turn: Turn, card: Card) -> str:
     return ", ".join(parts)
 
 
-def _build_list_step(on_success: Callable[[Turn, list[Card]], Next]) -> RequestStep:
-    return RequestStep(
-        name="cards",
-        build_request=lambda turn: ListCards(subscriber_id=turn.subscriber.id),
-        on_success=on_success,
-    )
+def _build_list_request(turn: Turn) -> ListCards:
+    return ListCards(subscriber_id=turn.subscriber.id)
 
 
 def _build_choice_steps(
@@ -66,6 +65,9 @@ def _build_choice_steps(
         turn.update(cards=matching)
         return "on" if matching else turn.finish(none_key, "cards", "menu")
 
+    cards = RequestStep(
+        name="cards", build_request=_build_list_request, on_success=store_matching_cards
+    )
     question = AskStep(
         name="card",
         prompt=lambda turn: turn.translate(prompt),
@@ -75,7 +77,7 @@ def _build_choice_steps(
         looks_like_pin=looks_like_pin_not_serial,
         not_understood_key="not_understood.card",
     )
-    return (_build_list_step(store_matching_cards), question)
+    return (cards, question)
 
 
 def _list_card_choices(turn: Turn) -> list[Choice]:
@@ -91,19 +93,19 @@ def _get_only_card(turn: Turn) -> str | None:
 
 
 def _parse_card(turn: Turn, text: str) -> ParsedAnswer:
-    serial = reading.parse_card_serial(text)
+    serial = parse_card_serial(text)
     known = {card.serial.upper(): card.serial for card in turn.conversation.cards}
     return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
 
 
 def _parse_serial(turn: Turn, text: str) -> ParsedAnswer:
-    serial = reading.parse_card_serial(text)
+    serial = parse_card_serial(text)
     return None if serial is None else {"serial": serial}
 
 
 def _begin_link(turn: Turn, text: str) -> None:
     """Take the serial from the opening text, for example "Link card AB-1234"."""
-    serial = reading.parse_card_serial(text.rsplit(maxsplit=1)[-1]) if text.split() else None
+    serial = parse_card_serial(text.rsplit(maxsplit=1)[-1]) if text.split() else None
     if serial is not None:
         turn.set_facts(serial=serial)
 
@@ -138,7 +140,7 @@ def _handle_blocked(turn: Turn, card: Card) -> Next:
 
 
 SCRIPTS: Final = (
-    Script(command="cards", steps=(*SUBSCRIBER_STEPS, _build_list_step(_reply_with_cards))),
+    build_lookup_script("cards", _build_list_request, _reply_with_cards),
     Script(
         command="link",
         on_begin=_begin_link,

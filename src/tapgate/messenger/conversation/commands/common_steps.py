@@ -1,7 +1,8 @@
 """Identification steps that a script runs before it shows wallet data or moves money."""
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from tapgate.errors import Code
 from tapgate.messenger.conversation.steps import (
@@ -10,16 +11,18 @@ from tapgate.messenger.conversation.steps import (
     ParsedAnswer,
     PinStep,
     RequestStep,
+    Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
     FindSubscriber,
+    GatewayRequest,
     SendOneTimeCode,
     VerifyOneTimeCode,
     VerifyPin,
 )
-from tapgate.messenger.model import RequestRejected, Subscriber
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.model import Command, RequestRejected, Subscriber
+from tapgate.messenger.understanding.transfers import parse_phone
 from tapgate.schemas.subscribers import SubscriberStatus
 
 _CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
@@ -31,7 +34,7 @@ def _is_phone_unknown(turn: Turn) -> bool:
 
 
 def _parse_phone(turn: Turn, text: str) -> ParsedAnswer:
-    phone = reading.parse_phone(text, None)
+    phone = parse_phone(text, None)
     return None if phone is None else {"phone": phone}
 
 
@@ -128,3 +131,13 @@ SUBSCRIBER_STEPS: Final = (
         on_success=_handle_pin_verified,
     ),
 )
+
+
+def build_lookup_script(
+    command: Command,
+    build_request: Callable[[Turn], GatewayRequest],
+    on_success: Callable[[Turn, Any], Next],
+) -> Script:
+    """Build the script of a command that only loads and shows data of the subscriber."""
+    step = RequestStep(name=command, build_request=build_request, on_success=on_success)
+    return Script(command=command, steps=(*SUBSCRIBER_STEPS, step))

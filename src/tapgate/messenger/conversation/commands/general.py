@@ -80,7 +80,7 @@ SCRIPTS: Final = (
     Script(
         command="help",
         steps=(),
-        on_begin=lambda turn, text: turn.suggest_commands(turn.translate("help"), "menu", "person"),
+        on_begin=lambda turn, text: turn.finish("help", "menu", "person"),
     ),
     Script(
         command="language",

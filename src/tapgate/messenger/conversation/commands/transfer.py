@@ -26,8 +26,16 @@ from tapgate.messenger.gateway_requests import (
     SendMoney,
 )
 from tapgate.messenger.model import Recipient, RequestRejected
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.amounts import parse_amount
 from tapgate.messenger.understanding.secret_detection import has_pin_after_transfer
+from tapgate.messenger.understanding.transfers import (
+    ParsedTransfer,
+    has_unsupported_amount,
+    parse_payee,
+    parse_payee_name,
+    parse_phone,
+    parse_transfer,
+)
 from tapgate.schemas.transactions import TransactionStatus
 from tapgate.schemas.wallets import P2pReceipt, Quote
 
@@ -37,29 +45,29 @@ _MAX_NAME_LENGTH: Final = 24
 def _begin_transfer(turn: Turn, text: str) -> None:
     """Take recipient and amount from the opening text, for example "Send 500 to 076123456"."""
     facts = _parse_transfer_facts(turn, text)
-    name = None if "to" in facts else reading.parse_payee_name(text)
+    name = None if "to" in facts else parse_payee_name(text)
     if name is not None:
         facts["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
-    if "amount" not in facts and reading.has_unsupported_amount(text, turn.context.currency):
+    if "amount" not in facts and has_unsupported_amount(text, turn.context.currency):
         turn.add_reply("not_understood.amount", currency=turn.context.currency)
     turn.set_facts(**facts)
 
 
 def _parse_transfer_facts(turn: Turn, text: str) -> dict[str, str]:
-    transfer = reading.parse_transfer(text, turn.person.phone, turn.context.currency)
+    transfer = parse_transfer(text, turn.person.phone, turn.context.currency)
     facts = _build_recipient_fact(transfer)
     if transfer.amount is not None:
         facts["amount"] = transfer.amount
     if "to" in facts:
         return facts
-    if text.startswith(("0", "+")) and (phone := reading.parse_phone(text, turn.person.phone)):
+    if text.startswith(("0", "+")) and (phone := parse_phone(text, turn.person.phone)):
         facts["to"] = f"phone:{phone}"
-    elif (name := reading.parse_payee_name(text)) is not None:
+    elif (name := parse_payee_name(text)) is not None:
         facts |= _find_recipient_by_name(turn, name) or {}
     return facts
 
 
-def _build_recipient_fact(payee: reading.ParsedTransfer) -> dict[str, str]:
+def _build_recipient_fact(payee: ParsedTransfer) -> dict[str, str]:
     if payee.phone is not None:
         return {"to": f"phone:{payee.phone}"}
     return {} if payee.card_serial is None else {"to": f"card:{payee.card_serial}"}
@@ -91,7 +99,7 @@ def _parse_recipient(turn: Turn, text: str) -> ParsedAnswer:
     facts = _parse_transfer_facts(turn, text)
     if "to" in facts:
         return facts
-    payee = reading.parse_payee(text, turn.person.phone)
+    payee = parse_payee(text, turn.person.phone)
     return None if payee is None else _build_recipient_fact(payee)
 
 
@@ -151,7 +159,7 @@ def _handle_payee_rejected(turn: Turn, error: RequestRejected) -> Next | None:
 
 def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     """Parse an amount, or a text with a recipient, who replaces the current recipient."""
-    amount = reading.parse_amount(text, turn.context.currency)
+    amount = parse_amount(text, turn.context.currency)
     if amount is not None:
         return {"amount": amount}
     facts = _parse_transfer_facts(turn, text)
@@ -164,10 +172,7 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
 def _handle_quote(turn: Turn, quote: Quote) -> Next:
     if quote.allowed:
         turn.set_facts(
-            amount=quote.amount,
-            fee=quote.fee_amount,
-            total=quote.total,
-            currency=quote.currency,
+            amount=quote.amount, fee=quote.fee_amount, total=quote.total, currency=quote.currency
         )
         return "on"
     reasons = quote.reasons or [""]
@@ -181,8 +186,7 @@ def _handle_quote(turn: Turn, quote: Quote) -> Next:
 
 def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: list[str]) -> Next:
     if not error_messages.AMOUNT_ERROR_CODES.issuperset(reasons):
-        turn.suggest_commands(text, "person", "menu")
-        return "end"
+        return turn.suggest_commands(text, "person", "menu")
     turn.clear_facts("amount")
     turn.set_facts(no=text)
     return "back"
@@ -236,11 +240,10 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
     )
     recipient = Recipient(name=name, card_serial=turn.facts["payee_card"])
     if any(saved.card_serial == recipient.card_serial for saved in turn.person.recipients):
-        turn.suggest_commands(text, "balance", "menu")
-    else:
-        turn.update(met=recipient)
-        save_option = Choice("keep", turn.translate("send.save_contact"))
-        turn.ask(text, [save_option, turn.build_command_choice("menu")])
+        return turn.suggest_commands(text, "balance", "menu")
+    turn.update(met=recipient)
+    save_option = Choice("keep", turn.translate("send.save_contact"))
+    turn.ask(text, [save_option, turn.build_command_choice("menu")])
     return "end"
 
 
@@ -250,8 +253,7 @@ def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     if _is_certainly_unpaid(turn, error):
         return turn.finish("send.declined", "send", "history", "person", reason=reason)
     text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
-    turn.suggest_commands(text, "send", "history", "person")
-    return "end"
+    return turn.suggest_commands(text, "send", "history", "person")
 
 
 def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
@@ -305,8 +307,7 @@ SCRIPTS: Final = (
                 on_rejection=_handle_quote_rejected,
             ),
             ConfirmStep(
-                name="confirmed",
-                prompt=lambda turn: _render_summary(turn, "send.confirm"),
+                name="confirmed", prompt=lambda turn: _render_summary(turn, "send.confirm")
             ),
             PinStep(
                 name="sent",

@@ -4,7 +4,10 @@ from datetime import date, timedelta
 from typing import Final
 
 from tapgate.messenger.conversation import rendering, texts
-from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
+from tapgate.messenger.conversation.commands.common_steps import (
+    SUBSCRIBER_STEPS,
+    build_lookup_script,
+)
 from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
@@ -15,7 +18,7 @@ from tapgate.messenger.gateway_requests import (
     TransactionSummary,
 )
 from tapgate.messenger.model import DocumentReply
-from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.periods import parse_period
 from tapgate.schemas.compliance import AccountRuleRecord
 from tapgate.schemas.wallets import Balance
 
@@ -43,8 +46,7 @@ def _reply_with_balance(turn: Turn, balance: Balance) -> Next:
             balance=turn.format_money(balance.balance, balance.currency),
             held=turn.format_money(balance.held, balance.currency),
         )
-    turn.suggest_commands(text, "send", "history", "menu")
-    return "end"
+    return turn.suggest_commands(text, "send", "history", "menu")
 
 
 def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> Next:
@@ -54,8 +56,9 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
         _format_transaction(turn, transaction)
         for transaction in transactions[:_MAX_LISTED_TRANSACTIONS]
     ]
-    turn.suggest_commands("\n".join([turn.translate("history"), *lines]), "statement", "menu")
-    return "end"
+    return turn.suggest_commands(
+        "\n".join([turn.translate("history"), *lines]), "statement", "menu"
+    )
 
 
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
@@ -79,15 +82,13 @@ def _reply_with_limits(turn: Turn, limits: AccountRuleRecord) -> Next:
         for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
     }
     text = turn.translate("limits", level=limits.kyc_level, **amounts)
-    if limits.kyc_level < _MAX_KYC_LEVEL:
-        turn.suggest_commands(f"{text}\n\n{turn.translate('limits.raise')}", "kyc", "menu")
-    else:
-        turn.suggest_commands(text, "menu")
-    return "end"
+    if limits.kyc_level >= _MAX_KYC_LEVEL:
+        return turn.suggest_commands(text, "menu")
+    return turn.suggest_commands(f"{text}\n\n{turn.translate('limits.raise')}", "kyc", "menu")
 
 
 def _parse_period(turn: Turn, text: str) -> dict[str, str] | None:
-    period = reading.parse_period(text, turn.context.now.date())
+    period = parse_period(text, turn.context.now.date())
     if period is None:
         return None
     first, last = period
@@ -116,29 +117,20 @@ def _reply_with_statement(turn: Turn, link: str) -> Next:
 
 
 SCRIPTS: Final = (
-    Script(
-        command="balance",
-        steps=(
-            *SUBSCRIBER_STEPS,
-            RequestStep(
-                name="balance",
-                build_request=lambda turn: GetBalance(subscriber_id=turn.subscriber.id),
-                on_success=_reply_with_balance,
-            ),
-        ),
+    build_lookup_script(
+        "balance",
+        lambda turn: GetBalance(subscriber_id=turn.subscriber.id),
+        _reply_with_balance,
     ),
-    Script(
-        command="history",
-        steps=(
-            *SUBSCRIBER_STEPS,
-            RequestStep(
-                name="history",
-                build_request=lambda turn: ListTransactions(
-                    subscriber_id=turn.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
-                ),
-                on_success=_reply_with_history,
-            ),
+    build_lookup_script(
+        "history",
+        lambda turn: ListTransactions(
+            subscriber_id=turn.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
         ),
+        _reply_with_history,
+    ),
+    build_lookup_script(
+        "limits", lambda turn: GetLimits(kyc_level=turn.subscriber.kyc_level), _reply_with_limits
     ),
     Script(
         command="statement",
@@ -163,17 +155,6 @@ SCRIPTS: Final = (
                     to_date=turn.facts["to_date"],
                 ),
                 on_success=_reply_with_statement,
-            ),
-        ),
-    ),
-    Script(
-        command="limits",
-        steps=(
-            *SUBSCRIBER_STEPS,
-            RequestStep(
-                name="limits",
-                build_request=lambda turn: GetLimits(kyc_level=turn.subscriber.kyc_level),
-                on_success=_reply_with_limits,
             ),
         ),
     ),
