@@ -100,8 +100,7 @@ class AgentPinChange(msgspec.Struct, kw_only=True):
     new_pin: Pin
 
 
-class AgentRegistered(msgspec.Struct, kw_only=True):
-    success: bool = True
+class AgentRegistered(SuccessResponse, kw_only=True):
     message: str = "Agent registered"
     agent_id: str
     agent: AgentRecord

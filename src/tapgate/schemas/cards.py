@@ -126,8 +126,7 @@ class CardResponse(SuccessResponse, kw_only=True):
     card: CardRecord
 
 
-class DisclosedCardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
+class DisclosedCardResponse(SuccessResponse, kw_only=True):
     message: str = "Card blocked"
     card: DisclosedCard
 

@@ -68,8 +68,7 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
     card_identifier: Text
 
 
-class LookupCardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
+class LookupCardResponse(SuccessResponse, kw_only=True):
     message: str = "Card found"
     card_serial: str
     card_type: CardTypeField | None

@@ -62,10 +62,9 @@ class ProcessorFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-class ProcessorCreated(Redacted, msgspec.Struct, kw_only=True):
+class ProcessorCreated(Redacted, SuccessResponse, kw_only=True):
     """Response to creating a processor. The secret is returned only here."""
 
-    success: bool = True
     message: str = "Processor created"
     processor_id: str
     processor: ProcessorRecord

@@ -211,8 +211,7 @@ class OneTimeCodeVerification(msgspec.Struct, kw_only=True):
     otp: OneTimeCode
 
 
-class SubscriberRegistered(msgspec.Struct, kw_only=True):
-    success: bool = True
+class SubscriberRegistered(SuccessResponse, kw_only=True):
     message: str = "Subscriber registered"
     subscriber_id: str
     subscriber: SubscriberRecord
@@ -222,8 +221,7 @@ class SubscriberResponse(SuccessResponse, kw_only=True):
     subscriber: SubscriberRecord
 
 
-class DisclosedSubscriberResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
+class DisclosedSubscriberResponse(SuccessResponse, kw_only=True):
     message: str = "Subscriber blocked"
     subscriber: DisclosedSubscriber
 
