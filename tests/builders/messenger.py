@@ -41,7 +41,7 @@ from tapgate.messenger.model import (
     RequestSucceeded,
     TextReply,
 )
-from tapgate.messenger.outbox.operations import enqueue
+from tapgate.messenger.outbox.messages import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
@@ -157,6 +157,8 @@ OTHER_PHONE = "+23276000001"
 
 
 class OutboxDriver:
+    """Test driver that also serves as the services object of the outbox."""
+
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.database = database
         self.clock = clock
@@ -176,15 +178,8 @@ class OutboxDriver:
         address: str = PHONE,
         key: str | None = None,
     ) -> tuple[int, bool]:
-        return await enqueue(
-            tx,
-            self.vault,
-            new_id=self.new_id,
-            now=self.clock(),
-            address=address,
-            message=TextReply(text=message) if isinstance(message, str) else message,
-            key=key,
-        )
+        content = TextReply(text=message) if isinstance(message, str) else message
+        return await enqueue(tx, self, address, content, key=key)
 
     async def list_rows(self) -> list[asyncpg.Record]:
         return await self.database.fetch("SELECT * FROM messenger.outbox ORDER BY id")

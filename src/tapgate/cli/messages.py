@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.outbox.queries import list_recent
+from tapgate.messenger.outbox.messages import list_recent
 from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database

@@ -17,6 +17,7 @@ import msgspec
 from tapgate.messenger import people, rate_limits
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
+from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.vault import Vault
@@ -137,7 +138,7 @@ async def _is_within_rate_limit(
     await complete(tx, row_id, "throttled")
     if await rate_limits.mark_notified(tx, address):
         person = await people.load_person(tx, address)
-        await services.enqueue(tx, address, engine.build_rate_limit_reply(person, wait))
+        await outbox.enqueue(tx, services, address, engine.build_rate_limit_reply(person, wait))
     return False
 
 

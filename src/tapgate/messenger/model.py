@@ -298,6 +298,17 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+#: Limits of the channel. More than `MAX_BUTTONS` options are sent as a list, whose titles can be
+#: longer. A list page with the "more" option has `OPTIONS_PER_PAGE` other options.
+MAX_BUTTONS = 3
+OPTIONS_PER_PAGE = 9
+MAX_BUTTON_TITLE_LENGTH = 20
+MAX_ROW_TITLE_LENGTH = 24
+MAX_ROW_DESCRIPTION_LENGTH = 72
+MAX_INTERACTIVE_BODY_LENGTH = 1024
+MAX_TEXT_LENGTH = 4096
+
+
 class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     """Options to choose from.
 

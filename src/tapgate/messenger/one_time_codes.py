@@ -7,6 +7,7 @@ from tapgate.errors import Code
 from tapgate.messenger import rate_limits
 from tapgate.messenger.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
 from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
+from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.one_time_codes import send_limit
 from tapgate.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
@@ -62,7 +63,7 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
         )
         language = person.language or "en"
         message = Template(name=_TEMPLATE_NAME, language=language, parameters=(code,))
-        await services.enqueue(tx, phone, message)
+        await outbox.enqueue(tx, services, phone, message)
     services.wake_sender()
 
 

@@ -42,6 +42,7 @@ from tapgate.messenger.model import (
     TurnContext,
     UnsupportedMessage,
 )
+from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
@@ -177,7 +178,7 @@ async def _enqueue_replies(tx: asyncpg.Connection, services: Services, turn: Tur
             message = await _issue_form(tx, services, turn.person, reply)
         else:
             message = reply
-        await services.enqueue(tx, turn.person.address, message)
+        await outbox.enqueue(tx, services, turn.person.address, message)
 
 
 async def _save_state(

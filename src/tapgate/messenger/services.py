@@ -3,15 +3,12 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import asyncpg
-
 from tapgate.clock import Clock
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model import Intent, Language, OutgoingMessage, RequestOutcome
-from tapgate.messenger.outbox import operations as outbox
+from tapgate.messenger.model import Intent, Language, RequestOutcome
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -45,25 +42,3 @@ class Services:
     wake_worker: Callable[[str], None] = lambda _: None
     #: Called when the outbox may contain new messages.
     wake_sender: Callable[[], None] = lambda: None
-
-    async def enqueue(
-        self,
-        tx: asyncpg.Connection,
-        address: str,
-        message: OutgoingMessage,
-        *,
-        key: str | None = None,
-    ) -> tuple[int, bool]:
-        """Add a message to the outbox; the caller wakes the sender after committing `tx`.
-
-        Returns the result of `outbox.operations.enqueue`.
-        """
-        return await outbox.enqueue(
-            tx,
-            self.vault,
-            new_id=self.new_id,
-            now=self.clock(),
-            address=address,
-            message=message,
-            key=key,
-        )

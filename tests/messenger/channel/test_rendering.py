@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from cases import each
 from tapgate.messenger.channel.render import (
-    OPTIONS_PER_PAGE,
     Payload,
     RenderError,
     render_payloads,
     select_visible_options,
 )
 from tapgate.messenger.model import (
+    OPTIONS_PER_PAGE,
     DocumentReply,
     Option,
     OptionList,

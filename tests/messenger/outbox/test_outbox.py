@@ -17,8 +17,12 @@ from tapgate.messenger.model import (
     Template,
     TextReply,
 )
-from tapgate.messenger.outbox.queries import list_recent
-from tapgate.messenger.outbox.sealing import UnreadableError, open_message, seal_message
+from tapgate.messenger.outbox.messages import (
+    UnreadableError,
+    list_recent,
+    open_message,
+    seal_message,
+)
 from tapgate.vault import Vault
 
 #: Longer than a real code, so that row ids and ciphertext cannot contain it by chance.

@@ -14,7 +14,7 @@ from tapgate import ids
 from tapgate.errors import ApiError, unavailable
 from tapgate.messenger.model import Option, OptionList, Template
 from tapgate.messenger.outbox import claims
-from tapgate.messenger.outbox.queries import list_recent
+from tapgate.messenger.outbox.messages import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate.store.database import Database

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from tapgate.messenger.model import (
+    MAX_TEXT_LENGTH,
     Content,
     Delivery,
     DeliveryStatus,
@@ -24,8 +25,6 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
     build_address,
 )
-
-MAX_TEXT_LENGTH = 4096
 
 #: These values are indexed or used as keys, so their length is limited. Real values are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500

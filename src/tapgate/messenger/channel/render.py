@@ -10,9 +10,17 @@ then omitted, because the provider gives it precedence.
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
+from tapgate.messenger.conversation.rendering import truncate
 from tapgate.messenger.model import (
+    MAX_BUTTON_TITLE_LENGTH,
+    MAX_BUTTONS,
+    MAX_INTERACTIVE_BODY_LENGTH,
+    MAX_ROW_DESCRIPTION_LENGTH,
+    MAX_ROW_TITLE_LENGTH,
+    MAX_TEXT_LENGTH,
+    OPTIONS_PER_PAGE,
     DocumentReply,
     Option,
     OptionList,
@@ -24,17 +32,8 @@ from tapgate.messenger.model import (
 
 Payload = dict[str, Any]
 
-#: Options on a list page that also has the "more" option; `OptionList.start` advances by this.
-OPTIONS_PER_PAGE: Final = 9
-
 _MAX_ROWS = OPTIONS_PER_PAGE + 1
-_MAX_BUTTONS = 3
-_MAX_TEXT_LENGTH = 4096
-_MAX_INTERACTIVE_BODY_LENGTH = 1024
-_MAX_ROW_TITLE_LENGTH = 24
-_MAX_ROW_DESCRIPTION_LENGTH = 72
 _MAX_ROW_ID_LENGTH = 200
-_MAX_BUTTON_TITLE_LENGTH = 20
 _MAX_BUTTON_ID_LENGTH = 256
 _MAX_CAPTION_LENGTH = 1024
 _MAX_FILENAME_LENGTH = 240
@@ -77,7 +76,7 @@ def _build_envelope(address: str) -> Payload:
 def _render_parts(message: OutgoingMessage) -> list[Payload]:
     match message:
         case TextReply(text=text):
-            return _render_texts(_split_text(text, _MAX_TEXT_LENGTH))
+            return _render_texts(_split_text(text, MAX_TEXT_LENGTH))
         case OptionList():
             return _render_option_list(message)
         case PinForm():
@@ -95,7 +94,7 @@ def _render_texts(texts: Sequence[str]) -> list[Payload]:
 def _render_option_list(option_list: OptionList) -> list[Payload]:
     options = select_visible_options(option_list)
     if not options:
-        return _render_texts(_split_text(option_list.text, _MAX_TEXT_LENGTH))
+        return _render_texts(_split_text(option_list.text, MAX_TEXT_LENGTH))
     if len({option.id for option in options}) < len(options):
         raise RenderError("two options have the same ID")
     if _can_use_buttons(options):
@@ -104,7 +103,7 @@ def _render_option_list(option_list: OptionList) -> list[Payload]:
         )
     rows = [_render_row(option) for option in options]
     action = {
-        "button": _truncate_line(option_list.button, _MAX_BUTTON_TITLE_LENGTH),
+        "button": _truncate_line(option_list.button, MAX_BUTTON_TITLE_LENGTH),
         "sections": [{"rows": rows}],
     }
     return _render_interactive(option_list.text, "list", action)
@@ -114,8 +113,8 @@ def _can_use_buttons(options: Sequence[Option]) -> bool:
     """Return whether buttons can show distinct, complete titles and no option has a description."""
     titles = {_to_single_line(option.title) for option in options}
     return (
-        len(titles) == len(options) <= _MAX_BUTTONS
-        and all(len(title) <= _MAX_BUTTON_TITLE_LENGTH for title in titles)
+        len(titles) == len(options) <= MAX_BUTTONS
+        and all(len(title) <= MAX_BUTTON_TITLE_LENGTH for title in titles)
         and not any(option.description for option in options)
     )
 
@@ -123,7 +122,7 @@ def _can_use_buttons(options: Sequence[Option]) -> bool:
 def _render_button(option: Option) -> Payload:
     reply = {
         "id": _require_id(option, _MAX_BUTTON_ID_LENGTH),
-        "title": _truncate_line(option.title, _MAX_BUTTON_TITLE_LENGTH),
+        "title": _truncate_line(option.title, MAX_BUTTON_TITLE_LENGTH),
     }
     return {"type": "reply", "reply": reply}
 
@@ -131,13 +130,13 @@ def _render_button(option: Option) -> Payload:
 def _render_row(option: Option) -> Payload:
     row = {
         "id": _require_id(option, _MAX_ROW_ID_LENGTH),
-        "title": _truncate_line(option.title, _MAX_ROW_TITLE_LENGTH),
+        "title": _truncate_line(option.title, MAX_ROW_TITLE_LENGTH),
     }
     description = option.description
-    if not description.strip() and len(_to_single_line(option.title)) > _MAX_ROW_TITLE_LENGTH:
+    if not description.strip() and len(_to_single_line(option.title)) > MAX_ROW_TITLE_LENGTH:
         description = option.title  # the complete title, below the truncated one
     if description.strip():
-        row["description"] = _truncate_line(description, _MAX_ROW_DESCRIPTION_LENGTH)
+        row["description"] = _truncate_line(description, MAX_ROW_DESCRIPTION_LENGTH)
     return row
 
 
@@ -155,7 +154,7 @@ def _render_flow(form: PinForm) -> Payload:
             "flow_message_version": "3",
             "flow_token": form.token,
             "flow_name": get_flow_name(form.form),
-            "flow_cta": _truncate_line(form.button, _MAX_BUTTON_TITLE_LENGTH),
+            "flow_cta": _truncate_line(form.button, MAX_BUTTON_TITLE_LENGTH),
             "flow_action": "data_exchange",
             "mode": "published",
         },
@@ -169,7 +168,7 @@ def get_flow_name(form: str) -> str:
 
 def _render_interactive(text: str, kind: str, action: Payload) -> list[Payload]:
     """Return an interactive message, preceded by text messages if the text is too long for it."""
-    *preceding, body = _split_text(text, _MAX_INTERACTIVE_BODY_LENGTH)
+    *preceding, body = _split_text(text, MAX_INTERACTIVE_BODY_LENGTH)
     interactive = {"type": kind, "body": {"text": body}, "action": action}
     return [*_render_texts(preceding), {"type": "interactive", "interactive": interactive}]
 
@@ -177,7 +176,7 @@ def _render_interactive(text: str, kind: str, action: Payload) -> list[Payload]:
 def _render_document(file: DocumentReply) -> Payload:
     document = {"link": file.link, "filename": _truncate_line(file.filename, _MAX_FILENAME_LENGTH)}
     if file.caption.strip():
-        document["caption"] = _truncate(file.caption.strip(), _MAX_CAPTION_LENGTH)
+        document["caption"] = truncate(file.caption.strip(), _MAX_CAPTION_LENGTH)
     return {"type": "document", "document": document}
 
 
@@ -198,15 +197,11 @@ def _render_template(template: Template) -> Payload:
 
 def _truncate_line(text: str, max_length: int) -> str:
     """Return a single non-blank line; the provider rejects line breaks and blank texts."""
-    return _truncate(_to_single_line(text), max_length) or _ELLIPSIS
+    return truncate(_to_single_line(text), max_length) or _ELLIPSIS
 
 
 def _to_single_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
-
-
-def _truncate(text: str, max_length: int) -> str:
-    return text if len(text) <= max_length else text[: max_length - 1].rstrip() + _ELLIPSIS
 
 
 def _split_text(text: str, max_length: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from tapgate.messenger.conversation import buttons, interpreter, text_input, texts
+from tapgate.messenger.conversation import interpreter, text_input, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import PIN_PATTERN, AskStep, PinInput, PinStep
 from tapgate.messenger.conversation.turn import Turn
@@ -56,11 +56,11 @@ def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
 def _handle(turn: Turn, event: Event) -> None:
     match event:
         case RequestSucceeded() | RequestRejected() | GatewayUnreachable():
-            interpreter.handle(turn, event)
+            interpreter.handle_outcome(turn, event)
         case TextMessage():
             text_input.handle(turn, event)
         case OptionChosen():
-            buttons.handle(turn, event)
+            interpreter.handle_option(turn, event)
         case FormSubmitted():
             _handle_form_submitted(turn, event)
         case FormClosed():

@@ -1,10 +1,13 @@
 """Interpreter for command scripts.
 
-It starts the first open step, applies answers, sends gateway requests and handles their outcomes.
+It starts the first open step, applies chosen options and answers, sends gateway requests and
+handles their outcomes.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
+
+import msgspec
 
 from tapgate.errors import Code
 from tapgate.messenger.conversation import error_messages
@@ -22,8 +25,10 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
+    OPTIONS_PER_PAGE,
     Command,
     GatewayUnreachable,
+    OptionChosen,
     PinRequest,
     RequestOutcome,
     RequestRejected,
@@ -143,6 +148,44 @@ def apply_answer(turn: Turn, step: Step, answer: ParsedAnswer) -> bool:
     return True
 
 
+def handle_option(turn: Turn, event: OptionChosen) -> None:
+    """Handle an option chosen by button, list row or text.
+
+    Command options work at any time. Other options work only while they are the last ones offered.
+    """
+    options = turn.conversation.offer
+    kind, _, command = event.id.partition(":")
+    if kind == "cmd" and command in SCRIPTS:
+        begin_command(turn, msgspec.convert(command, Command))
+    elif options is not None and event.id == options.more.id:
+        start = options.start + OPTIONS_PER_PAGE
+        next_page = msgspec.structs.replace(
+            options, start=start if start < len(options.options) else 0
+        )
+        turn.update(offer=next_page)
+        turn.replies.append(next_page)
+    elif options is None or event.id not in {option.id for option in options.options}:
+        repeat_question(turn, "expired")
+    elif event.is_late and turn.conversation.stage == "confirm":
+        repeat_question(turn, "late")
+    elif turn.conversation.stage == "idle":
+        _save_recipient(turn)
+    else:
+        choose_option(turn, event.id.rpartition("#")[0])
+
+
+def _save_recipient(turn: Turn) -> None:
+    """Save the recipient of the last transfer: the only non-command option offered while idle."""
+    recipient = turn.conversation.met
+    turn.update(met=None, offer=None)
+    if recipient is None:
+        repeat_question(turn, "expired")
+        return
+    turn.save_recipient(recipient)
+    first_name = recipient.name.partition(" ")[0]
+    turn.finish("send.contact_saved", "send", "menu", name=first_name)
+
+
 def choose_option(turn: Turn, value: str) -> None:
     """Apply the chosen option to the open question."""
     match get_current_step(turn):
@@ -173,7 +216,7 @@ def submit_pin(turn: Turn, step: PinStep, pins: PinInput) -> None:
     _send_request(turn, step, step.build_request(turn, pins))
 
 
-def handle(turn: Turn, outcome: RequestOutcome) -> None:
+def handle_outcome(turn: Turn, outcome: RequestOutcome) -> None:
     """Handle the outcome of the gateway request."""
     step = get_current_step(turn)
     if step is None or turn.conversation.stage != "executing":

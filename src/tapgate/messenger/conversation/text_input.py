@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from tapgate.messenger.conversation import buttons, interpreter, option_matching
+from tapgate.messenger.conversation import interpreter, option_matching
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.steps import (
     PIN_PATTERN,
@@ -136,7 +136,7 @@ def _handle_option_text(
     option = option_matching.match_option(offer, text)
     if option is None:
         return False
-    buttons.handle(turn, OptionChosen(id=option.id, is_late=is_late))
+    interpreter.handle_option(turn, OptionChosen(id=option.id, is_late=is_late))
     return True
 
 
@@ -175,10 +175,12 @@ def _handle_answer(turn: Turn, text: str, *, is_late: bool) -> bool:
     """
     offer, number = turn.conversation.offer, parse_list_number(text)
     if offer is not None and text.casefold() == offer.more.title.casefold():
-        buttons.handle(turn, OptionChosen(id=offer.more.id))
+        interpreter.handle_option(turn, OptionChosen(id=offer.more.id))
         return True
     if offer is not None and number is not None and 1 <= number <= len(offer.options):
-        buttons.handle(turn, OptionChosen(id=offer.options[number - 1].id, is_late=is_late))
+        interpreter.handle_option(
+            turn, OptionChosen(id=offer.options[number - 1].id, is_late=is_late)
+        )
         return True
     step = interpreter.get_current_step(turn)
     if step is None and offer is not None and _is_bare_number(turn, text):

@@ -14,6 +14,11 @@ from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
+    MAX_BUTTON_TITLE_LENGTH,
+    MAX_BUTTONS,
+    MAX_INTERACTIVE_BODY_LENGTH,
+    MAX_ROW_DESCRIPTION_LENGTH,
+    MAX_ROW_TITLE_LENGTH,
     Command,
     DocumentReply,
     Language,
@@ -29,10 +34,6 @@ from tapgate.messenger.model import (
 
 #: A longer list would be hard to use in a chat.
 MAX_RECIPIENTS = 30
-#: Channel limits. More than `MAX_BUTTONS` options are sent as a list, whose titles can be longer.
-MAX_BUTTONS = 3
-_MAX_BODY_LENGTH = 1024
-_MAX_BUTTON_LENGTH, _MAX_ROW_LENGTH, _MAX_DESCRIPTION_LENGTH = 20, 24, 72
 
 
 class Choice(NamedTuple):
@@ -147,7 +148,7 @@ class Turn:
         """Put a text before the last reply, in the same message if it fits."""
         text, last = self.translate(key), self.replies[-1]
         combined = f"{text}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
-        if isinstance(last, DocumentReply) or len(combined) > _MAX_BODY_LENGTH:
+        if isinstance(last, DocumentReply) or len(combined) > MAX_INTERACTIVE_BODY_LENGTH:
             self.replies.insert(-1, TextReply(text=text))
         else:
             self.replies[-1] = msgspec.structs.replace(last, text=combined)
@@ -193,14 +194,14 @@ class Turn:
     ) -> OptionList | None:
         if not choices:
             return None
-        length = _MAX_BUTTON_LENGTH if len(choices) <= MAX_BUTTONS else _MAX_ROW_LENGTH
+        length = MAX_BUTTON_TITLE_LENGTH if len(choices) <= MAX_BUTTONS else MAX_ROW_TITLE_LENGTH
         return OptionList(
             text=text,
             options=tuple(
                 Option(
                     id=_build_option_id(choice.value, number),
                     title=rendering.truncate(choice.title, length),
-                    description=rendering.truncate(choice.description, _MAX_DESCRIPTION_LENGTH),
+                    description=rendering.truncate(choice.description, MAX_ROW_DESCRIPTION_LENGTH),
                 )
                 for choice in choices
             ),

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model import FormSubmitted, Language
+from tapgate.messenger.model import MAX_TEXT_LENGTH, FormSubmitted, Language
 
 FormErrorCode = Literal["four_digits", "mismatch", "unchanged", "try_again", "expired"]
 
 _PIN_PATTERN = re.compile(r"[0-9]{4}")
-#: Maximum text length of the provider's client.
-_MAX_TEXT_LENGTH = 4096
 
 
 class Screen(NamedTuple):
@@ -80,7 +78,7 @@ def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
     screen, labels = SCREENS[form.form], _LABELS[form.language]
     data = {
         "heading": labels[form.form],
-        "text": form.text[:_MAX_TEXT_LENGTH],
+        "text": form.text[:MAX_TEXT_LENGTH],
         "hint": labels["hint"],
         "button": labels["button"],
         **{f"{field}_label": labels[f"{field}_label"] for field in screen.fields},

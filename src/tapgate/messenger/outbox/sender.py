@@ -16,7 +16,7 @@ from tapgate.messenger.channel.graph import GraphClient, GraphError
 from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.claims import Claim
-from tapgate.messenger.outbox.sealing import UnreadableError, open_message
+from tapgate.messenger.outbox.messages import UnreadableError, open_message
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database

@@ -13,15 +13,19 @@ from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
 from tapgate.messenger.channel.plain_text import render_plain_text
 from tapgate.messenger.conversation_store import LeaseLostError
-from tapgate.messenger.model import ImageReceived, SecretStruct, TextMessage, UnsupportedMessage
+from tapgate.messenger.model import (
+    MAX_TEXT_LENGTH,
+    ImageReceived,
+    SecretStruct,
+    TextMessage,
+    UnsupportedMessage,
+)
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import BRIDGE
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import ErrorStatus, RequestContext, SuccessStatus, invalid
 from tapgate.runtime import logs
 
-#: The channel's limit for the text of one message.
-MAX_MESSAGE_LENGTH: Final = 4096
 _MAX_SENDER_LENGTH: Final = 255
 #: In both languages, because the person's language may be unavailable too.
 _UNAVAILABLE_TEXT: Final = (
@@ -139,7 +143,7 @@ def _validate_message(message: BridgeMessage) -> str:
         if message.media is None or not message.media.data:
             raise invalid("media.data is required")
     elif message.message and message.message.strip():
-        parsing.require_text(message.message, "message", max_length=MAX_MESSAGE_LENGTH)
+        parsing.require_text(message.message, "message", max_length=MAX_TEXT_LENGTH)
     return phone
 
 

@@ -10,7 +10,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model import SecretStruct, Template
-from tapgate.messenger.outbox.queries import OutboxMessage, list_recent
+from tapgate.messenger.outbox.messages import OutboxMessage, enqueue, list_recent
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import SERVICE
 from tapgate.messenger.web import RequestContext, invalid
@@ -93,7 +93,7 @@ async def send_template(
     to, template = _validate_body(body)
     key = _get_idempotency_key(request)
     async with services.database.transaction() as tx:
-        message_id, is_new = await services.enqueue(tx, to, template, key=key)
+        message_id, is_new = await enqueue(tx, services, to, template, key=key)
     services.wake_sender()
     headers = {} if is_new else {"Idempotent-Replayed": "true"}
     return Reply(

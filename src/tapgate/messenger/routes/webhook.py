@@ -20,60 +20,35 @@ MAX_CHALLENGE_LENGTH: Final = 1024
 endpoints = Endpoints("Provider")
 
 _PATH: Final = "/api/v1/webhooks/messaging"
-_STRING_SCHEMA: Final = {"type": "string"}
 
 
-def _build_object_schema(**members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": members}
+def _build_content(example: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI content of a body in the provider's format, from an empty example."""
+    return {JSON_MEDIA_TYPE: {"schema": _describe(example)}}
 
 
-def _build_array_schema(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items}
+def _describe(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        members = {name: _describe(member) for name, member in value.items()}
+        return {"type": "object", "properties": members}
+    if isinstance(value, list):
+        return {"type": "array", "items": _describe(value[0])}
+    return {"type": "string"}
 
 
-def _build_content(**members: Any) -> dict[str, Any]:
-    """Return the OpenAPI content of a body whose format the provider defines."""
-    return {JSON_MEDIA_TYPE: {"schema": _build_object_schema(**members)}}
-
-
+_MESSAGE: Final = {"from": "", "id": "", "timestamp": "", "type": "", "text": {"body": ""}}
+_VALUE: Final = {
+    "messaging_product": "",
+    "metadata": {"display_phone_number": "", "phone_number_id": ""},
+    "contacts": [{"profile": {"name": ""}, "wa_id": ""}],
+    "messages": [_MESSAGE],
+}
 #: Main fields of a delivery, for the OpenAPI document; `delivery_parser` reads further fields.
 DELIVERY_CONTENT: Final = _build_content(
-    object=_STRING_SCHEMA,
-    entry=_build_array_schema(
-        _build_object_schema(
-            id=_STRING_SCHEMA,
-            changes=_build_array_schema(
-                _build_object_schema(
-                    value=_build_object_schema(
-                        messaging_product=_STRING_SCHEMA,
-                        metadata=_build_object_schema(
-                            display_phone_number=_STRING_SCHEMA, phone_number_id=_STRING_SCHEMA
-                        ),
-                        contacts=_build_array_schema(
-                            _build_object_schema(
-                                profile=_build_object_schema(name=_STRING_SCHEMA),
-                                wa_id=_STRING_SCHEMA,
-                            )
-                        ),
-                        messages=_build_array_schema(
-                            _build_object_schema(
-                                **{"from": _STRING_SCHEMA},
-                                id=_STRING_SCHEMA,
-                                timestamp=_STRING_SCHEMA,
-                                type=_STRING_SCHEMA,
-                                text=_build_object_schema(body=_STRING_SCHEMA),
-                            )
-                        ),
-                    )
-                )
-            ),
-        )
-    ),
+    {"object": "", "entry": [{"id": "", "changes": [{"value": _VALUE}]}]}
 )
 FLOW_DATA_CONTENT: Final = _build_content(
-    encrypted_flow_data=_STRING_SCHEMA,
-    encrypted_aes_key=_STRING_SCHEMA,
-    initial_vector=_STRING_SCHEMA,
+    {"encrypted_flow_data": "", "encrypted_aes_key": "", "initial_vector": ""}
 )
 FLOW_MEDIA: Final = ("text/plain",)
 #: Statuses of flow data exchanges with a text body, in addition to 200.

@@ -1,8 +1,11 @@
-"""Outbox queries, with which tests, demos and the CLI read messages such as one-time codes."""
+"""Messages in the outbox: enqueuing, encryption and listing."""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import asyncpg
 import msgspec
 from msgspec.structs import replace
 
@@ -12,9 +15,16 @@ from tapgate.messenger.channel.plain_text import render_plain_text
 from tapgate.messenger.channel.render import RenderError, render_payloads
 from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
-from tapgate.messenger.outbox.sealing import UnreadableError, open_message
+from tapgate.messenger.services import Services
 from tapgate.store.database import Database
-from tapgate.vault import Vault
+from tapgate.vault import Vault, VaultError
+
+_KEY_PATTERN = re.compile(r"[!-~]{1,200}", re.ASCII)
+_decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingMessage)
+
+
+class UnreadableError(Exception):
+    """The content is missing, sealed with a different secret key, or in an unknown format."""
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,10 +45,67 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     created_at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
+async def enqueue(
+    tx: asyncpg.Connection,
+    services: Services,
+    address: str,
+    message: OutgoingMessage,
+    *,
+    key: str | None = None,
+) -> tuple[int, bool]:
+    """Enqueue a message and return its ID and whether it is new.
+
+    The caller wakes the sender after committing `tx`. If the outbox has a message with the same
+    idempotency key, nothing is enqueued, and the ID of that message is returned.
+    """
+    key = None if key is None else _to_storable_key(key)
+    while True:
+        row_id = services.new_id()
+        is_new = await tx.fetchval(
+            """INSERT INTO messenger.outbox (id, address, content, key, next_attempt_at, created_at)
+               VALUES ($1, $2, $3, $4, $5, $5)
+               ON CONFLICT (key) DO NOTHING RETURNING true""",
+            row_id,
+            address,
+            seal_message(services.vault, row_id, message),
+            key,
+            services.clock(),
+        )
+        if is_new:
+            return row_id, True
+        # None if the first message was deleted between the two statements.
+        first = await tx.fetchval("SELECT id FROM messenger.outbox WHERE key = $1", key)
+        if first is not None:
+            return first, False
+
+
+def _to_storable_key(key: str) -> str:
+    """Return the key, or its hash if it is too long or not printable ASCII without spaces."""
+    if _KEY_PATTERN.fullmatch(key):
+        return key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:
+    return vault.seal(msgspec.json.encode(message), _get_sealing_context(row_id))
+
+
+def open_message(vault: Vault, row_id: int, content: bytes) -> OutgoingMessage:
+    try:
+        return _decoder.decode(vault.open(content, _get_sealing_context(row_id)))
+    except (VaultError, msgspec.DecodeError) as error:
+        raise UnreadableError(type(error).__name__) from None
+
+
+def _get_sealing_context(row_id: int) -> bytes:
+    """Return the sealing context, which binds the content to its row."""
+    return b"outbox %d" % row_id
+
+
 async def list_recent(
     database: Database, vault: Vault, address: str, limit: int = 50
 ) -> list[OutboxMessage]:
-    """Return the latest messages to an address, newest first."""
+    """Return the latest messages to an address, newest first, for tests, demos and the CLI."""
     rows = await database.fetch(
         f"""SELECT job.id, job.content, job.created_at, {statuses.OVERALL_STATUS_SQL} AS status
             FROM messenger.outbox job WHERE job.address = $1 ORDER BY job.id DESC LIMIT $2""",
