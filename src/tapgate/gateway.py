@@ -24,7 +24,7 @@ from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
-from tapgate.agents.queries import get_record as agent_record
+from tapgate.agents.queries import load_records as load_agent_records
 from tapgate.api.app import App, Site
 from tapgate.api.endpoint import Endpoint, Endpoints
 from tapgate.api.latency_samples import LatencySamples
@@ -40,7 +40,7 @@ from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
-from tapgate.compliance.alerts.queries import get_record as alert_record
+from tapgate.compliance.alerts.queries import load_records as load_alert_records
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
@@ -94,7 +94,7 @@ from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
-from tapgate.webhooks.event_data import RecordLoader, load_each
+from tapgate.webhooks.event_data import RecordLoader
 from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
@@ -130,8 +130,8 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
 #: Loaders for the records in ledger events, by resource type.
 EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
     "transaction": load_transaction_records,
-    "alert": load_each(alert_record),
-    "agent": load_each(agent_record),
+    "alert": load_alert_records,
+    "agent": load_agent_records,
 }
 
 #: Record type in the `data` of an event, by resource type.

@@ -1,6 +1,7 @@
 """Webhook delivery: signing, retries, claims and concurrency limits."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -24,8 +25,9 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.notifications.events import publish
+from tapgate.store.database import Database
 from tapgate.webhooks import delivery_queue, retry_schedule, worker
-from tapgate.webhooks.event_data import RecordLoaders, load_each
+from tapgate.webhooks.event_data import RecordLoaders
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
 from tapgate.webhooks.worker import WebhookWorker
 
@@ -355,7 +357,7 @@ async def test_delivery_that_is_not_yet_prepared_is_released_during_shutdown(
 ) -> None:
     is_loading = asyncio.Event()
 
-    async def load_forever(services: Services, subject_id: int) -> TransactionRecord:
+    async def load_forever(subject_id: int) -> TransactionRecord:
         is_loading.set()
         await asyncio.get_running_loop().create_future()
         raise AssertionError
@@ -406,7 +408,7 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
     await create_endpoint(services_with_fake_clock, receiver.url)
     loaded_ids = []
 
-    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+    async def load_transaction(subject_id: int) -> msgspec.Struct:
         loaded_ids.append(subject_id)
         return TransactionRecord(
             id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(loaded_ids)}.00"
@@ -414,13 +416,9 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 
     receiver.enqueue_statuses(500)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await attempt_due_deliveries(
-        services_with_fake_clock, {"transaction": load_each(load_transaction)}
-    )
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(load_transaction))
     fake_clock.advance(minutes=1)
-    await attempt_due_deliveries(
-        services_with_fake_clock, {"transaction": load_each(load_transaction)}
-    )
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(load_transaction))
     assert loaded_ids == [17]
     first, second = receiver.received
     assert first.body == second.body
@@ -432,7 +430,7 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
 ) -> None:
     loaded_ids: list[int] = []
 
-    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+    async def load_transaction(subject_id: int) -> msgspec.Struct:
         loaded_ids.append(subject_id)
         amount = f"{len(loaded_ids)}.00"
         await asyncio.sleep(0.05)
@@ -441,9 +439,7 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await attempt_due_deliveries(
-        services_with_fake_clock, {"transaction": load_each(load_transaction)}
-    )
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(load_transaction))
     assert len(receiver.received) == 2
     assert len({webhook.body for webhook in receiver.received}) == 1
 
@@ -471,16 +467,14 @@ async def test_transaction_event_has_its_own_status_even_after_a_later_refund(
     event: str,
     expected: dict[str, Any],
 ) -> None:
-    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+    async def load_transaction(subject_id: int) -> msgspec.Struct:
         return TransactionRecord(
             id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
         )
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, event, 17)
-    await attempt_due_deliveries(
-        services_with_fake_clock, {"transaction": load_each(load_transaction)}
-    )
+    await attempt_due_deliveries(services_with_fake_clock, _load_with(load_transaction))
     data = receiver.received[0].content["data"]
     assert {name: data[name] for name in expected} == expected
 
@@ -488,18 +482,18 @@ async def test_transaction_event_has_its_own_status_even_after_a_later_refund(
 async def test_delivery_is_retried_if_its_record_cannot_be_loaded(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    async def raise_not_found(services: Services, subject_id: int) -> msgspec.Struct:
-        raise ApiError(Code.TRANSACTION_NOT_FOUND)
+    async def find_nothing(database: Database, subject_ids: Collection[int]) -> Any:
+        return {}
 
-    async def raise_error(services: Services, subject_id: int) -> msgspec.Struct:
+    async def raise_error(subject_id: int) -> msgspec.Struct:
         raise ZeroDivisionError
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
         for records in (
-            {"transaction": load_each(raise_not_found)},
-            {"transaction": load_each(raise_error)},
+            {"transaction": find_nothing},
+            _load_with(raise_error),
             {},
         ):
             await attempt_due_deliveries(services_with_fake_clock, records)
@@ -551,4 +545,7 @@ async def _claim_all(services: Services) -> list[ClaimedDelivery]:
 
 
 def _load_with(load_transaction: Any) -> RecordLoaders:
-    return {"transaction": load_each(load_transaction)}
+    async def load_transactions(database: Database, subject_ids: Collection[int]) -> Any:
+        return {subject_id: await load_transaction(subject_id) for subject_id in subject_ids}
+
+    return {"transaction": load_transactions}

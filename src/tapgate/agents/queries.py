@@ -4,11 +4,12 @@ Name, status and balances are stored on the rows of the agent's two accounts. Th
 rows also guard the agent's row.
 """
 
+from collections.abc import Collection
+
 import asyncpg
 
 from tapgate import ids
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
-from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
@@ -43,9 +44,10 @@ async def get(reader: Database | Transaction, agent_id: int) -> Agent:
     return Agent(**require_found(row, Code.AGENT_NOT_FOUND))
 
 
-async def get_record(services: Services, agent_id: int) -> AgentRecord:
-    """Return the API record of an agent, for event data."""
-    return to_record(await get(services.database, agent_id))
+async def load_records(database: Database, agent_ids: Collection[int]) -> dict[int, AgentRecord]:
+    """Return the API records of agents by id, for event data."""
+    rows = await database.fetch(f"{_SELECT} WHERE agent.id = ANY ($1::bigint[])", list(agent_ids))
+    return {row["id"]: to_record(Agent(**row)) for row in rows}
 
 
 async def lock(tx: Transaction, agent_id: int) -> Agent:

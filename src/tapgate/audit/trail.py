@@ -8,6 +8,7 @@ import msgspec
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
 from tapgate.schemas.audit import AuditResult
+from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 
 #: field name -> (old value, new value)
@@ -42,21 +43,20 @@ async def record(
         field: [_mask(field, old), _mask(field, new)]
         for field, (old, new) in (changes or {}).items()
     }
-    await tx.execute(
-        """INSERT INTO audit_entries (id, occurred_at, event, actor, resource_type, resource_id,
-                                      result, reason, changes, ip, request_id)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)""",
-        tx.new_id(),
-        tx.now(),
-        event,
-        actor.record,
-        resource_type,
-        resource_id,
-        result,
-        reason,
-        masked_changes,
-        actor.ip,
-        actor.request_id,
+    await insert_values(
+        tx,
+        "audit_entries",
+        id=tx.new_id(),
+        occurred_at=tx.now(),
+        event=event,
+        actor=actor.record,
+        resource_type=resource_type,
+        resource_id=resource_id,
+        result=result,
+        reason=reason,
+        changes=masked_changes,
+        ip=actor.ip,
+        request_id=actor.request_id,
     )
 
 

@@ -16,6 +16,7 @@ from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.http.client_addresses import Network
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_row, update_row
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
@@ -28,9 +29,6 @@ _TOPIC = "api_keys"
 _NOT_FOUND_MESSAGE = "No such API key."
 _RANDOM_BYTES = 32
 _VISIBLE_CHARACTERS = 4
-_COLUMNS = (
-    "id, prefix, name, scopes, expires_at, created_at, rate_limit, burst, allowed_ips, last_used_at"
-)
 _SELECT_KEY = """
     SELECT id, name, scopes, rate_limit, burst, allowed_ips,
            least(expires_at, CASE WHEN key_hash <> $1 THEN previous_until END) AS valid_until
@@ -51,6 +49,9 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     burst: int | None = None
     allowed_ips: list[Network] | None = None
     last_used_at: datetime | None = None
+
+
+_COLUMNS = ", ".join(ApiKey.__struct_fields__)
 
 
 class _CachedKey(msgspec.Struct, frozen=True):
@@ -101,28 +102,15 @@ class ApiKeys:
             burst=burst,
             allowed_ips=allowed_ips,
         )
-        await tx.execute(
-            f"INSERT INTO api_keys ({_COLUMNS}, key_hash, created_by) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-            *msgspec.structs.astuple(record),
-            self._hash(key),
-            created_by,
-        )
+        columns = ApiKey.__struct_fields__
+        others = {"key_hash": self._hash(key), "created_by": created_by}
+        await insert_row(tx, "api_keys", record, columns, **others)
         return record, key
 
     async def save(self, tx: Transaction, key: ApiKey) -> None:
         """Update the settings of a key that `tx` has locked."""
-        await tx.execute(
-            "UPDATE api_keys SET name = $2, scopes = $3, rate_limit = $4, burst = $5, "
-            "allowed_ips = $6, expires_at = $7 WHERE id = $1",
-            key.id,
-            key.name,
-            key.scopes,
-            key.rate_limit,
-            key.burst,
-            key.allowed_ips,
-            key.expires_at,
-        )
+        columns = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
+        await update_row(tx, "api_keys", key, columns)
         await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
 
     async def rotate(

@@ -20,6 +20,7 @@ from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_values
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
@@ -91,16 +92,16 @@ class HmacKeys:
     ) -> NewHmacKey:
         """Create a key for a partner, for a processor, or for one of the processor's terminals."""
         key = NewHmacKey(tx.new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
-        await tx.execute(
-            "INSERT INTO hmac_keys "
-            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
-            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
-            key.id,
-            processor_id,
-            terminal_id,
-            partner_id,
-            self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
-            tx.now(),
+        await insert_values(
+            tx,
+            "hmac_keys",
+            id=key.id,
+            processor_id=processor_id,
+            terminal_id=terminal_id,
+            partner_id=partner_id,
+            secret=self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
+            created_at=tx.now(),
+            request_scope="none",
         )
         return key
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import asyncpg
+
 from tapgate.store.transaction import Transaction
 
 
@@ -14,24 +16,25 @@ async def rotate_secret(
     column: str,
     until_column: str,
     grace_seconds: int,
+    condition: str = "true",
+    returning: str = "id",
     **other_columns: object,
-) -> bool:
-    """Replace the secret and other columns of a row, and return whether the row exists.
+) -> asyncpg.Record | None:
+    """Replace the secret and other columns of a row; return the row, or None if there is none.
 
     Until the grace period ends, the current secret is kept as the previous secret. Older secrets
     are deleted.
     """
     others = "".join(f", {name} = ${n}" for n, name in enumerate(other_columns, start=4))
-    updated = await tx.fetchval(
+    return await tx.fetchrow(
         f"""UPDATE {table} SET {column} = $2, {until_column} = $3::timestamptz,
                    previous_{column} = CASE WHEN $3 IS NOT NULL THEN {column} END{others}
-            WHERE id = $1 RETURNING id""",
+            WHERE id = $1 AND {condition} RETURNING {returning}""",
         row_id,
         new_secret,
         tx.now() + timedelta(seconds=grace_seconds) if grace_seconds else None,
         *other_columns.values(),
     )
-    return updated is not None
 
 
 async def delete_row(

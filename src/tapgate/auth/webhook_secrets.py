@@ -37,7 +37,7 @@ class WebhookSecrets:
     async def rotate(self, tx: Transaction, partner_id: int, *, grace_seconds: int) -> str | None:
         """Replace a partner's secret and return the new one, or None without such a partner."""
         new = self.create(partner_id)
-        exists = await rotate_secret(
+        row = await rotate_secret(
             tx,
             "partners",
             partner_id,
@@ -46,7 +46,7 @@ class WebhookSecrets:
             until_column="previous_webhook_secret_until",
             grace_seconds=grace_seconds,
         )
-        return new.secret if exists else None
+        return None if row is None else new.secret
 
     def is_valid_signature(
         self, partner_id: int, sealed: Sequence[bytes], signature: str | None, body: bytes

@@ -11,7 +11,11 @@ async def insert_row(
     tx: Transaction, table: str, row: msgspec.Struct, columns: Iterable[str], **others: object
 ) -> None:
     """Insert the given fields of a struct. `others` are columns that are not fields."""
-    values = {column: getattr(row, column) for column in columns} | others
+    await insert_values(tx, table, **{column: getattr(row, column) for column in columns}, **others)
+
+
+async def insert_values(tx: Transaction, table: str, **values: object) -> None:
+    """Insert a row with the given columns."""
     placeholders = ", ".join(f"${number}" for number in range(1, len(values) + 1))
     await tx.execute(
         f"INSERT INTO {table} ({', '.join(values)}) VALUES ({placeholders})", *values.values()

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.errors import Code, require_found
 from tapgate.schemas.periods import parse_period_end, parse_period_start
@@ -64,10 +63,10 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
 
 
 async def load_records(
-    services: Services, transaction_ids: Collection[int]
+    database: Database, transaction_ids: Collection[int]
 ) -> dict[int, TransactionRecord]:
     """Return records with public names by ID, for event payloads."""
-    rows = await services.database.fetch(
+    rows = await database.fetch(
         f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = ANY ($1::bigint[])",
         list(transaction_ids),
     )

@@ -15,7 +15,7 @@ import msgspec
 from tapgate import ids, money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.webhooks import get_resource_type
@@ -24,7 +24,7 @@ from tapgate.webhooks.model import ClaimedDelivery
 
 #: Loads the records of transactions, alerts or agents by their numeric ids. Missing records are
 #: omitted.
-RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
+RecordLoader = Callable[[Database, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
 RecordLoaders = Mapping[str, RecordLoader]
 
 #: Data of an event, as sent to the endpoint, or the error that prevented loading it.
@@ -51,24 +51,6 @@ class RecordUnavailableError(Exception):
     """The record for the data of an event cannot be loaded."""
 
 
-def load_each(get_record: Callable[[Services, int], Awaitable[msgspec.Struct]]) -> RecordLoader:
-    """Return a loader that loads records one by one, for resources whose events are rare."""
-
-    async def load_records(
-        services: Services, subject_ids: Collection[int]
-    ) -> Mapping[int, msgspec.Struct]:
-        records = {}
-        for subject_id in subject_ids:
-            try:
-                records[subject_id] = await get_record(services, subject_id)
-            except ApiError as error:
-                if error.code == Code.SERVICE_UNAVAILABLE:
-                    raise
-        return records
-
-    return load_records
-
-
 async def load_event_data(
     services: Services, loaders: RecordLoaders, deliveries: Sequence[ClaimedDelivery]
 ) -> dict[int, EventData]:
@@ -81,25 +63,25 @@ async def load_event_data(
     for delivery in without_data.values():
         by_resource_type[get_resource_type(delivery.event)].append(delivery)
     for resource_type, events in by_resource_type.items():
-        data |= await _load_and_store(services, loaders.get(resource_type), events)
+        data |= await _load_and_store(services.database, loaders.get(resource_type), events)
     return await _redact(services, {each.event_id: each for each in deliveries}, data)
 
 
 async def _load_and_store(
-    services: Services, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
+    database: Database, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
 ) -> Mapping[int, EventData]:
     try:
         if load is None:
             raise RecordUnavailableError
         subject_ids = {event.subject_id for event in events if event.subject_id is not None}
-        records = await load(services, subject_ids)
+        records = await load(database, subject_ids)
         built = {
             event.event_id: build_event_data(event.event, record)
             for event in events
             if (record := records.get(event.subject_id or 0)) is not None
         }
         missing = {event.event_id: RecordUnavailableError() for event in events}
-        return {**missing, **await _store_event_data(services.database, built)}
+        return {**missing, **await _store_event_data(database, built)}
     except ApiError:  # the database is unavailable
         raise
     except Exception as error:
@@ -108,7 +90,7 @@ async def _load_and_store(
     # One record must not affect the others.
     results: dict[int, EventData] = {}
     for event in events:
-        results |= await _load_and_store(services, load, [event])
+        results |= await _load_and_store(database, load, [event])
     return results
 
 

@@ -4,7 +4,7 @@ After the commit, changes wait up to one second for every process to apply them.
 """
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import asyncpg
 
@@ -29,10 +29,7 @@ from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 from tapgate.webhooks import delivery_queue, model, queries
 from tapgate.webhooks.model import ClaimedDelivery, StatusReason
-from tapgate.webhooks.target_urls import (
-    require_public,
-    resolve_with_system,
-)
+from tapgate.webhooks.target_urls import require_public, resolve_with_system
 
 #: Signal that an endpoint was created, changed or deleted, or that its secret was rotated.
 ENDPOINTS_CHANGED = "webhook_endpoints"
@@ -102,12 +99,8 @@ async def rotate_secret(
     Older secrets are no longer used.
     """
     secret = signing.new_standard_secret()
-    row = await queries.rotate_secret(
-        tx,
-        endpoint_id,
-        secret=_seal_secret(vault, endpoint_id, secret),
-        previous_expires_at=_get_grace_end(tx.now(), grace_seconds),
-    )
+    sealed = _seal_secret(vault, endpoint_id, secret)
+    row = await queries.rotate_secret(tx, endpoint_id, sealed, grace_seconds)
     changes = {"grace_seconds": (None, grace_seconds)}
     await _trail.record(tx, actor, _encode_id(endpoint_id), "secret_rotated", changes=changes)
     await signals.publish_and_wait(tx, ENDPOINTS_CHANGED)
@@ -218,10 +211,6 @@ async def require_public_url(url: str) -> None:
 
 def _seal_secret(vault: Vault, endpoint_id: int, secret: str) -> bytes:
     return vault.seal(secret.encode(), model.build_secret_context(endpoint_id))
-
-
-def _get_grace_end(now: datetime, grace_seconds: int) -> datetime | None:
-    return now + timedelta(seconds=grace_seconds) if grace_seconds else None
 
 
 def _remove_duplicates(events: list[str]) -> list[str]:

@@ -1,15 +1,15 @@
 """SQL queries for webhook endpoints, and for deliveries in the admin API."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 import asyncpg
 
+from tapgate.auth import secret_rows
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.webhooks.model import delivery_not_found, endpoint_not_found
+from tapgate.webhooks.model import require_delivery, require_endpoint
 
 _ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
@@ -32,12 +32,7 @@ async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record
 
 
 async def insert(
-    tx: Transaction,
-    *,
-    endpoint_id: int,
-    url: str,
-    events: Sequence[str],
-    secret: bytes,
+    tx: Transaction, *, endpoint_id: int, url: str, events: Sequence[str], secret: bytes
 ) -> asyncpg.Record:
     return await tx.fetchrow(
         f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
@@ -85,22 +80,20 @@ async def save(
 
 
 async def rotate_secret(
-    tx: Transaction,
-    endpoint_id: int,
-    *,
-    secret: bytes,
-    previous_expires_at: datetime | None,
+    tx: Transaction, endpoint_id: int, secret: bytes, grace_seconds: int
 ) -> asyncpg.Record:
-    return await _fetch_endpoint(
+    row = await secret_rows.rotate_secret(
         tx,
-        f"""UPDATE webhook_endpoints
-            SET secret = $2, previous_secret_expires_at = $3,
-                previous_secret = CASE WHEN $3::timestamptz IS NOT NULL THEN secret END
-            WHERE id = $1 AND deleted_at IS NULL RETURNING {_ENDPOINT_COLUMNS}""",
+        "webhook_endpoints",
         endpoint_id,
         secret,
-        previous_expires_at,
+        column="secret",
+        until_column="previous_secret_expires_at",
+        grace_seconds=grace_seconds,
+        condition="deleted_at IS NULL",
+        returning=_ENDPOINT_COLUMNS,
     )
+    return require_endpoint(row)
 
 
 async def delete(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
@@ -125,11 +118,7 @@ async def list_deliveries(
 
 
 async def insert_event(
-    tx: Transaction,
-    endpoint_id: int,
-    *,
-    event: str,
-    data: Mapping[str, str],
+    tx: Transaction, endpoint_id: int, *, event: str, data: Mapping[str, str]
 ) -> asyncpg.Record:
     """Insert an event with a delivery to this endpoint only; return the delivery."""
     return await tx.fetchrow(
@@ -157,9 +146,7 @@ async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> 
         endpoint_id,
         delivery_id,
     )
-    if row is None:
-        raise delivery_not_found()
-    return row
+    return require_delivery(row)
 
 
 async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
@@ -177,7 +164,4 @@ async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
 async def _fetch_endpoint(
     source: Database | Transaction, sql: str, *arguments: object
 ) -> asyncpg.Record:
-    row = await source.fetchrow(sql, *arguments)
-    if row is None:
-        raise endpoint_not_found()
-    return row
+    return require_endpoint(await source.fetchrow(sql, *arguments))

@@ -146,10 +146,8 @@ async def redeliver_event(request: RequestContext, id: str, delivery_id: str) ->
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """
-    number = ids.decode(ids.DELIVERY, delivery_id)
     endpoint_id = _decode_endpoint_id(id)
-    if number is None:
-        raise model.delivery_not_found()
+    number = model.require_delivery(ids.decode(ids.DELIVERY, delivery_id))
     async with request.services.transaction() as tx:
         row = await operations.redeliver(tx, request.actor, endpoint_id, number)
     hidden = await find_hidden_responses(request.services, request.caller, [row])
@@ -157,7 +155,4 @@ async def redeliver_event(request: RequestContext, id: str, delivery_id: str) ->
 
 
 def _decode_endpoint_id(public_id: str) -> int:
-    endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, public_id)
-    if endpoint_id is None:
-        raise model.endpoint_not_found()
-    return endpoint_id
+    return model.require_endpoint(ids.decode(ids.WEBHOOK_ENDPOINT, public_id))

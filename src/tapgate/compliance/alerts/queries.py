@@ -1,9 +1,9 @@
 """SQL queries for alerts."""
 
+from collections.abc import Collection
 from typing import Final
 
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
@@ -25,9 +25,10 @@ async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool
     return Alert(**require_found(row, Code.ALERT_NOT_FOUND))
 
 
-async def get_record(services: Services, alert_id: int) -> AlertRecord:
-    """Return an alert in its public representation, for event payloads."""
-    return to_record(await get(services.database, alert_id))
+async def load_records(database: Database, alert_ids: Collection[int]) -> dict[int, AlertRecord]:
+    """Return the API records of alerts by id, for event data."""
+    rows = await database.fetch(f"{_SELECT} WHERE id = ANY ($1::bigint[])", list(alert_ids))
+    return {row["id"]: to_record(Alert(**row)) for row in rows}
 
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:

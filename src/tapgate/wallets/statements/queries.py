@@ -7,6 +7,8 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_values
+from tapgate.store.transaction import Transaction
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
 #: A long history may take longer than the default timeout allows.
@@ -109,27 +111,19 @@ async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
 
 
 async def add_file(
-    tx: asyncpg.Connection,
-    file: StatementFile,
-    subscriber_id: int,
-    *,
-    token_hash: bytes,
-    created_at: datetime,
-    expires_at: datetime,
+    tx: Transaction, file: StatementFile, subscriber_id: int, **others: bytes | datetime
 ) -> None:
-    await tx.execute(
-        """INSERT INTO statements (id, token_hash, subscriber_id, from_date, to_date, format, file,
-                                   created_at, expires_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
-        file.id,
-        token_hash,
-        subscriber_id,
-        file.period.first,
-        file.period.last,
-        file.format,
-        file.sealed,
-        created_at,
-        expires_at,
+    """Insert a file. `others` are the token hash and the times of creation and expiry."""
+    await insert_values(
+        tx,
+        "statements",
+        id=file.id,
+        subscriber_id=subscriber_id,
+        from_date=file.period.first,
+        to_date=file.period.last,
+        format=file.format,
+        file=file.sealed,
+        **others,
     )
 
 
