@@ -1,5 +1,6 @@
 """Receipts of float funding, cash-in, cash-out, float transfer and commission payout."""
 
+import asyncio
 from typing import Any
 
 import httpx2
@@ -11,6 +12,7 @@ from builders.participants import (
     CHILD_PIN,
     cash_in,
     cash_out,
+    change_status,
     create_agent,
     create_card,
     create_sub_agent,
@@ -175,3 +177,34 @@ async def test_cash_out_with_a_child_card_requires_its_own_pin_and_limit(harness
     assert response.json()["subscriber_balance"] == "70.00 SLE"
     response = await cash_out(harness, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
     assert parse_error(response) == (403, "CARD_LIMIT_EXCEEDED")
+
+
+async def get_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
+    )
+    return str(response.json()["balance"])
+
+
+async def test_concurrent_operations_of_parents_and_sub_agents_do_not_deadlock(
+    harness: Harness,
+) -> None:
+    """Each operation locks several accounts; none deadlocks and no money is lost."""
+    parent = await create_agent(harness, balance="100")
+    sub_agents = [await create_sub_agent(harness, parent, balance="10") for _ in range(3)]
+    customer = await harness.create_subscriber(balance="100")
+    operations = []
+    for sub_agent in sub_agents * 5:
+        operations.append(transfer_float(harness, parent, sub_agent, "1"))
+        operations.append(cash_in(harness, sub_agent, customer, "2"))
+        operations.append(cash_out(harness, sub_agent, customer, "2"))
+        operations.append(change_status(harness, sub_agent, "activate"))
+    responses = await asyncio.gather(*operations)
+    assert {response.status_code for response in responses} == {200, 409}
+    assert await get_balances(harness, parent) == ("85.00", "0.00")
+    for sub_agent in sub_agents:
+        assert await get_balances(harness, sub_agent) == (
+            "15.00",
+            "0.00",
+        )  # below the minimum for commission
+    assert await get_balance(harness, customer) == "100.00"

@@ -2,6 +2,7 @@
 
 from datetime import UTC, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
@@ -11,9 +12,13 @@ from builders.payments import create_processor, submit_and_get_id
 from harness import BearerAuth, Harness
 from tapgate import clock, ids
 from tapgate.api.services import Services
+from tapgate.audit import entry
 from tapgate.audit.chain import Sealer
+from tapgate.audit.routes import build_page_query
 from tapgate.ledger import chart
+from tapgate.schemas.audit import AuditLogQuery
 from tapgate.store.database import Database
+from transactions.large_history import QueryExplainer, count_rows_read
 
 LOGS_URL = "/api/v1/audit/logs"
 
@@ -201,9 +206,9 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
         return entries
 
     for resource_id in (restricted["id"], card, payment):
-        for entry in await list_entries(resource_id):
-            assert all(pair == ["***", "***"] for pair in entry["changes"].values())
-            assert entry["reason"] in (None, "***")
+        for item in await list_entries(resource_id):
+            assert all(pair == ["***", "***"] for pair in item["changes"].values())
+            assert item["reason"] in (None, "***")
     assert "address" in (await list_entries(restricted["id"]))[1]["changes"]  # values masked
     assert (await list_entries(card))[0]["reason"] == "***"
     assert (await list_entries(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
@@ -216,3 +221,45 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     assert [None, "5 Road"] in addresses
     assert (await list_entries(card))[0]["reason"] == "lost"
     assert (await list_entries(payment))[0]["changes"] == {"note": [None, "for 5 Road"]}
+
+
+DAY_COUNT = 60
+ENTRIES_PER_DAY = 200
+
+
+async def _insert_entries(database: Database) -> None:
+    await database.execute(
+        """INSERT INTO audit_entries (id, occurred_at, event, actor, resource_type, result, changes)
+           SELECT number, timestamptz '2026-01-01 00:00Z' + number * interval '1 day' / $2::integer,
+                  'subscriber.updated', '{"id": "adm_1"}', 'subscriber', 'success', '{}'
+           FROM generate_series(0, $1::integer * $2::integer - 1) AS number""",
+        DAY_COUNT,
+        ENTRIES_PER_DAY,
+    )
+    await database.execute("VACUUM ANALYZE audit_entries")
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ({"from_": "2026-01-05", "to": "2026-01-05"}, 51),
+        ({"to": "2026-01-02"}, 51),
+        ({"from_": "2026-02-01", "to": "2026-02-02", "actor_id": "adm_1"}, 51),
+        ({"from_": "2026-03-01T23:00:00Z"}, 8),
+        ({"from_": "2026-03-03"}, 0),
+    ],
+)
+async def test_period_query_reads_few_entries_outside_its_page(
+    database: Database, period: dict[str, str], expected: int
+) -> None:
+    await _insert_entries(database)
+    sql, values = build_page_query(AuditLogQuery(**period), ZoneInfo("UTC"))
+    rows = await database.fetch(sql, *values)
+    assert len(rows) == expected
+    explainer: Any = QueryExplainer(database)
+    await explainer.fetch(sql, *values)
+    assert (
+        max(count_rows_read(plan, "audit_entries") for plan in explainer.plans)
+        < 3 * ENTRIES_PER_DAY
+    )
+    assert {entry.to_record(row).occurred_at[:4] for row in rows} <= {"2026"}

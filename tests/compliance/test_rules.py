@@ -1,15 +1,26 @@
-"""Reading and changing compliance rules."""
+"""Compliance rules: reading, changing, PIN failures and concurrent transfers."""
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
+import pytest
 
-from builders.payments import RULES_URL, get_rules_by_name, submit_transfer, update_rule
-from harness import Harness
+from builders.payments import (
+    RULES_URL,
+    get_funds,
+    get_rules_by_name,
+    list_alerts,
+    submit_transfer,
+    update_rule,
+)
+from harness import PIN, WRONG_PIN, Harness
 from tapgate.api.services import Services
 from tapgate.gateway import open_services
 from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 
 DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
@@ -256,3 +267,101 @@ async def test_changed_rule_applies_immediately_in_every_process(
         for gateway in (harness, second_gateway):
             outcome = await submit_transfer(gateway, sender["id"], receiver["id"], "50")
             assert outcome.code == "TRANSACTION_LIMIT_EXCEEDED"
+
+
+AMOUNT = "10"
+
+
+@pytest.fixture
+async def processes(
+    harness: Harness, settings: Settings, database_url: str
+) -> AsyncIterator[list[Harness]]:
+    """Yield two simulated gateway processes on one database."""
+    async with open_services(settings, database_url) as second:
+        yield [harness, Harness(second, harness.client)]
+
+
+async def set_limit(harness: Harness, kind: str) -> str:
+    """Set a limit that allows one transfer and return the error code of further transfers."""
+    if kind == "count":
+        await update_rule(harness, "Daily velocity", threshold=1)
+    elif kind == "cumulative":
+        # The API cannot change the type of a rule.
+        await harness.services.database.execute(
+            "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Daily velocity'"
+        )
+        await update_rule(harness, "Daily velocity", threshold="19.99", window_seconds=3600)
+    else:
+        response = await harness.client.put(
+            "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await harness.create_admin()
+        )
+        assert response.status_code == 200, response.text
+        return kind.upper() + "_EXCEEDED"
+    return "COMPLIANCE_REJECTED"
+
+
+@pytest.mark.parametrize("kind", ["count", "cumulative", "daily_limit"])
+@pytest.mark.parametrize("count", [2, 20])
+@pytest.mark.parametrize("gateways", [1, 2])
+async def test_limit_for_one_transfer_declines_all_other_concurrent_transfers(
+    harness: Harness, processes: list[Harness], kind: str, count: int, gateways: int
+) -> None:
+    code = await set_limit(harness, kind)
+    sender, receiver = (
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
+    )
+    outcomes = await asyncio.gather(
+        *(
+            submit_transfer(processes[index % gateways], sender["id"], receiver["id"], AMOUNT)
+            for index in range(count)
+        )
+    )
+    assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: count - 1}
+    assert await get_funds(harness, receiver["id"]) == (10_00, 0)
+    async with harness.services.database.connection() as connection:
+        assert (await verify(connection)).is_valid
+
+
+async def test_wrong_pins_above_the_threshold_raise_an_alert_and_block_transfers(
+    harness: Harness,
+) -> None:
+    rule = await update_rule(harness, "Wrong PINs", status="active", threshold=1, action="block")
+    subscriber, receiver = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
+    url = f"/api/v1/subscribers/{subscriber['id']}"
+    await harness.client.post(
+        f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=harness.get_service_auth()
+    )
+    assert (await submit_transfer(harness, subscriber["id"], receiver["id"], "1")).code is None
+    assert await list_alerts(harness) == []
+    change = {"old_pin": WRONG_PIN, "new_pin": "8164"}
+    await harness.client.post(f"{url}/change-pin", json=change, auth=harness.get_service_auth())
+    (alert,) = await list_alerts(harness)
+    assert (alert["alert_type"], alert["rule_id"]) == ("PIN_FAILURES", rule["id"])
+    assert (alert["subscriber_id"], alert["transaction_id"]) == (subscriber["id"], None)
+    await harness.client.post(
+        f"{url}/verify-pin", json={"pin": PIN}, auth=harness.get_service_auth()
+    )
+    outcome = await submit_transfer(harness, subscriber["id"], receiver["id"], "1")
+    assert outcome.code == "COMPLIANCE_REJECTED"
+    (alert,) = await list_alerts(harness)
+    assert alert["occurrences"] == 2
+    assert alert["transaction_id"] is not None
+
+
+async def test_concurrent_wrong_pins_are_counted_until_the_pin_is_locked(harness: Harness) -> None:
+    await update_rule(harness, "Wrong PINs", status="active", threshold=0)
+    subscriber = await harness.create_subscriber()
+    url = f"/api/v1/subscribers/{subscriber['id']}/verify-pin"
+    responses = await asyncio.gather(
+        *(
+            harness.client.post(url, json={"pin": WRONG_PIN}, auth=harness.get_service_auth())
+            for _ in range(10)
+        )
+    )
+    assert sorted(response.status_code for response in responses) == [400] * 3 + [403] * 7
+    (alert,) = await list_alerts(harness)
+    assert (alert["occurrences"], alert["details"]["figure"]) == (3, 3)

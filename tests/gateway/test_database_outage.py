@@ -9,8 +9,12 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
+from structlog.testing import capture_logs
 
 from drivers.processes import ADMIN, list_workers, run_gateway
+from tapgate import gateway
+from tapgate.api.services import Services
+from tapgate.notifications.messages import MessageSender
 from tapgate.store.embedded import EmbeddedPostgres
 
 #: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.
@@ -153,3 +157,21 @@ async def test_killed_worker_is_replaced_and_no_acknowledged_write_is_lost(
         for phone in acknowledged:
             page = await client.get("/api/v1/subscribers", params={"phone_number": phone})
             assert len(page.json()["data"]) == 1
+
+
+async def test_failed_background_task_is_logged(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(self: MessageSender) -> None:
+        raise OSError("no certificates here")
+
+    monkeypatch.setattr(MessageSender, "run", fail)
+    with capture_logs() as lines:
+        async with gateway._start_background_tasks(services):
+            async with asyncio.timeout(30):
+                while not any(line["event"] == "background.task_failed" for line in lines):
+                    await asyncio.sleep(0.01)
+    (line,) = [line for line in lines if line["event"] == "background.task_failed"]
+    assert line["log_level"] == "error"
+    assert line["failure"]["types"] == ["builtins.OSError"]
+    assert "certificates" not in str(line)

@@ -1,4 +1,4 @@
-"""Searches use an index for frequent and rare texts, and need a word of at least 3 characters."""
+"""Searches use an index and need a word of at least 3 characters; filters require valid IDs."""
 
 import re
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import Harness
+from tapgate import ids
 from tapgate.store.database import Database
 
 ROW_COUNT = 2_500
@@ -132,3 +134,24 @@ async def test_renamed_account_updates_the_search_text(harness: Harness) -> None
     await database.execute("UPDATE processors SET email = 'NEW@example.com'")
     assert "new@example.com" in await database.fetchval("SELECT search_text FROM processors")
     assert processor.id
+
+
+FILTERS = [
+    ("/api/v1/cards", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/agents", "parent_agent_id", ids.AGENT),
+    ("/api/v1/compliance/alerts", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/transactions", "user_id", ids.SUBSCRIBER),
+]
+
+
+@each("url, name, prefix", FILTERS)
+async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
+    client: httpx2.AsyncClient, harness: Harness, url: str, name: str, prefix: str
+) -> None:
+    admin = await harness.create_admin()
+    for bad in ("x", f"{prefix}x", "key_0000000000001"):
+        response = await client.get(url, params={name: bad}, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+        assert name in response.json()["details"]["fields"]
+    response = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
+    assert (response.status_code, response.json()["data"]) == (200, [])

@@ -1,6 +1,8 @@
-"""Delivery log (status, duration and start of the response) and the effect of Retry-After."""
+"""Delivery log, the effect of Retry-After, and the cost of polling the queue."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,10 @@ from drivers.webhooks import (
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.webhooks import sender
+from tapgate.webhooks import delivery_queue, retry_schedule, sender
+from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 from tapgate.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
+from transactions.large_history import QueryExplainer, count_rows_read
 
 
 async def get_logged_response(
@@ -130,3 +134,80 @@ async def test_compressed_response_is_not_decompressed(receiver: WebhookReceiver
     response = await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")
     assert response.text == "\x1f�"
     assert receiver.received[0].headers["accept-encoding"] == "identity"
+
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@each(
+    "value, expected",
+    [
+        ("0", timedelta(0)),
+        ("120", timedelta(minutes=2)),
+        (" 120 ", timedelta(minutes=2)),
+        ("Sat, 31 Jan 2026 12:10:00 GMT", timedelta(minutes=10)),
+        ("Saturday, 31-Jan-26 12:10:00 GMT", timedelta(minutes=10)),
+        ("Sat Jan 31 12:10:00 2026", timedelta(minutes=10)),
+        ("Sat, 31 Jan 2026 11:00:00 GMT", timedelta(0)),
+        ("86401", MAX_RETRY_AFTER),
+        ("9" * 5000, MAX_RETRY_AFTER),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", MAX_RETRY_AFTER),
+    ],
+)
+def test_seconds_and_dates_are_parsed_and_limited_to_the_maximum(
+    value: str, expected: timedelta
+) -> None:
+    assert parse_retry_after(value, NOW) == expected
+
+
+@each(
+    "value",
+    [
+        *(None, "", "-1", "1.5", "soon", "٣", "Sat", ",", "0x10"),
+        "Sat, 99 Jan 2026 12:00:00 GMT",
+        "Sat, 31 Jan 99999999999999999999 12:00:00 GMT",
+    ],
+)
+def test_invalid_value_is_ignored(value: str | None) -> None:
+    assert parse_retry_after(value, NOW) is None
+
+
+def test_retry_after_extends_the_scheduled_delay_and_never_shortens_it() -> None:
+    minute = timedelta(minutes=1)
+    assert retry_schedule.get_retry_delay(1, minute) == minute
+    second = retry_schedule.get_retry_delay(2, minute)
+    assert second is not None and second >= timedelta(
+        seconds=0.9 * retry_schedule.RETRY_DELAYS_SECONDS[1]
+    )
+    assert retry_schedule.get_retry_delay(10, minute) is None
+
+
+PENDING_COUNT = 20_000
+
+
+async def test_polling_does_not_scan_deliveries_that_are_not_due(services: Services) -> None:
+    slow, _ = await create_endpoint(services, "https://slow.example.com")
+    for number in range(20):
+        deleted, _ = await create_endpoint(services, f"https://{number}.example.com")
+        await services.database.execute(
+            "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
+        )
+    async with services.database.connection() as connection:
+        await connection.execute(
+            """WITH inserted AS (
+               INSERT INTO events (id, type, data, occurred_at)
+               SELECT number, 'card.linked', '{}', now() FROM generate_series(1, $1) AS number
+               RETURNING id)
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT id, $2, now() + interval '1 hour', now() FROM inserted""",
+            PENDING_COUNT,
+            slow,
+            timeout=60,
+        )
+        await connection.execute("VACUUM ANALYZE", timeout=60)
+    explainer: Any = QueryExplainer(services.database)
+    await delivery_queue.fail_for_deleted_endpoints(explainer, services.clock())
+    await delivery_queue.claim(
+        explainer, now=services.clock(), limit=200, capacity=10, capacities={slow: 5}
+    )
+    assert max(count_rows_read(plan, "deliveries") for plan in explainer.plans) < 10

@@ -1,12 +1,17 @@
 """Overview endpoint: totals, buckets, balances, alerts and engine metrics."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
 from builders.payments import ALERTS_URL, PosDriver, create_held_transfer, resolve_alert
+from cases import each
 from harness import Harness
+from tapgate.ledger.rollups import get_bucket_start
+from tapgate.reporting.periods import list_bucket_starts
 from tapgate.reporting.rollups import RollupCompactor
 
 URL = "/api/v1/overview"
@@ -253,3 +258,41 @@ async def test_cached_totals_stay_exact_when_rollups_are_compacted(
         totals = (await get_overview(harness, period=period))["totals"]
         assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
         await compactor.compact()
+
+
+NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
+
+
+def test_day_period_is_divided_into_24_hours() -> None:
+    starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
+    assert len(starts) == 24
+    assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
+    assert {later - earlier for earlier, later in pairwise(starts)} == {timedelta(hours=1)}
+
+
+@each("period, days", [("week", 7), ("month", 30)])
+def test_week_and_month_are_divided_into_days_of_the_platform_timezone(
+    period: str, days: int
+) -> None:
+    starts = list_bucket_starts(period, NOW, ZoneInfo("Asia/Kathmandu"))
+    assert len(starts) == days
+    assert starts[-1] == datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
+
+
+def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
+    starts = list_bucket_starts(
+        "week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
+    )
+    lengths = [later - earlier for earlier, later in pairwise(starts)]
+    assert sorted(lengths)[0] == timedelta(hours=23)
+    assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
+
+
+@each("period", ["day", "week", "month"])
+def test_buckets_start_on_a_quarter_hour_in_every_timezone(period: str) -> None:
+    for zone in available_timezones():
+        for now in (NOW, NOW + timedelta(days=180)):
+            starts = list_bucket_starts(period, now, ZoneInfo(zone))
+            assert starts == sorted(set(starts)), zone
+            assert all(get_bucket_start(start) == start for start in starts), zone
+            assert starts[-1] <= now, zone

@@ -1,4 +1,4 @@
-"""P2P transfers to a cardholder: fees, idempotency and restricted recipients."""
+"""Transfers to a cardholder and between accounts."""
 
 import uuid
 from typing import Any
@@ -7,14 +7,14 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
-from harness import PIN, Harness
+from harness import PIN, WRONG_PIN, Harness
 from tapgate.errors import unavailable
 from tapgate.transactions import submit
 
 P2P_URL = "/api/v1/wallet/transfer-p2p"
 
 
-async def _build_request(harness: Harness, **fields: Any) -> dict[str, Any]:
+async def _build_p2p_transfer(harness: Harness, **fields: Any) -> dict[str, Any]:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
     serial = await harness.create_card(recipient["id"])
@@ -30,7 +30,7 @@ async def _build_request(harness: Harness, **fields: Any) -> dict[str, Any]:
 async def test_p2p_fee_is_charged_on_top_of_the_amount(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    body = await _build_request(harness)
+    body = await _build_p2p_transfer(harness)
     key = await harness.create_api_key("payments:write")
     response = await client.post(P2P_URL, json=body, auth=key)
     assert response.status_code == 200, response.text
@@ -48,7 +48,7 @@ async def test_p2p_fee_is_charged_on_top_of_the_amount(
 
 
 async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, harness: Harness) -> None:
-    body = await _build_request(harness, amount="999")
+    body = await _build_p2p_transfer(harness, amount="999")
     response = await client.post(
         P2P_URL, json=body, auth=await harness.create_api_key("payments:write")
     )
@@ -59,7 +59,7 @@ async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, harnes
 async def test_idempotency_key_header_is_equivalent_to_request_id(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    body, key = await _build_request(harness), await harness.create_api_key("payments:write")
+    body, key = await _build_p2p_transfer(harness), await harness.create_api_key("payments:write")
     key_value = str(uuid.uuid4())
     first = await client.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": key_value})
     replay = await client.post(
@@ -102,7 +102,7 @@ async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing_check = AsyncMock(side_effect=unavailable("The database cannot be reached"))
-    body = await _build_request(harness, request_id="check fails")
+    body = await _build_p2p_transfer(harness, request_id="check fails")
     key = await harness.create_api_key("payments:write")
     with monkeypatch.context() as patch:
         patch.setattr(submit, "find_hidden_subjects", failing_check)
@@ -136,3 +136,92 @@ async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
             assert response.json()["details"] == redacted
     full_response = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
     assert full_response.json()["details"] == redacted | {"used": "499950.00"}
+
+
+TRANSFER_URL = "/api/v1/wallet/transfer"
+
+
+async def _build_transfer(harness: Harness, **fields: Any) -> dict[str, Any]:
+    sender = await harness.create_subscriber(balance="1000")
+    receiver = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    return {
+        "from_account_id": sender["account_id"],
+        "to_account_id": receiver["account_id"],
+        "amount": "100.00",
+        "pin": PIN,
+        **fields,
+    }
+
+
+async def _get_error(
+    client: httpx2.AsyncClient, body: dict[str, Any], auth: Any
+) -> tuple[int, str]:
+    response = await client.post(TRANSFER_URL, json=body, auth=auth)
+    return response.status_code, response.json()["code"]
+
+
+async def test_transfer_has_no_fee(client: httpx2.AsyncClient, harness: Harness) -> None:
+    body = await _build_transfer(harness, description="rent")
+    response = await client.post(
+        TRANSFER_URL, json=body, auth=await harness.create_api_key("payments:write")
+    )
+    assert response.status_code == 200, response.text
+    receipt = response.json()
+    assert receipt.pop("transaction_id").startswith("txn_")
+    assert receipt == {
+        "success": True,
+        "message": "Transfer completed",
+        "status": "completed",
+        "amount": "100.00 SLE",
+        "from_balance": "900.00 SLE",
+        "to_balance": "100.00 SLE",
+    }
+
+
+async def test_api_key_needs_a_pin_but_an_admin_does_not(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    key = await harness.create_api_key("payments:write")
+    body = await _build_transfer(harness, pin=None)
+    assert await _get_error(client, body, key) == (403, "PIN_REQUIRED")
+    assert await _get_error(client, body | {"pin": WRONG_PIN}, key) == (400, "INVALID_PIN")
+    response = await client.post(TRANSFER_URL, json=body, auth=await harness.create_admin("F"))
+    assert response.status_code == 200, response.text
+
+
+async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harness: Harness) -> None:
+    key, body = await harness.create_api_key("payments:write"), await _build_transfer(harness)
+    to_unknown = body | {"to_account_id": "acc_0000000000001"}
+    to_self = body | {"to_account_id": body["from_account_id"]}
+    assert await _get_error(client, to_unknown, key) == (404, "ACCOUNT_NOT_FOUND")
+    assert await _get_error(client, body | {"from_account_id": "x"}, key) == (
+        404,
+        "ACCOUNT_NOT_FOUND",
+    )
+    assert await _get_error(client, to_self, key) == (422, "SELF_TRANSFER")
+
+
+async def test_restricted_wallet_allows_only_transfers_that_the_holder_confirms_by_pin(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    restricted, other = (
+        await harness.create_restricted_subscriber(),
+        await harness.create_subscriber(balance="50"),
+    )
+    await harness.deposit(restricted["id"], "100")
+    key, admin = await harness.create_api_key("payments:write"), await harness.create_admin()
+    outgoing = {
+        "from_account_id": restricted["account_id"],
+        "to_account_id": other["account_id"],
+        "amount": "10",
+    }
+    incoming = {
+        "from_account_id": other["account_id"],
+        "to_account_id": restricted["account_id"],
+        "amount": "10",
+    }
+    assert await _get_error(client, outgoing, admin) == (403, "OTP_REQUIRED")
+    assert await _get_error(client, incoming, admin) == (403, "OTP_REQUIRED")
+    assert await _get_error(client, incoming | {"pin": PIN}, key) == (403, "OTP_REQUIRED")
+    response = await client.post(TRANSFER_URL, json=outgoing | {"pin": PIN}, auth=key)
+    assert response.status_code == 200, response.text
