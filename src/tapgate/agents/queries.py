@@ -68,7 +68,6 @@ async def lock(tx: Transaction, agent_id: int) -> Agent:
 
 
 async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
-    """Return a page of matching agents, newest first, plus one row if there are more."""
     conditions = PageConditions(filters, "agent.id")
     conditions.where(
         "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]

@@ -6,7 +6,6 @@ from tapgate import VERSION
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.schemas.system import Health, WalletCore
 
@@ -56,10 +55,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         return _serve_docs_file(request, "index.html")
 
     @endpoints.get(
-        "/docs/{file}",
-        access=_PUBLIC,
-        media=("text/html", "text/css", "text/javascript"),
-        errors=(Code.NOT_FOUND,),
+        "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
     )
     async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
         """Get a static file of the documentation page."""

@@ -17,12 +17,7 @@ from typing import Any, Final
 
 import structlog
 
-from tapgate.audit.chain import (
-    INITIAL_CHECKPOINT,
-    Checkpoint,
-    Link,
-    verify_from_checkpoint,
-)
+from tapgate.audit.chain import INITIAL_CHECKPOINT, Checkpoint, Link, verify_from_checkpoint
 from tapgate.clock import Clock
 from tapgate.errors import unavailable
 from tapgate.schemas.audit import Verification

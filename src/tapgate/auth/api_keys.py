@@ -61,13 +61,7 @@ class _CachedKey(msgspec.Struct, frozen=True):
 
 class ApiKeys:
     def __init__(
-        self,
-        database: Database,
-        signals: Signals,
-        vault: Vault,
-        clock: Clock,
-        *,
-        production: bool,
+        self, database: Database, signals: Signals, vault: Vault, clock: Clock, *, production: bool
     ) -> None:
         self._database = database
         self._signals = signals

@@ -14,18 +14,18 @@ from tapgate.fees.model import (
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.schemas.fees import CommissionRules, FeeRules
 
-fee_endpoints = Endpoints("Fee rules")
-commission_endpoints = Endpoints("Commission rules")
+fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules")
+commission_endpoints = Endpoints("Commission rules", "/api/v1/commission-rules")
 
 
-@fee_endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
+@fee_endpoints.get("", access=Access(roles="AF"))
 async def get_fee_rules(request: RequestContext) -> FeeRules:
     """Get the fee rules."""
     tiers = await FEE_RULES.list_rows(request.services.database)
     return to_fee_rules(tiers, request.services.settings.currency)
 
 
-@fee_endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
+@fee_endpoints.put("", access=Access(roles="A"))
 async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
@@ -38,9 +38,7 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     return await _replace_fee_rules(request, body)
 
 
-@fee_endpoints.put(
-    "/api/v1/fee-rules/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,)
-)
+@fee_endpoints.put("/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,))
 async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
@@ -68,14 +66,14 @@ async def _replace_fee_rules(
         )
 
 
-@commission_endpoints.get("/api/v1/commission-rules", access=Access(roles="AF"))
+@commission_endpoints.get("", access=Access(roles="AF"))
 async def get_commission_rules(request: RequestContext) -> CommissionRules:
     """Get the commission rules."""
     rates = await COMMISSION_RULES.list_rows(request.services.database)
     return to_commission_rules(rates, request.services.settings.currency)
 
 
-@commission_endpoints.put("/api/v1/commission-rules", access=Access(roles="A"))
+@commission_endpoints.put("", access=Access(roles="A"))
 async def replace_commission_rules(
     request: RequestContext, body: CommissionRules
 ) -> CommissionRules:

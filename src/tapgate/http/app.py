@@ -17,12 +17,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.http.endpoint import BaseRequestContext
-from tapgate.http.messages import (
-    ClientDisconnectedError,
-    Request,
-    Response,
-    check_content_length,
-)
+from tapgate.http.messages import ClientDisconnectedError, Request, Response, check_content_length
 from tapgate.http.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW
 from tapgate.http.overload import ConcurrencyLimit, OverloadError
 from tapgate.http.responses import render_result

@@ -92,10 +92,7 @@ async def serve(app: Application, limit: ConnectionLimit | None = None) -> None:
 
 class _Server(uvicorn.Server):
     def __init__(
-        self,
-        config: uvicorn.Config,
-        lifeline: socket.socket,
-        limit: ConnectionLimit | None = None,
+        self, config: uvicorn.Config, lifeline: socket.socket, limit: ConnectionLimit | None = None
     ) -> None:
         super().__init__(config)
         self._lifeline = lifeline

@@ -12,12 +12,7 @@ import msgspec
 from tapgate import ids, money
 from tapgate.ledger import chart
 from tapgate.rules.commission import CommissionRate
-from tapgate.rules.compliance import (
-    COUNT_RULE_TYPES,
-    ComplianceRule,
-    RuleIndex,
-    index_rules,
-)
+from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule, RuleIndex, index_rules
 from tapgate.rules.fees import FeeTier, calculate_fee
 from tapgate.rules.limits import AccountRule
 from tapgate.schemas.compliance import RuleSubject, RuleType

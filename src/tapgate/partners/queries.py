@@ -43,7 +43,6 @@ async def lock(tx: Transaction, partner_id: int) -> Partner:
 
 
 async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
-    """Return a page of matching partners, newest first, plus one row if there are more."""
     conditions = PageConditions(filters, "p.id")
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PARTNER)

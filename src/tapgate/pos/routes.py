@@ -23,10 +23,10 @@ from tapgate.schemas.transactions import Channel
 from tapgate.transactions.model import calculate_approval_code
 from tapgate.transactions.money_requests import build_idempotency_key, submit_request
 
-pos_endpoints = Endpoints("POS")
-in_app_endpoints = Endpoints("In-app payments")
-
 _SIGNED = Access(hmac="pos")
+
+pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED)
+in_app_endpoints = Endpoints("In-app payments", access=_SIGNED)
 
 _PAYMENT_ERRORS = (
     Code.CARD_NOT_FOUND,
@@ -52,8 +52,7 @@ _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 
 
 @pos_endpoints.post(
-    "/api/v1/pos/payment",
-    access=_SIGNED,
+    "/payment",
     moves_money=True,
     requires=(require_idempotency_key,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
@@ -79,9 +78,7 @@ async def pay_at_terminal(
     return await _submit_payment(request, body, command)
 
 
-@pos_endpoints.post(
-    "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS)
-)
+@pos_endpoints.post("/verify-card", errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS))
 async def verify_terminal_card(
     request: RequestContext, body: VerifyCardRequest
 ) -> VerifyCardResponse:
@@ -101,7 +98,7 @@ async def verify_terminal_card(
         )
 
 
-@pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
+@pos_endpoints.post("/lookup-card", errors=(Code.CARD_NOT_FOUND,))
 async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
@@ -110,11 +107,7 @@ async def look_up_terminal_card(
 
 
 @pos_endpoints.post(
-    "/api/v1/pos/refund",
-    access=_SIGNED,
-    moves_money=True,
-    requires=(require_idempotency_key,),
-    errors=_REFUND_ERRORS,
+    "/refund", moves_money=True, requires=(require_idempotency_key,), errors=_REFUND_ERRORS
 )
 async def refund_terminal_payment(
     request: RequestContext, body: RefundRequest
@@ -179,7 +172,6 @@ for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
         _prefix,
-        access=_SIGNED,
         moves_money=True,
         requires=(require_idempotency_key,),
         errors=_PAYMENT_ERRORS,
@@ -202,7 +194,6 @@ for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",
-        access=_SIGNED,
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"verify_in_app_card{_suffix}",
     )
@@ -217,7 +208,6 @@ for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
         f"{_prefix}/lookup-card",
-        access=_SIGNED,
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"look_up_in_app_card{_suffix}",
     )
@@ -229,7 +219,6 @@ for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
         f"{_prefix}/refund",
-        access=_SIGNED,
         moves_money=True,
         requires=(require_idempotency_key,),
         errors=_REFUND_ERRORS,

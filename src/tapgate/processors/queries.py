@@ -45,7 +45,6 @@ async def lock(tx: Transaction, processor_id: int) -> Processor:
 
 
 async def list_page(database: Database, filters: ProcessorFilters) -> list[Processor]:
-    """Return a page of matching processors, newest first, plus one row if there are more."""
     conditions = PageConditions(filters, "p.id")
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PROCESSOR)

@@ -31,6 +31,7 @@ PartnerId = Annotated[int, ids.PARTNER]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RuleId = Annotated[int, ids.RULE]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
+TransactionId = Annotated[int, ids.TRANSACTION]
 
 NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,

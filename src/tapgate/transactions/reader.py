@@ -15,7 +15,6 @@ from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import require_id
 from tapgate.schemas.transactions import (
     ReplaySummary,
     TransactionChain,
@@ -45,19 +44,19 @@ class TransactionReader(NamedTuple):
         """Admins see full names, and masked instead of omitted transactions."""
         return self.caller.kind == "admin"
 
-    async def get_record(self, public_id: str) -> TransactionRecord:
-        transaction = await self._get(public_id)
+    async def get_record(self, transaction_id: int) -> TransactionRecord:
+        transaction = await self._get(transaction_id)
         hidden = await self._find_hidden([transaction])
         return to_record(transaction, full=self._is_admin, hidden=hidden)
 
-    async def get_entries(self, public_id: str) -> TransactionEntries:
-        transaction = await self._get(public_id)
+    async def get_entries(self, transaction_id: int) -> TransactionEntries:
+        transaction = await self._get(transaction_id)
         hidden = await self._find_hidden([transaction])
         return await get_entries(self.database, transaction, masked=bool(hidden))
 
-    async def get_chain(self, public_id: str) -> TransactionChain:
+    async def get_chain(self, transaction_id: int) -> TransactionChain:
         """Return the original payment, refunds and replays, for an admin."""
-        transaction = await self._get(public_id)
+        transaction = await self._get(transaction_id)
         original_id = transaction.original_id
         originals = [] if original_id is None else [await queries.get(self.database, original_id)]
         refunds = await queries.list_refunds(self.database, transaction.id, limit=MAX_REFUNDS)
@@ -103,8 +102,8 @@ class TransactionReader(NamedTuple):
             query.filter_by_card(filters.card_serial)
         return await self._build_page(query, filters, own_accounts, full=False)
 
-    async def _get(self, public_id: str) -> Transaction:
-        transaction = await queries.get(self.database, require_id(ids.TRANSACTION, public_id))
+    async def _get(self, transaction_id: int) -> Transaction:
+        transaction = await queries.get(self.database, transaction_id)
         if not self._is_admin:
             await self._require_access(transaction.account_ids)
         return transaction

@@ -6,6 +6,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.clock import get_platform_day
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.records import TransactionId
 from tapgate.schemas.transactions import (
     ExportFilters,
     TransactionChain,
@@ -16,14 +17,13 @@ from tapgate.schemas.transactions import (
 from tapgate.transactions.export import export_csv
 from tapgate.transactions.reader import TransactionReader
 
-endpoints = Endpoints("Transactions")
+endpoints = Endpoints("Transactions", errors=(Code.OTP_REQUIRED,))
 
 _READ = Access(scope="payments:read", roles="ACSF", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
-_TRANSACTION_ERRORS = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
 
 
-@endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
+@endpoints.get("/api/v1/transactions", access=_READ)
 async def list_transactions(
     request: RequestContext, query: TransactionFilters
 ) -> Page[TransactionRecord]:
@@ -46,7 +46,6 @@ async def list_transactions(
 @endpoints.get(
     "/api/v1/transactions/export",
     access=Access(scope="payments:read", roles="ACSF"),
-    errors=(Code.OTP_REQUIRED,),
     media=("text/csv",),
     heavy=True,
 )
@@ -70,8 +69,8 @@ async def export_transactions(request: RequestContext, query: ExportFilters) -> 
     return Reply(export.content, headers=headers, content_type=csv_files.CONTENT_TYPE)
 
 
-@endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_TRANSACTION_ERRORS)
-async def get_transaction(request: RequestContext, id: str) -> TransactionRecord:
+@endpoints.get("/api/v1/transactions/{id}", access=_READ)
+async def get_transaction(request: RequestContext, id: TransactionId) -> TransactionRecord:
     """Get a transaction.
 
     For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
@@ -80,8 +79,10 @@ async def get_transaction(request: RequestContext, id: str) -> TransactionRecord
     return await _create_reader(request).get_record(id)
 
 
-@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def list_transaction_entries(request: RequestContext, id: str) -> TransactionEntries:
+@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN)
+async def list_transaction_entries(
+    request: RequestContext, id: TransactionId
+) -> TransactionEntries:
     """List the ledger entries of a transaction.
 
     Entries are in posting order. Each moves one amount from the debited account to the credited
@@ -93,8 +94,8 @@ async def list_transaction_entries(request: RequestContext, id: str) -> Transact
     return await _create_reader(request).get_entries(id)
 
 
-@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def get_transaction_chain(request: RequestContext, id: str) -> TransactionChain:
+@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN)
+async def get_transaction_chain(request: RequestContext, id: TransactionId) -> TransactionChain:
     """Get the records related to a transaction.
 
     `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
@@ -107,7 +108,7 @@ async def get_transaction_chain(request: RequestContext, id: str) -> Transaction
 @endpoints.get(
     "/api/v1/processors/{id}/transactions",
     access=Access(scope="payments:read", roles="ACSF"),
-    errors=(Code.PROCESSOR_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(Code.PROCESSOR_NOT_FOUND,),
 )
 async def list_processor_transactions(
     request: RequestContext, id: str, query: TransactionFilters

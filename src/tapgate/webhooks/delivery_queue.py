@@ -81,12 +81,7 @@ async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now:
 
 
 async def claim(
-    database: Database,
-    *,
-    now: datetime,
-    limit: int,
-    capacity: int,
-    capacities: Mapping[int, int],
+    database: Database, *, now: datetime, limit: int, capacity: int, capacities: Mapping[int, int]
 ) -> list[ClaimedDelivery]:
     """Claim due deliveries to active endpoints, with their events and endpoints."""
     rows = await _QUEUE.claim_fairly(
@@ -124,9 +119,7 @@ async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now
 
 
 async def mark_delivered(
-    database: Database,
-    results: Sequence[tuple[ClaimedDelivery, AttemptResult]],
-    now: datetime,
+    database: Database, results: Sequence[tuple[ClaimedDelivery, AttemptResult]], now: datetime
 ) -> None:
     """Record successful attempts, which also end the failure streaks of their endpoints."""
     await _DELIVERED.record(

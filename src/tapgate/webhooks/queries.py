@@ -112,8 +112,7 @@ async def list_deliveries(
     conditions = PageConditions(query, "deliveries.id")
     conditions.where("endpoint_id = {}", endpoint_id)
     return await conditions.fetch(
-        database,
-        f"SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id",
+        database, f"SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id"
     )
 
 

@@ -158,10 +158,7 @@ class WebhookWorker:
             self._runner.add(endpoint_id, self._build_attempts(deliveries, data, generation))
 
     def _build_attempts(
-        self,
-        deliveries: Sequence[ClaimedDelivery],
-        data: dict[int, EventData],
-        generation: int,
+        self, deliveries: Sequence[ClaimedDelivery], data: dict[int, EventData], generation: int
     ) -> list[_Attempt]:
         """Build the attempts of one endpoint.
 

@@ -7,14 +7,12 @@ from tapgate.compliance.account_rules.model import parse_level, to_record
 from tapgate.errors import Code
 from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
-endpoints = Endpoints("Account rules")
-
-
-@endpoints.get(
-    "/api/v1/account-rules/{kyc_level}",
-    access=Access(scope="subscribers:read", roles="ACSF", service=True),
-    errors=(Code.RULE_NOT_FOUND,),
+endpoints = Endpoints(
+    "Account rules", "/api/v1/account-rules/{kyc_level}", errors=(Code.RULE_NOT_FOUND,)
 )
+
+
+@endpoints.get("", access=Access(scope="subscribers:read", roles="ACSF", service=True))
 async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRuleRecord:
     """Get the limits of a KYC level.
 
@@ -29,11 +27,7 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put(
-    "/api/v1/account-rules/{kyc_level}",
-    access=Access(roles="A"),
-    errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
-)
+@endpoints.put("", access=Access(roles="A"), errors=(Code.CURRENCY_NOT_SUPPORTED,))
 async def update_account_rule(
     request: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:

@@ -32,7 +32,6 @@ async def load_records(database: Database, alert_ids: Collection[int]) -> dict[i
 
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
-    """Return a page of matching alerts, newest first, plus one row if there are more."""
     conditions = PageConditions(filters)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)

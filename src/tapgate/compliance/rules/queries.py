@@ -16,7 +16,6 @@ _SELECT: Final = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
 
 
 async def list_page(database: Database, query: PageQuery) -> list[ComplianceRule]:
-    """Return a page of rules, newest first, plus one row if there are more."""
     rows = await PageConditions(query).fetch(database, _SELECT)
     return [ComplianceRule(**row) for row in rows]
 

@@ -62,7 +62,6 @@ async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime
 
 
 async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
-    """Return a page of documents, newest first, plus one extra row if there are more."""
     conditions = PageConditions(query)
     conditions.where("subscriber_id = {}", subscriber_id)
     rows = await conditions.fetch(

@@ -77,7 +77,6 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
 @endpoints.get(
     f"{_FILES_PATH}/{{token}}",
     access=Access(public=True),
-    errors=(Code.NOT_FOUND,),
     media=("text/csv", "application/pdf"),
     heavy=True,
 )
