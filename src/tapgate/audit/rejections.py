@@ -105,7 +105,7 @@ class RejectionLog:
 
     async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
         now = self._clock()
-        window = _get_window(now)
+        window = now.replace(minute=0, second=0, microsecond=0)
         if window != self._window:
             self._window, self._exhausted_budgets = window, set()
         kind = _get_kind(actor, rejection)
@@ -294,7 +294,3 @@ def _get_kind(actor: Actor, rejection: RejectedRequest) -> _RejectionKind:
         address = get_address_key(actor.ip or "")
         return _RejectionKind(rejection, f"ip:{address}", ANONYMOUS, address)
     return _RejectionKind(rejection, actor.id, actor.record, None)
-
-
-def _get_window(moment: datetime) -> datetime:
-    return moment.replace(minute=0, second=0, microsecond=0)

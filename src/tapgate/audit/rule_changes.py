@@ -1,6 +1,6 @@
 """Changes to the rules of the ledger: fees, commissions, limits and compliance rules."""
 
-from tapgate.audit.trail import Changes, record
+from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.store.signals import Signals
@@ -11,7 +11,6 @@ async def record_rule_change(
     tx: Transaction,
     actor: Actor,
     signals: Signals,
-    *,
     resource_type: str,
     resource_id: str,
     action: str,
@@ -21,12 +20,5 @@ async def record_rule_change(
 
     After the commit, waits up to one second for every process to apply the change.
     """
-    await record(
-        tx,
-        actor,
-        event=f"{resource_type}.{action}",
-        resource_type=resource_type,
-        resource_id=resource_id,
-        changes=changes,
-    )
+    await AuditTrail(resource_type).record(tx, actor, resource_id, action, changes=changes)
     await signals.publish_and_wait(tx, RULES_CHANGED, resource_id)

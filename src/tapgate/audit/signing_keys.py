@@ -8,30 +8,22 @@ from tapgate.errors import ApiError, Code
 from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("signing_key")
+_PREFIXES = {
+    "processor_id": ids.PROCESSOR,
+    "terminal_id": ids.TERMINAL,
+    "partner_id": ids.PARTNER,
+}
 
 
 async def create_signing_key(
-    tx: Transaction,
-    actor: Actor,
-    hmac_keys: HmacKeys,
-    *,
-    processor_id: int | None = None,
-    terminal_id: int | None = None,
-    partner_id: int | None = None,
+    tx: Transaction, actor: Actor, hmac_keys: HmacKeys, **owner_ids: int | None
 ) -> NewHmacKey:
-    """Create a key for a partner, for a processor, or for one of the processor's terminals."""
-    key = await hmac_keys.create(
-        tx, processor_id=processor_id, terminal_id=terminal_id, partner_id=partner_id
-    )
-    owners = (
-        ("processor_id", ids.PROCESSOR, processor_id),
-        ("terminal_id", ids.TERMINAL, terminal_id),
-        ("partner_id", ids.PARTNER, partner_id),
-    )
+    """Create a key for the owner, which is named as in `HmacKeys.create`."""
+    key = await hmac_keys.create(tx, **owner_ids)
     changes = {
-        field: (None, ids.encode(prefix, owner))
-        for field, prefix, owner in owners
-        if owner is not None
+        field: (None, ids.encode(_PREFIXES[field], owner_id))
+        for field, owner_id in owner_ids.items()
+        if owner_id is not None
     }
     await _trail.record(tx, actor, ids.encode(ids.KEY, key.id), "created", changes=changes)
     return key
@@ -46,6 +38,6 @@ async def delete_signing_key(
     """
     if not await hmac_keys.delete(tx, key_id, owner_id=owner_id):
         raise ApiError(Code.NOT_FOUND, f"The {owner} has no such key.")
-    prefix = ids.PROCESSOR if owner == "processor" else ids.PARTNER
-    changes = {f"{owner}_id": (ids.encode(prefix, owner_id), None)}
+    field = f"{owner}_id"
+    changes = {field: (ids.encode(_PREFIXES[field], owner_id), None)}
     await _trail.record(tx, actor, ids.encode(ids.KEY, key_id), "deleted", changes=changes)

@@ -118,18 +118,13 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
     """Record the restore, so the audit log shows that entries after the backup were lost."""
-    from tapgate.audit.trail import record  # noqa: PLC0415
+    from tapgate.audit.trail import AuditTrail  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
 
     async with open_services(settings, url) as services, services.transaction() as tx:
-        await record(
-            tx,
-            operator.build_actor(),
-            event="installation.restored",
-            resource_type="installation",
-            resource_id=None,
-            reason=f"from a backup as of {_format_time(manifest.moment)}",
-        )
+        reason = f"from a backup as of {_format_time(manifest.moment)}"
+        trail, actor = AuditTrail("installation"), operator.build_actor()
+        await trail.record(tx, actor, None, "restored", reason=reason)
 
 
 def _run_until_signal(work: Coroutine[Any, Any, T]) -> T:

@@ -23,14 +23,8 @@ _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _MAX_FLASH_LENGTH: Final = 500
 
 
-def _get_cookie_name(request: RequestContext, names: tuple[str, str]) -> str:
-    return names[request.services.settings.is_production]
-
-
 async def authenticate(request: RequestContext, charge: Charge) -> Principal | None:
-    token = parse_cookies(request.get_header(b"cookie")).get(
-        _get_cookie_name(request, _SESSION_COOKIES)
-    )
+    token = _get_cookie(request, _SESSION_COOKIES)
     if token is None:
         return None
     try:
@@ -43,28 +37,22 @@ async def authenticate(request: RequestContext, charge: Charge) -> Principal | N
 
 def set_session(request: RequestContext, token: str) -> str:
     """Return the `Set-Cookie` value of a session. The cookie expires with the token."""
-    return _build_cookie(
-        request,
-        _get_cookie_name(request, _SESSION_COOKIES),
-        token,
-        int(ACCESS_TOKEN_LIFETIME.total_seconds()),
-    )
+    seconds = int(ACCESS_TOKEN_LIFETIME.total_seconds())
+    return _build_cookie(request, _SESSION_COOKIES, token, seconds)
 
 
 def clear_session(request: RequestContext) -> str:
-    return _build_cookie(request, _get_cookie_name(request, _SESSION_COOKIES), "", 0)
+    return _build_cookie(request, _SESSION_COOKIES, "", 0)
 
 
 def set_flash(request: RequestContext, message: str) -> str:
     """Return the `Set-Cookie` value of a flash message for the next page."""
     text = base64.urlsafe_b64encode(message[:_MAX_FLASH_LENGTH].encode()).decode()
-    return _build_cookie(request, _get_cookie_name(request, _FLASH_COOKIES), text, _FLASH_SECONDS)
+    return _build_cookie(request, _FLASH_COOKIES, text, _FLASH_SECONDS)
 
 
 def get_flash(request: RequestContext) -> str | None:
-    text = parse_cookies(request.get_header(b"cookie")).get(
-        _get_cookie_name(request, _FLASH_COOKIES)
-    )
+    text = _get_cookie(request, _FLASH_COOKIES)
     if not text:
         return None
     try:
@@ -74,11 +62,17 @@ def get_flash(request: RequestContext) -> str | None:
 
 
 def clear_flash(request: RequestContext) -> str:
-    return _build_cookie(request, _get_cookie_name(request, _FLASH_COOKIES), "", 0)
+    return _build_cookie(request, _FLASH_COOKIES, "", 0)
 
 
-def _build_cookie(request: RequestContext, name: str, value: str, seconds: int) -> str:
-    secure = "; Secure" if request.services.settings.is_production else ""
+def _get_cookie(request: RequestContext, names: tuple[str, str]) -> str | None:
+    name = names[request.services.settings.is_production]
+    return parse_cookies(request.get_header(b"cookie")).get(name)
+
+
+def _build_cookie(request: RequestContext, names: tuple[str, str], value: str, seconds: int) -> str:
+    is_production = request.services.settings.is_production
+    name, secure = names[is_production], "; Secure" if is_production else ""
     return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 

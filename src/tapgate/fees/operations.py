@@ -31,13 +31,6 @@ async def replace(
     await table.replace_rows(tx, [row for row in rows if keep(row)] + new_rows)
     before, after = to_record(rows), to_record(await table.list_rows(tx))
     if after != before:
-        await record_rule_change(
-            tx,
-            actor,
-            signals,
-            resource_type=table.name,
-            resource_id=table.name,
-            action="replaced",
-            changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
-        )
+        changes = {"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))}
+        await record_rule_change(tx, actor, signals, table.name, table.name, "replaced", changes)
     return after

@@ -21,24 +21,9 @@ class HttpRequest:
     """Implementation of `tapgate.http.messages.Request`."""
 
     __slots__ = (
-        "_buffer",
-        "_connection",
-        "_is_discarded",
-        "_limit",
-        "_waiter",
-        "has_requested_body",
-        "has_responded",
-        "headers",
-        "held_bytes",
-        "is_complete",
-        "is_overloaded",
-        "keep_alive",
-        "method",
-        "path",
-        "peer",
-        "query",
-        "received_bytes",
-        "task",
+        "_buffer", "_connection", "_is_discarded", "_limit", "_waiter", "has_requested_body",
+        "has_responded", "headers", "held_bytes", "is_complete", "is_overloaded", "keep_alive",
+        "method", "path", "peer", "query", "received_bytes", "task",
     )  # fmt: skip
 
     def __init__(

@@ -41,10 +41,11 @@ async def get_quote(
     rejections = [*assessment.rejections]
     if assessment.insufficient_funds is not None:
         rejections.append(assessment.insufficient_funds)
+    can_read_balance = caller.kind != "api_key" or "balance:read" in caller.scopes
     reasons = [
         str(rejection.code)
         for rejection in rejections
-        if rejection.code not in _BALANCE_CODES or _can_read_balance(caller)
+        if can_read_balance or rejection.code not in _BALANCE_CODES
     ]
     sender_fee = assessment.fee if assessment.fee_payer == FeePayer.SENDER else 0
     return Quote(
@@ -55,7 +56,3 @@ async def get_quote(
         allowed=not reasons,
         reasons=reasons,
     )
-
-
-def _can_read_balance(caller: Principal) -> bool:
-    return caller.kind != "api_key" or "balance:read" in caller.scopes

@@ -25,13 +25,7 @@ async def update(
     if after == before:
         return before
     await queries.save(tx, after)
-    await record_rule_change(
-        tx,
-        actor,
-        signals,
-        resource_type="account_rule",
-        resource_id=str(kyc_level),
-        action="updated",
-        changes=diff_records(model.to_record(before, currency), model.to_record(after, currency)),
-    )
+    changes = diff_records(model.to_record(before, currency), model.to_record(after, currency))
+    resource_id = str(kyc_level)
+    await record_rule_change(tx, actor, signals, "account_rule", resource_id, "updated", changes)
     return after

@@ -62,12 +62,5 @@ async def _record_change(
     rule = after or before
     assert rule is not None
     old, new = (item and model.to_record(item, currency) for item in (before, after))
-    await record_rule_change(
-        tx,
-        actor,
-        signals,
-        resource_type="compliance_rule",
-        resource_id=rule.public_id,
-        action=action,
-        changes=diff_records(old, new),
-    )
+    changes = diff_records(old, new)
+    await record_rule_change(tx, actor, signals, "compliance_rule", rule.public_id, action, changes)

@@ -222,12 +222,8 @@ def describe_rule(rule: dict[str, Any]) -> str:
     if rule["type"] == "TRANSACTION_COUNT":
         noun = plural.format("" if threshold == 1 else "s")
         return f"More than {threshold:,} {noun} in {window}: {action}."
-    wrong_pins = f"More than {_format_count(threshold, 'wrong PIN')} in {window}"
-    return f"{wrong_pins}: {_PIN_ACTION_TEXTS[rule['action']]}."
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    wrong_pins = f"{threshold:,} wrong PIN{'' if threshold == 1 else 's'}"
+    return f"More than {wrong_pins} in {window}: {_PIN_ACTION_TEXTS[rule['action']]}."
 
 
 def _format_duration(seconds: int) -> str:
