@@ -43,7 +43,6 @@ async def insert(
 
 
 async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyncpg.Record:
-    """Set the status and return the updated admin."""
     return await tx.fetchrow(
         f"UPDATE admins SET status = $2 WHERE id = $1 RETURNING {_COLUMNS}", admin_id, status
     )

@@ -117,7 +117,6 @@ COMPLIANCE_RULE_COLUMNS: Final = ", ".join(ComplianceRule.__struct_fields__)
 
 
 async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
-    """Return the active compliance rules."""
     select = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
     rows = await tx.fetch(f"{select} WHERE status = 'active' ORDER BY id")
     return tuple(ComplianceRule(**row) for row in rows)

@@ -87,8 +87,6 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
 
 
 class AgentFilters(PageQuery, kw_only=True):
-    """Filters for listing agents."""
-
     status: AgentStatusField | None = None
     agent_type: AgentTypeField | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None

@@ -110,8 +110,6 @@ class NewChildCard(msgspec.Struct, kw_only=True):
 
 
 class CardFilters(PageQuery, kw_only=True):
-    """Filters for listing cards."""
-
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     status: CardStatusField | None = None
     type: CardTypeField | None = None

@@ -44,8 +44,6 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartnerFilters(PageQuery, kw_only=True):
-    """Filters for listing partners."""
-
     status: PartnerStatusField | None = None
     search: SearchText | None = None
 

@@ -56,8 +56,6 @@ class NewProcessor(msgspec.Struct, kw_only=True):
 
 
 class ProcessorFilters(PageQuery, kw_only=True):
-    """Filters for listing processors."""
-
     status: ProcessorStatusField | None = None
     search: SearchText | None = None
 

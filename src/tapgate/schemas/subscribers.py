@@ -167,8 +167,6 @@ class PhoneQueryRule(PhoneRule):
 
 
 class SubscriberFilters(PageQuery, kw_only=True):
-    """Filters for listing subscribers."""
-
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: SubscriberStatusField | None = None
     kyc_level: KycLevelField | None = None

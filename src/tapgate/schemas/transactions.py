@@ -134,8 +134,6 @@ class UserIdRule(Rule):
 
 
 class TransactionFilters(PageQuery, kw_only=True):
-    """Filters for a list of transactions."""
-
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
     type: TransactionTypeField | None = None

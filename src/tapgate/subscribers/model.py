@@ -133,7 +133,6 @@ def to_message_record(row: Any) -> MessageRecord:
 def build_subscriber(
     registration: Registration, *, id: int, account_id: int, currency: str, now: datetime
 ) -> Subscriber:
-    """Build the subscriber that a registration creates."""
     profile = _get_given_fields(registration)
     del profile["pin"]  # stored separately, and only as a hash
     return Subscriber(

@@ -54,8 +54,6 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one delivery attempt."""
-
     problem: str | None  # None if the attempt succeeded
     status: int | None = None
     duration_ms: int | None = None

@@ -52,7 +52,6 @@ async def get_nth_newest_upload_time(
 
 
 async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> None:
-    """Mark all undecided documents of a subscriber as decided."""
     await tx.execute(
         """UPDATE kyc_documents SET decided_at = $2
            WHERE subscriber_id = $1 AND decided_at IS NULL""",

@@ -60,8 +60,6 @@ _MOVEMENTS: Final = f"""{_MOVEMENTS_SINCE}
 
 
 class WalletActivity(NamedTuple):
-    """Activity of one wallet in a period."""
-
     opening_balance: int
     movements: list[Movement]
 
