@@ -1,6 +1,5 @@
 """Partner records, their public representation, and status transitions."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -12,12 +11,6 @@ from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
 from tapgate.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
 from tapgate.schemas.records import build_record
-
-#: Partner status -> status stored on the partner's account.
-ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
-    PartnerStatus.ACTIVE: "active",
-    PartnerStatus.SUSPENDED: "blocked",
-}
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from tapgate.auth.webhook_secrets import WebhookSecrets
 from tapgate.errors import Code, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
+from tapgate.ledger.companies import save_status
 from tapgate.partners import model, queries
 from tapgate.partners.model import Partner
 from tapgate.schemas.partners import NewPartner, PartnerStatus
@@ -84,7 +85,7 @@ async def change_status(
     """
     before = await queries.lock(tx, partner_id)
     after = msgspec.structs.replace(before, status=transition.apply(before.status))
-    await queries.save_state(tx, after, reason)
+    await save_status(tx, after.account_id, after.status, reason)
     old, new = model.to_record(before), model.to_record(after)
     await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
     await hmac_keys.publish_owner_change(tx)

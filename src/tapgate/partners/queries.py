@@ -1,69 +1,24 @@
-"""SQL queries for partners.
-
-Status, name, balance and overdraft are stored on the account row. The lock on the account row also
-guards the partner row.
-"""
+"""SQL queries for partners."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 from tapgate import ids
-from tapgate.errors import ApiError, Code, require_found
-from tapgate.ledger.accounts import lock_account
-from tapgate.partners.model import ACCOUNT_STATUSES, Partner
-from tapgate.schemas.partners import PartnerFilters, PartnerStatus
-from tapgate.store.conditions import PageConditions
+from tapgate.ledger.companies import CompanyTable
+from tapgate.partners.model import Partner
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row
 from tapgate.store.transaction import Transaction
 
-_SELECT = """
-    SELECT p.id, p.account_id, p.created_at, a.holder_name AS name, a.currency, a.balance,
-           a.overdraft, CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status
-    FROM partners p JOIN accounts a ON a.id = p.account_id"""
-
-
-async def get(reader: Database | Transaction, partner_id: int) -> Partner:
-    row = await reader.fetchrow(f"{_SELECT} WHERE p.id = $1", partner_id)
-    return Partner(**require_found(row, Code.PARTNER_NOT_FOUND))
-
-
-async def require_exists(reader: Database | Transaction, partner_id: int) -> None:
-    if not await reader.fetchval("SELECT EXISTS (SELECT FROM partners WHERE id = $1)", partner_id):
-        raise ApiError(Code.PARTNER_NOT_FOUND)
-
-
-async def lock(tx: Transaction, partner_id: int) -> Partner:
-    """Lock a partner's account, which serializes status changes, and return the partner."""
-    account_id = await tx.fetchval("SELECT account_id FROM partners WHERE id = $1", partner_id)
-    await lock_account(tx, require_found(account_id, Code.PARTNER_NOT_FOUND))
-    # Read after locking: another database transaction may have changed the row before the lock was
-    # granted.
-    return await get(tx, partner_id)
-
-
-async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
-    conditions = PageConditions(filters, "p.id")
-    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
-    conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PARTNER)
-    return [Partner(**row) for row in await conditions.fetch(database, _SELECT)]
+_TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")
+get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock
+list_page = _TABLE.list_page
 
 
 async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:
     """Insert a partner with its sealed webhook secret. Its account must already be open."""
     columns = ("id", "account_id", "created_at")
     await insert_row(tx, "partners", partner, columns, webhook_secret=webhook_secret)
-
-
-async def save_state(tx: Transaction, partner: Partner, reason: str | None) -> None:
-    """Store the status. The caller must hold the partner's lock."""
-    await tx.execute(
-        "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
-        partner.account_id,
-        ACCOUNT_STATUSES[partner.status],
-        reason if partner.status == PartnerStatus.SUSPENDED else None,
-        tx.now(),
-    )
 
 
 class WebhookSource(NamedTuple):

@@ -1,6 +1,5 @@
 """Processor records, their public representation, and status transitions."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -11,12 +10,6 @@ from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.schemas.processors import ProcessorRecord, ProcessorStatus
 from tapgate.schemas.records import build_record
-
-#: Processor status -> status stored on the processor's account.
-ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
-    ProcessorStatus.ACTIVE: "active",
-    ProcessorStatus.SUSPENDED: "blocked",
-}
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):

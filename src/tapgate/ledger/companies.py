@@ -1,0 +1,85 @@
+"""Tables of companies: partners and processors, which have one account and can be suspended.
+
+Status, name and balance are stored on the account row. The lock on the account row also guards the
+company's row.
+"""
+
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from tapgate.errors import ApiError, require_found
+from tapgate.ledger.accounts import lock_account
+from tapgate.ledger.chart import AccountStatus
+from tapgate.schemas.partners import PartnerFilters
+from tapgate.schemas.processors import ProcessorFilters
+from tapgate.schemas.records import NOT_FOUND_CODES
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+#: Status in the API -> status stored on the account.
+_ACCOUNT_STATUSES: Final = {"active": AccountStatus.ACTIVE, "suspended": AccountStatus.BLOCKED}
+
+
+class CompanyTable(NamedTuple, Generic[T]):
+    """Table whose rows are loaded as `record_type`.
+
+    `columns` are selected in addition to those that all companies have, from the company `p` and
+    its account `a`.
+    """
+
+    name: str
+    record_type: type[T]
+    prefix: str
+    columns: str
+
+    @property
+    def _select(self) -> str:
+        return f"""
+            SELECT p.id, p.account_id, p.created_at, a.holder_name AS name, a.currency, a.balance,
+                   CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status,
+                   {self.columns}
+            FROM {self.name} p JOIN accounts a ON a.id = p.account_id"""
+
+    async def get(self, reader: Database | Transaction, company_id: int) -> T:
+        row = await reader.fetchrow(f"{self._select} WHERE p.id = $1", company_id)
+        return self.record_type(**require_found(row, NOT_FOUND_CODES[self.prefix]))
+
+    async def require_exists(self, reader: Database | Transaction, company_id: int) -> None:
+        sql = f"SELECT EXISTS (SELECT FROM {self.name} WHERE id = $1)"
+        if not await reader.fetchval(sql, company_id):
+            raise ApiError(NOT_FOUND_CODES[self.prefix])
+
+    async def lock(self, tx: Transaction, company_id: int) -> T:
+        """Lock a company's account, which serializes status changes, and return the company."""
+        sql = f"SELECT account_id FROM {self.name} WHERE id = $1"
+        account_id = await tx.fetchval(sql, company_id)
+        await lock_account(tx, require_found(account_id, NOT_FOUND_CODES[self.prefix]))
+        # Read after locking: another database transaction may have changed the row before the lock
+        # was granted.
+        return await self.get(tx, company_id)
+
+    async def list_page(
+        self, database: Database, filters: PartnerFilters | ProcessorFilters
+    ) -> list[T]:
+        conditions = PageConditions(filters, "p.id")
+        conditions.where("a.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status])
+        conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=self.prefix)
+        return [self.record_type(**row) for row in await conditions.fetch(database, self._select)]
+
+
+async def save_status(tx: Transaction, account_id: int, status: str, reason: str | None) -> None:
+    """Store the status of a company on its account, which the caller has locked.
+
+    The reason is kept only while the company is suspended.
+    """
+    await tx.execute(
+        "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
+        account_id,
+        _ACCOUNT_STATUSES[status],
+        reason if status == "suspended" else None,
+        tx.now(),
+    )
