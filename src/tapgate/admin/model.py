@@ -1,19 +1,13 @@
 """Admins: records, errors and password rules."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from tapgate import ids
-from tapgate.errors import Code, invalid_field, require_found
+from tapgate.errors import invalid_field
 from tapgate.password_strength import is_weak_password
 from tapgate.schemas.admin import Admin, Me, NewAdmin
 from tapgate.schemas.records import build_record
-
-T = TypeVar("T")
-
-
-def require_admin(value: T | None) -> T:
-    return require_found(value, Code.NOT_FOUND, "No such admin.")
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:

@@ -2,9 +2,10 @@
 
 import asyncpg
 
-from tapgate.admin.model import require_admin
+from tapgate import ids
 from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.records import require_record
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -17,7 +18,7 @@ async def get(
 ) -> asyncpg.Record:
     lock = "FOR NO KEY UPDATE" if for_update else ""
     row = await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE id = $1 {lock}", admin_id)
-    return require_admin(row)
+    return require_record(ids.ADMIN, row)
 
 
 async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record]:

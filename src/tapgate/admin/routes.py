@@ -3,7 +3,6 @@
 import asyncio
 from operator import itemgetter
 
-from tapgate import ids
 from tapgate.admin import model, operations, queries
 from tapgate.api.charges import LoginCharge
 from tapgate.api.endpoint import Access, Endpoints
@@ -13,6 +12,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import AdminId
 
 endpoints = Endpoints("Admin", "/api/v1/admin")
 
@@ -136,7 +136,7 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
 
 
 @endpoints.post("/users/{id}/disable", access=_SYSTEM_ADMIN, errors=(Code.ALREADY_BLOCKED,))
-async def disable_admin(request: RequestContext, id: str) -> Admin:
+async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Disable an admin.
 
     The admin can no longer log in. All sessions of the admin end, in every process and normally
@@ -145,22 +145,18 @@ async def disable_admin(request: RequestContext, id: str) -> Admin:
     """
     sessions = request.services.authenticator.sessions
     async with request.services.transaction() as tx:
-        row = await operations.disable(tx, request.actor, _decode_admin_id(id), sessions=sessions)
+        row = await operations.disable(tx, request.actor, id, sessions=sessions)
     return model.to_record(row)
 
 
 @endpoints.post("/users/{id}/enable", access=_SYSTEM_ADMIN, errors=(Code.NOT_BLOCKED,))
-async def enable_admin(request: RequestContext, id: str) -> Admin:
+async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Enable a disabled admin.
 
     The password is unchanged. Ended sessions are not restored.
     """
     async with request.services.transaction() as tx:
-        return model.to_record(await operations.enable(tx, request.actor, _decode_admin_id(id)))
-
-
-def _decode_admin_id(public_id: str) -> int:
-    return model.require_admin(ids.decode(ids.ADMIN, public_id))
+        return model.to_record(await operations.enable(tx, request.actor, id))
 
 
 def _get_admin_and_session_ids(request: RequestContext) -> tuple[int, int]:

@@ -13,8 +13,9 @@ from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, rotate_secret
 from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code, require_found
+from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import Network
+from tapgate.schemas.records import require_record
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, update_row
 from tapgate.store.signals import Signals
@@ -26,7 +27,6 @@ API_KEY_PREFIX = "svc_"
 LIVE_PREFIX, TEST_PREFIX = f"{API_KEY_PREFIX}live_", f"{API_KEY_PREFIX}test_"
 
 _TOPIC = "api_keys"
-_NOT_FOUND_MESSAGE = "No such API key."
 _RANDOM_BYTES = 32
 _VISIBLE_CHARACTERS = 4
 _SELECT_KEY = """
@@ -130,8 +130,7 @@ class ApiKeys:
         return msgspec.structs.replace(key, prefix=prefix), secret
 
     async def delete(self, tx: Transaction, key_id: int) -> None:
-        if not await delete_row(tx, "api_keys", key_id):
-            raise ApiError(Code.NOT_FOUND, _NOT_FOUND_MESSAGE)
+        require_record(ids.KEY, await delete_row(tx, "api_keys", key_id))
         await self._signals.publish_and_wait(tx, _TOPIC, str(key_id))
 
     async def get(
@@ -141,7 +140,7 @@ class ApiKeys:
         row = await reader.fetchrow(
             f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL {lock}", key_id
         )
-        return ApiKey(**require_found(row, Code.NOT_FOUND, _NOT_FOUND_MESSAGE))
+        return ApiKey(**require_record(ids.KEY, row))
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
         """Return keys that are not deleted, newest first, with ids below `before` if it is set."""

@@ -39,13 +39,16 @@ async def rotate_secret(
 
 async def delete_row(
     tx: Transaction, table: str, row_id: int, condition: str = "true", *values: object
-) -> bool:
-    """Mark a row as deleted, and return whether it existed. `condition` can use `$3` onward."""
-    deleted = await tx.fetchval(
+) -> int | None:
+    """Mark a row as deleted; return its id, or None if there is no such row.
+
+    `condition` can use `$3` onward.
+    """
+    deleted: int | None = await tx.fetchval(
         f"""UPDATE {table} SET deleted_at = $2
             WHERE id = $1 AND deleted_at IS NULL AND {condition} RETURNING id""",
         row_id,
         tx.now(),
         *values,
     )
-    return deleted is not None
+    return deleted

@@ -225,7 +225,7 @@ class Endpoints:
                 "operation_id": handler.__name__,
             }
             errors = (
-                *(NOT_FOUND_CODES[prefix] for prefix in id_prefixes.values()),
+                *(NOT_FOUND_CODES.get(prefix, Code.NOT_FOUND) for prefix in id_prefixes.values()),
                 *self._shared.get("errors", ()),
                 *options.get("errors", ()),
             )

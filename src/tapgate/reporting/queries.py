@@ -40,15 +40,8 @@ async def get_compaction_count(tx: Any) -> int:
     return int(await tx.fetchval("SELECT times FROM figures_folded"))
 
 
-async def list_compacted(tx: Any, starts: Sequence[datetime]) -> list[Rollup]:
-    return await _list_rollups(tx, "slot < 0", starts)
-
-
-async def list_uncompacted(tx: Any, starts: Sequence[datetime]) -> list[Rollup]:
-    return await _list_rollups(tx, "slot >= 0", starts)
-
-
-async def _list_rollups(tx: Any, condition: str, starts: Sequence[datetime]) -> list[Rollup]:
+async def list_rollups(tx: Any, starts: Sequence[datetime], *, are_compacted: bool) -> list[Rollup]:
+    condition = "slot < 0" if are_compacted else "slot >= 0"
     rows = await tx.fetch(
         f"""SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
                    sum(count)::bigint, sum(amount), sum(fees)

@@ -45,12 +45,11 @@ async def load_rollups(database: Database, period: str, starts: Sequence[datetim
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         compaction_count = await queries.get_compaction_count(connection)
-        uncompacted = await queries.list_uncompacted(connection, starts)
+        uncompacted = await queries.list_rollups(connection, starts, are_compacted=False)
         cached = cached_by_period.get(period)
         if cached is None or (cached.compaction_count, cached.starts) != (compaction_count, starts):
-            cached = _CachedRollups(
-                compaction_count, starts, await queries.list_compacted(connection, starts)
-            )
+            rollups = await queries.list_rollups(connection, starts, are_compacted=True)
+            cached = _CachedRollups(compaction_count, starts, rollups)
             cached_by_period[period] = cached
     return [*cached.rollups, *uncompacted]
 

@@ -10,6 +10,7 @@ from tapgate import clock, ids
 from tapgate.errors import Code, require_found
 
 Record = TypeVar("Record", bound=msgspec.Struct)
+T = TypeVar("T")
 
 #: Field -> prefix of the public ID that it contains.
 _ID_PREFIXES: Final = {
@@ -25,13 +26,17 @@ _ID_PREFIXES: Final = {
 }
 
 #: IDs in the paths of endpoints, which their handlers receive decoded.
+AdminId = Annotated[int, ids.ADMIN]
 AgentId = Annotated[int, ids.AGENT]
 AlertId = Annotated[int, ids.ALERT]
+ApiKeyId = Annotated[int, ids.KEY]
+DeliveryId = Annotated[int, ids.DELIVERY]
 PartnerId = Annotated[int, ids.PARTNER]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RuleId = Annotated[int, ids.RULE]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
 TransactionId = Annotated[int, ids.TRANSACTION]
+WebhookEndpointId = Annotated[int, ids.WEBHOOK_ENDPOINT]
 
 NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,
@@ -41,6 +46,13 @@ NOT_FOUND_CODES: Final = {
     ids.RULE: Code.RULE_NOT_FOUND,
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
+}
+#: Messages of records whose error has the general code `NOT_FOUND`.
+_NOT_FOUND_MESSAGES: Final = {
+    ids.ADMIN: "No such admin.",
+    ids.DELIVERY: "No such delivery.",
+    ids.KEY: "No such API key.",
+    ids.WEBHOOK_ENDPOINT: "No such webhook endpoint.",
 }
 
 
@@ -75,4 +87,10 @@ def _format(name: str, value: Any) -> Any:
 
 def require_id(prefix: str, public_id: str) -> int:
     """Decode a public ID, or raise the error that its record is not found."""
-    return require_found(ids.decode(prefix, public_id), NOT_FOUND_CODES[prefix])
+    return require_record(prefix, ids.decode(prefix, public_id))
+
+
+def require_record(prefix: str, value: T | None) -> T:
+    """Return the result of looking up a record by its ID, or raise the error that it is missing."""
+    code = NOT_FOUND_CODES.get(prefix, Code.NOT_FOUND)
+    return require_found(value, code, _NOT_FOUND_MESSAGES.get(prefix))

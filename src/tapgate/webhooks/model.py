@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from tapgate import clock, ids, signing
-from tapgate.errors import Code, require_found
 from tapgate.schemas.records import build_record
 from tapgate.schemas.webhooks import (
     DisabledEndpoint,
@@ -17,8 +16,6 @@ from tapgate.schemas.webhooks import (
     WebhookEndpointRecord,
     WebhookEndpointWithSecret,
 )
-
-T = TypeVar("T")
 
 #: An endpoint whose failure streak reaches this duration is disabled.
 DISABLE_AFTER: Final = timedelta(days=5)
@@ -60,14 +57,6 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     response: str | None = None
     retry_after: timedelta | None = None
     is_internal: bool = False  # nothing was sent, because of an error in the gateway
-
-
-def require_endpoint(value: T | None) -> T:
-    return require_found(value, Code.NOT_FOUND, "No such webhook endpoint.")
-
-
-def require_delivery(value: T | None) -> T:
-    return require_found(value, Code.NOT_FOUND, "No such delivery.")
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import asyncpg
 
+from tapgate import ids
 from tapgate.auth import secret_rows
 from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.records import require_record
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.webhooks.model import require_delivery, require_endpoint
 
 _ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
@@ -93,7 +94,7 @@ async def rotate_secret(
         condition="deleted_at IS NULL",
         returning=_ENDPOINT_COLUMNS,
     )
-    return require_endpoint(row)
+    return require_record(ids.WEBHOOK_ENDPOINT, row)
 
 
 async def delete(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
@@ -145,7 +146,7 @@ async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> 
         endpoint_id,
         delivery_id,
     )
-    return require_delivery(row)
+    return require_record(ids.DELIVERY, row)
 
 
 async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
@@ -163,4 +164,4 @@ async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
 async def _fetch_endpoint(
     source: Database | Transaction, sql: str, *arguments: object
 ) -> asyncpg.Record:
-    return require_endpoint(await source.fetchrow(sql, *arguments))
+    return require_record(ids.WEBHOOK_ENDPOINT, await source.fetchrow(sql, *arguments))

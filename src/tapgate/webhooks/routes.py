@@ -2,10 +2,10 @@
 
 from operator import itemgetter
 
-from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate.schemas.webhooks import (
     NewWebhookEndpoint,
     SecretRotation,
@@ -49,14 +49,16 @@ async def list_webhook_endpoints(
 
 
 @endpoints.get("/{id}")
-async def get_webhook_endpoint(request: RequestContext, id: str) -> WebhookEndpointRecord:
+async def get_webhook_endpoint(
+    request: RequestContext, id: WebhookEndpointId
+) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
-    return model.to_record(await queries.get(request.services.database, _decode_endpoint_id(id)))
+    return model.to_record(await queries.get(request.services.database, id))
 
 
 @endpoints.put("/{id}")
 async def update_webhook_endpoint(
-    request: RequestContext, id: str, body: WebhookEndpointUpdate
+    request: RequestContext, id: WebhookEndpointId, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Update, pause or reactivate a webhook endpoint.
 
@@ -64,18 +66,16 @@ async def update_webhook_endpoint(
     Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
     the response, normally only requests already in flight still use the old settings.
     """
-    endpoint_id, services = _decode_endpoint_id(id), request.services
+    services = request.services
     if body.url is not None and services.settings.is_production:
         await operations.require_public_url(body.url)
     async with services.transaction() as tx:
-        return await operations.update(
-            tx, request.actor, endpoint_id, body, signals=services.signals
-        )
+        return await operations.update(tx, request.actor, id, body, signals=services.signals)
 
 
 @endpoints.post("/{id}/rotate-secret")
 async def rotate_webhook_secret(
-    request: RequestContext, id: str, body: SecretRotation
+    request: RequestContext, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
@@ -83,12 +83,12 @@ async def rotate_webhook_secret(
     each request is signed with both the new and the old secret. After another rotation during this
     period, the oldest secret is no longer used.
     """
-    endpoint_id, services = _decode_endpoint_id(id), request.services
+    services = request.services
     async with services.transaction() as tx:
         return await operations.rotate_secret(
             tx,
             request.actor,
-            endpoint_id,
+            id,
             body.grace_seconds,
             vault=services.vault,
             signals=services.signals,
@@ -96,41 +96,40 @@ async def rotate_webhook_secret(
 
 
 @endpoints.post("/{id}/test", status=201)
-async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
+async def send_test_event(request: RequestContext, id: WebhookEndpointId) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
     `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
     retried and listed among the deliveries like any other event.
     """
-    endpoint_id = _decode_endpoint_id(id)
     async with request.services.transaction() as tx:
-        row = await operations.send_test_event(tx, request.actor, endpoint_id)
+        row = await operations.send_test_event(tx, request.actor, id)
     return model.to_delivery(row)
 
 
 @endpoints.delete("/{id}")
-async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
+async def delete_webhook_endpoint(request: RequestContext, id: WebhookEndpointId) -> None:
     """Delete a webhook endpoint.
 
     Pending deliveries fail without further attempts.
     """
-    endpoint_id, services = _decode_endpoint_id(id), request.services
+    services = request.services
     async with services.transaction() as tx:
-        await operations.delete(tx, request.actor, endpoint_id, signals=services.signals)
+        await operations.delete(tx, request.actor, id, signals=services.signals)
 
 
 @endpoints.get("/{id}/deliveries")
 async def list_deliveries(
-    request: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: WebhookEndpointId, query: PageQuery
 ) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
     `response` is null if no response text was received, or if the event concerns a restricted
     subscriber hidden from the caller.
     """
-    endpoint_id, database = _decode_endpoint_id(id), request.services.database
-    await queries.get(database, endpoint_id)
-    rows = await queries.list_deliveries(database, endpoint_id, query)
+    database = request.services.database
+    await queries.get(database, id)
+    rows = await queries.list_deliveries(database, id, query)
     hidden = await find_hidden_responses(request.services, request.caller, rows)
     return paginate(
         rows,
@@ -141,18 +140,14 @@ async def list_deliveries(
 
 
 @endpoints.post("/{id}/deliveries/{delivery_id}/redeliver")
-async def redeliver_event(request: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
+async def redeliver_event(
+    request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
+) -> WebhookDelivery:
     """Redeliver an event under the same delivery ID, regardless of the delivery status.
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """
-    endpoint_id = _decode_endpoint_id(id)
-    number = model.require_delivery(ids.decode(ids.DELIVERY, delivery_id))
     async with request.services.transaction() as tx:
-        row = await operations.redeliver(tx, request.actor, endpoint_id, number)
+        row = await operations.redeliver(tx, request.actor, id, delivery_id)
     hidden = await find_hidden_responses(request.services, request.caller, [row])
-    return model.to_delivery(row, hide_response=number in hidden)
-
-
-def _decode_endpoint_id(public_id: str) -> int:
-    return model.require_endpoint(ids.decode(ids.WEBHOOK_ENDPOINT, public_id))
+    return model.to_delivery(row, hide_response=delivery_id in hidden)

@@ -8,11 +8,6 @@ from tapgate.schemas.admin import ApiKeyRecord, ApiKeyWithSecret
 from tapgate.schemas.records import build_record
 
 
-def decode_id(public_id: str) -> int:
-    """Decode the ID of a key; return 0, which no key has, for an invalid ID."""
-    return ids.decode(ids.KEY, public_id) or 0
-
-
 def to_record(key: ApiKey) -> ApiKeyRecord:
     return build_record(ApiKeyRecord, key, **_get_fields(key))
 

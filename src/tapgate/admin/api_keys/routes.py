@@ -6,6 +6,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.schemas.admin import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
 from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import ApiKeyId
 
 endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
 
@@ -46,51 +47,53 @@ async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKe
 
 
 @endpoints.get("/{id}")
-async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
+async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
     """Get an API key."""
     services = request.services
-    key = await services.authenticator.api_keys.get(services.database, model.decode_id(id))
+    key = await services.authenticator.api_keys.get(services.database, id)
     return model.to_record(key)
 
 
 @endpoints.put("/{id}")
-async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
+async def update_api_key(
+    request: RequestContext, id: ApiKeyId, body: ApiKeyChanges
+) -> ApiKeyRecord:
     """Update an API key.
 
     Omitted fields keep their values. An empty string resets `rate_limit`, `burst` or `expires_at`
     to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
     in every process, normally before the response is sent.
     """
-    services, key_id = request.services, model.decode_id(id)
+    services = request.services
     async with services.transaction() as tx:
         key = await operations.update(
-            tx, request.actor, key_id, body, api_keys=services.authenticator.api_keys
+            tx, request.actor, id, body, api_keys=services.authenticator.api_keys
         )
     return model.to_record(key)
 
 
 @endpoints.post("/{id}/rotate")
-async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
+async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
     `key` is the new key and is returned only in this response. The ID, settings and idempotency
     keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0), but
     not beyond `expires_at`. Another rotation invalidates the old key immediately.
     """
-    services, key_id, grace_seconds = request.services, model.decode_id(id), body.grace_seconds or 0
+    services, grace_seconds = request.services, body.grace_seconds or 0
     async with services.transaction() as tx:
         key, secret = await operations.rotate(
-            tx, request.actor, key_id, grace_seconds, api_keys=services.authenticator.api_keys
+            tx, request.actor, id, grace_seconds, api_keys=services.authenticator.api_keys
         )
     return model.to_record_with_secret(key, secret)
 
 
 @endpoints.delete("/{id}")
-async def delete_api_key(request: RequestContext, id: str) -> None:
+async def delete_api_key(request: RequestContext, id: ApiKeyId) -> None:
     """Delete an API key.
 
     Every process rejects the key, normally before the response is sent.
     """
-    services, key_id = request.services, model.decode_id(id)
+    services = request.services
     async with services.transaction() as tx:
-        await operations.delete(tx, request.actor, key_id, api_keys=services.authenticator.api_keys)
+        await operations.delete(tx, request.actor, id, api_keys=services.authenticator.api_keys)

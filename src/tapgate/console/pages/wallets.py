@@ -1,13 +1,17 @@
 """Wallet actions. The forms open on the customer's page."""
 
+from functools import partial
+
 from tapgate.console.actions import Action, Field
 
 _SUBSCRIBER = Field("subscriber_id", "Customer", "hidden")
 _AMOUNT = Field("amount", "Amount", "money")
 _DAY_HINT = "In the platform's time zone"
 
+_build_money_action = partial(Action, moves_money=True, message_field="message")
+
 ACTIONS = (
-    Action(
+    _build_money_action(
         name="wallet.send",
         endpoint="POST /api/v1/wallet/transfer-p2p",
         title="Send money",
@@ -24,10 +28,8 @@ ACTIONS = (
             Field("memo", "Memo", required=False, hint="Visible to both parties"),
             Field("pin", "Sender's PIN", "pin"),
         ),
-        message_field="message",
-        moves_money=True,
     ),
-    Action(
+    _build_money_action(
         name="wallet.transfer",
         endpoint="POST /api/v1/wallet/transfer",
         title="Transfer between accounts",
@@ -41,11 +43,9 @@ ACTIONS = (
             Field("description", "Description", required=False),
             Field("pin", "Payer's PIN", "pin", required=False),
         ),
-        message_field="message",
-        moves_money=True,
         is_dangerous=True,
     ),
-    Action(
+    _build_money_action(
         name="wallet.top_up",
         endpoint="POST /api/v1/wallet/fund-from-partner",
         title="Top up from partner",
@@ -56,10 +56,8 @@ ACTIONS = (
             Field("partner_reference", "Partner's reference"),
             _AMOUNT,
         ),
-        message_field="message",
-        moves_money=True,
     ),
-    Action(
+    _build_money_action(
         name="wallet.cash_in",
         endpoint="POST /api/v1/agents/cashin",
         title="Cash in",
@@ -71,10 +69,8 @@ ACTIONS = (
             _AMOUNT,
             Field("agent_pin", "Agent's PIN", "pin"),
         ),
-        message_field="message",
-        moves_money=True,
     ),
-    Action(
+    _build_money_action(
         name="wallet.cash_out",
         endpoint="POST /api/v1/agents/cashout",
         title="Cash out",
@@ -87,8 +83,6 @@ ACTIONS = (
             Field("pin", "Customer's PIN", "pin"),
             Field("agent_pin", "Agent's PIN", "pin"),
         ),
-        message_field="message",
-        moves_money=True,
     ),
     Action(
         name="wallet.statement",
