@@ -7,7 +7,7 @@ from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
-from tapgate.schemas.system import Health, WalletCore
+from tapgate.schemas.common import Health, WalletCore
 
 _PUBLIC: Final = Access(public=True)
 #: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.

@@ -5,14 +5,7 @@ from typing import Final, Self
 import httpx2
 
 from tapgate.client.credentials import Credential, Login
-from tapgate.client.declaration import (
-    AsyncMode,
-    M,
-    OperationGroup,
-    SyncMode,
-    Transport,
-    reads,
-)
+from tapgate.client.declaration import AsyncMode, M, OperationGroup, SyncMode, Transport, reads
 from tapgate.client.groups.admin import Admin
 from tapgate.client.groups.agents import Agents
 from tapgate.client.groups.audit import AuditLog
@@ -32,7 +25,7 @@ from tapgate.client.request_flow import RequestFlow
 from tapgate.client.retries import RetryPolicy
 from tapgate.client.transport import AsyncTransport, SyncTransport
 from tapgate.clock import Clock, system_clock
-from tapgate.schemas.system import Health
+from tapgate.schemas.common import Health
 
 _DEFAULT_RETRY_POLICY: Final = RetryPolicy()
 #: Longer than the gateway takes to decide, shorter than a customer waits at a point of sale.

@@ -1,7 +1,7 @@
 """Cursor pagination of lists."""
 
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Generic, TypeVar
 
 from tapgate.client.operation import Operation
 from tapgate.schemas.pagination import Page
@@ -9,24 +9,18 @@ from tapgate.schemas.pagination import Page
 T = TypeVar("T")
 
 
-class _SyncSender(Protocol):
-    def send(self, operation: Operation[T], /) -> T: ...
-
-
-class _AsyncSender(Protocol):
-    def send(self, operation: Operation[T], /) -> Coroutine[Any, Any, T]: ...
-
-
 class Paginator(Generic[T]):
     """Iterable that yields all items of a list and fetches pages as needed."""
 
-    def __init__(self, transport: _SyncSender, operation: Operation[Page[T]]) -> None:
-        self._transport = transport
+    def __init__(
+        self, send: Callable[[Operation[Page[T]]], Page[T]], operation: Operation[Page[T]]
+    ) -> None:
+        self._send = send
         self._operation = operation
 
     def get_page(self, cursor: str | None = None) -> Page[T]:
         """Return the first page, or the page that starts at a previous page's `next_cursor`."""
-        return self._transport.send(self._operation.at_cursor(cursor))
+        return self._send(self._operation.at_cursor(cursor))
 
     def __iter__(self) -> Iterator[T]:
         page = self.get_page()
@@ -39,13 +33,17 @@ class Paginator(Generic[T]):
 class AsyncPaginator(Generic[T]):
     """Asynchronous iterable that yields all items of a list and fetches pages as needed."""
 
-    def __init__(self, transport: _AsyncSender, operation: Operation[Page[T]]) -> None:
-        self._transport = transport
+    def __init__(
+        self,
+        send: Callable[[Operation[Page[T]]], Awaitable[Page[T]]],
+        operation: Operation[Page[T]],
+    ) -> None:
+        self._send = send
         self._operation = operation
 
     async def get_page(self, cursor: str | None = None) -> Page[T]:
         """Return the first page, or the page that starts at a previous page's `next_cursor`."""
-        return await self._transport.send(self._operation.at_cursor(cursor))
+        return await self._send(self._operation.at_cursor(cursor))
 
     async def __aiter__(self) -> AsyncIterator[T]:
         page = await self.get_page()

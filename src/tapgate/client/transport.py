@@ -31,7 +31,7 @@ class SyncTransport:
         return self._run_flow(self._request_flow.run(operation))
 
     def paginate(self, operation: Operation[Page[T]], /) -> Paginator[T]:
-        return Paginator(self, operation)
+        return Paginator(self.send, operation)
 
     def close(self) -> None:
         self._http_transport.close()
@@ -77,7 +77,7 @@ class AsyncTransport:
         return await self._run_flow(self._request_flow.run(operation))
 
     def paginate(self, operation: Operation[Page[T]], /) -> AsyncPaginator[T]:
-        return AsyncPaginator(self, operation)
+        return AsyncPaginator(self.send, operation)
 
     async def close(self) -> None:
         await self._http_transport.aclose()

@@ -11,8 +11,15 @@ from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.rules.commission import CommissionRate
 from tapgate.rules.fees import FeeTier
-from tapgate.schemas.fees import CommissionRule, CommissionRules, FeePayer, FeeRule, FeeRules
-from tapgate.schemas.percentages import format_rate, parse_rate
+from tapgate.schemas.fees import (
+    CommissionRule,
+    CommissionRules,
+    FeePayer,
+    FeeRule,
+    FeeRules,
+    format_rate,
+    parse_rate,
+)
 
 _FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",

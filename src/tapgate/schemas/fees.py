@@ -1,14 +1,49 @@
-"""Fee rules and commission rules, as clients read and replace them."""
+"""Fee rules and commission rules, as clients read and replace them.
 
+Rates are percentages: decimal strings in the API, thousandths of a percent in the ledger.
+"""
+
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from tapgate.schemas.agents import CommissionTier
-from tapgate.schemas.fields import Amount, AmountOrZero, Choice, ListLength
-from tapgate.schemas.percentages import Rate
+from tapgate.schemas.fields import Amount, AmountOrZero, Choice, InvalidValueError, ListLength, Rule
 from tapgate.schemas.transactions import TransactionType, TransactionTypeField
+
+_RATE_PATTERN: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?", re.ASCII)
+_MAX_RATE: Final = 100_000
+
+
+class RateRule(Rule):
+    """Percentage from 0 to 100, normalized without trailing zeros."""
+
+    example = "1.5"
+
+    def check(self, value: str) -> str:
+        if _RATE_PATTERN.fullmatch(value) is None or parse_rate(value) > _MAX_RATE:
+            raise InvalidValueError(
+                "must be a percentage from 0 to 100 with at most 3 decimal places"
+            )
+        return format_rate(parse_rate(value))
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3})?$", "description": "Percent, 0 to 100"}
+
+
+def parse_rate(text: str) -> int:
+    whole, _, decimals = text.partition(".")
+    return int(whole) * 1000 + int(decimals.ljust(3, "0") or 0)
+
+
+def format_rate(rate: int) -> str:
+    whole, decimals = divmod(rate, 1000)
+    return f"{whole}.{decimals:03d}".rstrip("0").rstrip(".")
+
+
+Rate = Annotated[str, RateRule()]
 
 
 class FeePayer(StrEnum):
