@@ -28,7 +28,7 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.gateway import create_app
 from tapgate.messenger.app import App
-from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.flows.cipher import (
     AES_KEY_BYTES,
     IV_BYTES,

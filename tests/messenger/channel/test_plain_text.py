@@ -1,4 +1,4 @@
-from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import (
     DocumentReply,
     Option,

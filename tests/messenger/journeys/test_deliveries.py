@@ -11,7 +11,7 @@ from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN
 from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people
-from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import PinForm, TextReply
 
 

@@ -111,9 +111,7 @@ def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:
         return None
     error = next(iter(_as_objects(report.get("errors"))), {}).get("code")
     return DeliveryStatus(
-        channel_message_id=message_id,
-        status=status,
-        error_code=_parse_error_code(error),
+        channel_message_id=message_id, status=status, error_code=_parse_error_code(error)
     )
 
 

@@ -91,10 +91,7 @@ class GraphClient:
         self._url = url.rstrip("/")
         self._messages_url = f"{self._url}/{phone_number_id}/messages"
         # No compression: a small response could expand far beyond the size limit.
-        self._headers = {
-            "Authorization": f"Bearer {access_token}",
-            "Accept-Encoding": "identity",
-        }
+        self._headers = {"Authorization": f"Bearer {access_token}", "Accept-Encoding": "identity"}
         self._client = httpx2.AsyncClient(
             timeout=SEND_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False
         )

@@ -1,4 +1,4 @@
-"""Rendering of outgoing messages as provider payloads, within the provider's limits.
+"""Rendering of outgoing messages: as provider payloads within the provider's limits, or as text.
 
 Long titles, descriptions, labels, filenames, captions and template parameters are truncated with an
 ellipsis. The text of a message is split into several messages instead. Option IDs are never
@@ -9,7 +9,7 @@ then omitted, because the provider gives it precedence.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tapgate.messenger.conversation.rendering import truncate
@@ -26,11 +26,13 @@ from tapgate.messenger.model import (
     OptionList,
     OutgoingMessage,
     PinForm,
+    PinRequest,
     Template,
     TextReply,
 )
 
 Payload = dict[str, Any]
+RenderableMessage = PinRequest | OutgoingMessage
 
 _MAX_ROWS = OPTIONS_PER_PAGE + 1
 _MAX_ROW_ID_LENGTH = 200
@@ -64,6 +66,35 @@ def select_visible_options(options: OptionList) -> tuple[Option, ...]:
     if len(rest) <= _MAX_ROWS:
         return rest
     return (*rest[:OPTIONS_PER_PAGE], options.more)
+
+
+def render_plain_text(replies: Iterable[RenderableMessage]) -> str:
+    """Render replies as text with numbered options, for clients without buttons or lists.
+
+    All options are numbered from 1, regardless of the page that a list would show: a reply by
+    number refers to the complete list.
+    """
+    return "\n\n".join(text for reply in replies if (text := _render_reply(reply)))
+
+
+def _render_reply(reply: RenderableMessage) -> str:
+    match reply:
+        case TextReply() | PinRequest() | PinForm():
+            return reply.text.strip()
+        case OptionList():
+            options = "\n".join(
+                _render_option(number, option) for number, option in enumerate(reply.options, 1)
+            )
+            return "\n\n".join(part for part in (reply.text.strip(), options) if part)
+        case DocumentReply():
+            return f"{reply.caption.strip() or reply.filename}\n{reply.link}"
+        case _:
+            return ""  # only the provider has the text of a template
+
+
+def _render_option(number: int, option: Option) -> str:
+    suffix = f" - {option.description}" if option.description else ""
+    return f"{number}. {option.title}{suffix}"
 
 
 def _build_envelope(address: str) -> Payload:

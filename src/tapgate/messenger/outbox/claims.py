@@ -91,11 +91,7 @@ async def schedule_retry(database: Database, claim: Claim, problem: str, now: da
 async def complete(
     database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep_content: bool
 ) -> None:
-    values = {
-        "channel_ids": " ".join(channel_ids),
-        "keep_content": keep_content,
-        "ended_at": now,
-    }
+    values = {"channel_ids": " ".join(channel_ids), "keep_content": keep_content, "ended_at": now}
     async with database.transaction() as tx:
         await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
         await _SENT.record(tx, [(claim, values)])

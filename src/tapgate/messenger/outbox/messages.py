@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from tapgate import ids
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.channel.plain_text import render_plain_text
-from tapgate.messenger.channel.render import RenderError, render_payloads
+from tapgate.messenger.channel.render import RenderError, render_payloads, render_plain_text
 from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.services import Services

@@ -11,7 +11,7 @@ from tapgate.http.responses import encode_json
 from tapgate.images import ImageError
 from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
-from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.conversation_store import LeaseLostError
 from tapgate.messenger.model import (
     MAX_TEXT_LENGTH,
@@ -41,9 +41,7 @@ endpoints = Endpoints("Bridge")
 
 DataUri = Annotated[
     str,
-    msgspec.Meta(
-        description="Starts with `data:image/jpeg;base64,` or `data:image/png;base64,`",
-    ),
+    msgspec.Meta(description="Starts with `data:image/jpeg;base64,` or `data:image/png;base64,`"),
 ]
 
 
@@ -171,10 +169,7 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
 
 async def _require_within_rate_limit(services: Services, phone: str) -> None:
     wait = await rate_limits.acquire(
-        services.database,
-        phone,
-        limit=services.settings.messenger_rate,
-        now=services.clock(),
+        services.database, phone, limit=services.settings.messenger_rate, now=services.clock()
     )
     if wait is not None:
         raise ApiError(Code.RATE_LIMITED, "Too many messages", headers={"Retry-After": str(wait)})

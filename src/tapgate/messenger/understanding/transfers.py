@@ -9,11 +9,7 @@ from itertools import pairwise
 import msgspec
 import phonenumbers
 
-from tapgate.messenger.understanding.amounts import (
-    is_other_unit,
-    list_currency_names,
-    parse_amount,
-)
+from tapgate.messenger.understanding.amounts import is_other_unit, list_currency_names, parse_amount
 from tapgate.messenger.understanding.normalization import normalize_digits
 
 _FILLER_PATTERN = re.compile(

@@ -3,14 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tapgate.messenger.conversation.commands import (
-    account,
-    cards,
-    general,
-    kyc,
-    transfer,
-    wallet,
-)
+from tapgate.messenger.conversation.commands import account, cards, general, kyc, transfer, wallet
 from tapgate.messenger.conversation.steps import Script
 from tapgate.messenger.model import Command
 

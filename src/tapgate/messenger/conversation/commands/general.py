@@ -58,8 +58,7 @@ def _set_language(turn: Turn, value: str) -> ParsedAnswer:
 def _parse_language(turn: Turn, text: str) -> ParsedAnswer:
     words = set(text.casefold().split())
     return next(
-        (_set_language(turn, key) for key, names in _LANGUAGE_NAMES.items() if words & names),
-        None,
+        (_set_language(turn, key) for key, names in _LANGUAGE_NAMES.items() if words & names), None
     )
 
 
@@ -78,9 +77,7 @@ def _begin_support(turn: Turn, text: str) -> None:
 SCRIPTS: Final = (
     Script(command="menu", steps=(), on_begin=_reply_with_menu),
     Script(
-        command="help",
-        steps=(),
-        on_begin=lambda turn, text: turn.finish("help", "menu", "person"),
+        command="help", steps=(), on_begin=lambda turn, text: turn.finish("help", "menu", "person")
     ),
     Script(
         command="language",

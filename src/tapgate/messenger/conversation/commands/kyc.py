@@ -20,9 +20,7 @@ def _list_document_types(turn: Turn) -> list[Choice]:
     received = turn.facts.get("received", "").split()
     choices = [
         Choice(
-            name,
-            turn.translate(f"document.{name}"),
-            turn.translate(f"document.description.{name}"),
+            name, turn.translate(f"document.{name}"), turn.translate(f"document.description.{name}")
         )
         for name in KycDocumentType
         if name not in received

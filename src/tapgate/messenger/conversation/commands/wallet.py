@@ -118,9 +118,7 @@ def _reply_with_statement(turn: Turn, link: str) -> Next:
 
 SCRIPTS: Final = (
     build_lookup_script(
-        "balance",
-        lambda turn: GetBalance(subscriber_id=turn.subscriber.id),
-        _reply_with_balance,
+        "balance", lambda turn: GetBalance(subscriber_id=turn.subscriber.id), _reply_with_balance
     ),
     build_lookup_script(
         "history",

@@ -40,10 +40,7 @@ def _load_samples(language: Language) -> Iterator[Phrase]:
             yield Phrase(line, command, language)
 
 
-_KEYWORDS_BY_LANGUAGE: dict[Language, dict[Command, str]] = {
-    "en": en.KEYWORDS,
-    "fr": fr.KEYWORDS,
-}
+_KEYWORDS_BY_LANGUAGE: dict[Language, dict[Command, str]] = {"en": en.KEYWORDS, "fr": fr.KEYWORDS}
 #: Phrases that are commands in any state.
 KEYWORDS = tuple(
     Phrase(text, command, language)
