@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from tapgate.errors import Code
 from tapgate.messenger import rate_limits
-from tapgate.messenger.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
 from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
@@ -17,20 +16,6 @@ MAX_CODES_PER_HOUR = 5
 _HOUR = timedelta(hours=1)
 _TEMPLATE_NAME = "one_time_code"
 _HASH_PURPOSE = "messenger code"
-
-
-async def perform(
-    services: Services, person: Person, request: SendOneTimeCode | VerifyOneTimeCode
-) -> RequestSucceeded | RequestRejected:
-    if isinstance(request, SendOneTimeCode):
-        await send_code(services, person, request.phone)
-        return RequestSucceeded(result=True)
-    is_correct = await verify_code(services, person, request.phone, request.code)
-    return (
-        RequestRejected(code=Code.INVALID_OTP)
-        if is_correct is None
-        else RequestSucceeded(result=is_correct)
-    )
 
 
 async def send_code(services: Services, person: Person, phone: str) -> None:
@@ -67,8 +52,10 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
     services.wake_sender()
 
 
-async def verify_code(services: Services, person: Person, phone: str, code: str) -> bool | None:
-    """Return whether the code is correct, or None if no valid code or no further attempt is left.
+async def verify_code(
+    services: Services, person: Person, phone: str, code: str
+) -> RequestSucceeded | RequestRejected:
+    """Return whether the code is correct; reject if no valid code or no further attempt is left.
 
     Each attempt is consumed before the comparison, so concurrent attempts cannot exceed the limit.
     """
@@ -80,14 +67,17 @@ async def verify_code(services: Services, person: Person, phone: str, code: str)
         phone,
         services.clock(),
     )
-    if row is None:
-        return None
-    if not secrets.compare_digest(row["code_hash"], _hash_code(services, person, phone, code)):
-        return False if row["tries_left"] else None
+    is_correct = row is not None and secrets.compare_digest(
+        row["code_hash"], _hash_code(services, person, phone, code)
+    )
+    if row is None or not (is_correct or row["tries_left"]):
+        return RequestRejected(code=Code.INVALID_OTP)
+    if not is_correct:
+        return RequestSucceeded(result=False)
     await services.database.execute(
         "DELETE FROM messenger.codes WHERE address = $1", person.address
     )
-    return True
+    return RequestSucceeded(result=True)
 
 
 def _hash_code(services: Services, person: Person, phone: str, code: str) -> bytes:

@@ -140,10 +140,15 @@ async def run_turn(
 
 
 async def _perform(services: Services, person: Person, request: GatewayRequest) -> RequestOutcome:
-    if isinstance(request, SendOneTimeCode | VerifyOneTimeCode):
-        return await one_time_codes.perform(services, person, request)
-    if isinstance(request, RequestSupport) and not await _can_request_support(services, person):
-        return RequestSucceeded(result=True)  # support already has requests from this person
+    """Perform the engine's request: one-time codes here, all others at the gateway."""
+    match request:
+        case SendOneTimeCode(phone=phone):
+            await one_time_codes.send_code(services, person, phone)
+            return RequestSucceeded(result=True)
+        case VerifyOneTimeCode(phone=phone, code=code):
+            return await one_time_codes.verify_code(services, person, phone, code)
+        case RequestSupport() if not await _can_request_support(services, person):
+            return RequestSucceeded(result=True)  # support already has requests from this person
     return await services.perform_request(request)
 
 

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation import texts
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import RequestRejected
 
@@ -28,13 +27,7 @@ def render_rejection(turn: Turn, error: RequestRejected) -> str:
         return _render_locked(turn, error.details.get("locked_until"))
     if error.details.get("party") == "receiver":
         return turn.translate("error.receiver")
-    return render_code(turn, error.code)
-
-
-def render_code(turn: Turn, code: str) -> str:
-    """Return the text for an error code, or the general text if there is no specific one."""
-    key = f"error.{code}"
-    return turn.translate(key if texts.has_text(key) else "error.general")
+    return turn.translate_or(f"error.{error.code}", "error.general")
 
 
 def _render_locked(turn: Turn, until: object) -> str:

@@ -135,6 +135,10 @@ class Turn:
     def translate(self, key: str, **values: object) -> str:
         return texts.translate(self.language, key, **values)
 
+    def translate_or(self, key: str, default_key: str) -> str:
+        """Return the text of `key`, which may not exist, or else the text of `default_key`."""
+        return self.translate(key if texts.has_text(key) else default_key)
+
     def format_money(self, amount: str, currency: str | None = None) -> str:
         return rendering.format_money(amount, currency or self.context.currency)
 

@@ -107,13 +107,14 @@ class Sender:
         try:
             while claimed:
                 await self._process(claimed[0])
-                claimed = [] if self._is_stopping else await self._claim_next(claim.address)
+                if self._is_stopping:
+                    return
+                claimed = await claims.claim(
+                    self._database, now=self._clock(), limit=1, address=claim.address
+                )
         except Exception as error:
             # Usually because PostgreSQL is unavailable. The message is retried when its lease ends.
             _log.warning("outbox.completion_failed", error=type(error).__name__)
-
-    async def _claim_next(self, address: str) -> list[Claim]:
-        return await claims.claim(self._database, now=self._clock(), limit=1, address=address)
 
     async def _process(self, claim: Claim) -> None:
         if claim.created_at + MAX_MESSAGE_AGE <= self._clock():

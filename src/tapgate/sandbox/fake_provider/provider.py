@@ -100,9 +100,12 @@ class Provider:
             "timestamp": to_unix_seconds(now),
             **self._build_content(user_message),
         }
-        await self._deliver(
-            self._build_user_value(user_id, message), user_message.copies, hold=user_message.hold
-        )
+        value = self._build_user_value(user_id, message)
+        for _ in range(user_message.copies):
+            if user_message.hold:
+                self._held.append(value)
+            else:
+                await self.webhooks.deliver([value])
         return str(message["id"])
 
     async def change_number(self, user_id: str, to: str) -> str:
@@ -130,13 +133,6 @@ class Provider:
             if failure.times <= 0:
                 self.failures.pop(0)
             raise GraphApiError(failure.code, "Simulated failure", status=failure.status)
-
-    async def _deliver(self, value: dict[str, Any], copies: int, *, hold: bool) -> None:
-        for _ in range(copies):
-            if hold:
-                self._held.append(value)
-            else:
-                await self.webhooks.deliver([value])
 
     def _build_user_value(self, user_id: str, message: dict[str, Any]) -> dict[str, Any]:
         contact: dict[str, Any] = {"profile": {"name": "A person"}}

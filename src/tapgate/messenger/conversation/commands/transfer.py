@@ -176,7 +176,8 @@ def _handle_quote(turn: Turn, quote: Quote) -> Next:
         )
         return "on"
     reasons = quote.reasons or [""]
-    text = "\n".join(dict.fromkeys(error_messages.render_code(turn, reason) for reason in reasons))
+    texts = [turn.translate_or(f"error.{reason}", "error.general") for reason in reasons]
+    text = "\n".join(dict.fromkeys(texts))
     if Code.INSUFFICIENT_FUNDS in reasons:
         amounts = (quote.fee_amount, quote.total)
         fee, total = (turn.format_money(amount, quote.currency) for amount in amounts)

@@ -64,11 +64,10 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
     sign = "+" if transaction.is_credit else "−"
-    type_key = f"type.{transaction.type}"
     parts = [
         f"{sign} {turn.format_money(transaction.amount, transaction.currency)}",
         rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
-        or turn.translate(type_key if texts.has_text(type_key) else "type.other"),
+        or turn.translate_or(f"type.{transaction.type}", "type.other"),
         turn.format_datetime(transaction.at),
     ]
     if texts.has_text(f"status.{transaction.status}"):
