@@ -162,6 +162,7 @@ def _render_messenger(routes: Sequence[Endpoint]) -> Iterator[str]:
         ],
     )
     yield (
-        "`GET /openapi.json` is public and describes these routes. For the settings, see"
+        "`GET /openapi.json`, which describes these routes, and `GET /metrics` are public. For the"
+        " settings, see"
         f" {format_link('Settings', 'settings.md')}."
     )

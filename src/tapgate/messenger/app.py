@@ -10,20 +10,22 @@ from functools import cached_property
 from tapgate.errors import ApiError
 from tapgate.http.app import WebApp, log_failure
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
+from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.http.overload import OverloadError
-from tapgate.http.route import Route
+from tapgate.http.route import Route, RouteLabel
 from tapgate.messenger import web
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC, Access
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import RequestContext
+from tapgate.runtime.node_files import get_shared_folder
 
 _UNAVAILABLE_TEXT = "The messenger is temporarily unavailable. Try again in a few seconds."
 
 
 class App(WebApp[RequestContext, Route]):
-    """Application that serves the endpoints and their OpenAPI document."""
+    """Application that serves the endpoints, their OpenAPI document and metrics."""
 
     address_key_prefix = "messenger ip"
     render_error = staticmethod(web.render_error)
@@ -32,8 +34,12 @@ class App(WebApp[RequestContext, Route]):
         is_production = services.settings.is_production
         self._endpoints = [
             *(item for item in endpoints if item.in_production or not is_production),
-            *self._build_document_endpoint(),
+            *self._build_system_endpoints(),
         ]
+        self._metrics = Metrics(
+            get_shared_folder(services.settings.data_dir) / "messenger",
+            [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
+        )
         super().__init__(
             services,
             RequestContext,
@@ -43,7 +49,7 @@ class App(WebApp[RequestContext, Route]):
             ],
         )
 
-    def _build_document_endpoint(self) -> Endpoints:
+    def _build_system_endpoints(self) -> Endpoints:
         endpoints = Endpoints("System")
 
         @endpoints.get("/openapi.json", access=PUBLIC)
@@ -51,11 +57,19 @@ class App(WebApp[RequestContext, Route]):
             """Return the OpenAPI 3.1 document of this API."""
             return Reply(self._openapi_document)
 
+        @endpoints.get("/metrics", access=PUBLIC, media=(CONTENT_TYPE,))
+        async def get_metrics(request: RequestContext) -> Reply[bytes]:
+            """Return the metrics of this node in the Prometheus text format."""
+            return Reply(self._metrics.render(), content_type=CONTENT_TYPE)
+
         return endpoints
 
     @cached_property
     def _openapi_document(self) -> bytes:
         return build_document(self._endpoints)
+
+    def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
+        self._metrics.count_request(label.metrics_row, status, seconds)
 
     async def authorize(
         self, route: Route, context: RequestContext, *, has_body: bool = True

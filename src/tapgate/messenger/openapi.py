@@ -49,7 +49,7 @@ class _MessengerDocument(DocumentBuilder):
         "Provider": "Webhooks for the channel's provider.",
         "Messages": "Template messages from internal services.",
         "Simulator": "Simulated phones. Not available in production.",
-        "System": "Health check and OpenAPI document.",
+        "System": "Health check, OpenAPI document and metrics.",
     }
     error_body = ErrorBody
     security_schemes = SECURITY_SCHEMES

@@ -60,7 +60,7 @@ class WorkerFile:
 
     def __init__(self, folder: Path, layout: float, numbers: int) -> None:
         self._folder = folder
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._layout = layout
         self._size = 8 * (1 + numbers)
         self._lock = self._claim()

@@ -84,6 +84,20 @@ async def test_health_returns_503_without_the_database(offline_messenger: Messen
     }
 
 
+async def test_metrics_count_requests_by_endpoint_and_status(
+    offline_messenger: MessengerApp,
+) -> None:
+    await offline_messenger.client.get(HEALTH_PATH)
+    await offline_messenger.client.get("/unknown")
+    response = await offline_messenger.client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    counted = {line for line in response.text.splitlines() if line.startswith("tapgate_http_req")}
+    assert {
+        'tapgate_http_requests_total{endpoint="/health",method="GET",status="503"} 1.0',
+        'tapgate_http_requests_total{endpoint="unmatched",method="",status="404"} 1.0',
+    } <= counted
+
+
 @pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH_PATH}/", "/%68ealth", "/docs"])
 async def test_unknown_path_returns_404(offline_messenger: MessengerApp, path: str) -> None:
     response = await offline_messenger.client.get(path)

@@ -48,6 +48,7 @@ async def test_document_is_valid_and_describes_every_route(document: dict[str, A
     assert described.keys() == {
         *((route.method, route.path) for route in ENDPOINTS),
         ("GET", "/openapi.json"),
+        ("GET", "/metrics"),
     }
     assert all(operation["summary"] for operation in described.values())
     names = [operation["operationId"] for operation in described.values()]
