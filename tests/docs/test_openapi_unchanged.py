@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from cases import each
+import pytest
+
 from tapgate.gateway import build_openapi_document
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
@@ -59,7 +60,7 @@ def is_deliberate(location: str) -> bool:
     return any(fnmatchcase(location, pattern) for pattern in DELIBERATE_DIFFERENCES)
 
 
-@each("service", ["gateway", "messenger"])
+@pytest.mark.parametrize("service", ["gateway", "messenger"])
 def test_openapi_document_equals_the_baseline(service: str) -> None:
     found = list_differences(read_baseline()[service], build_documents()[service], service)
     differences = [f"{place}: {text}" for place, text in found if not is_deliberate(place)]
