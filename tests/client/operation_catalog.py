@@ -38,7 +38,7 @@ class RecordingTransport:
         return operation
 
     def paginate(self, operation: Operation[Any], /) -> Operation[Any]:
-        page: Any = Paginator(self, operation).get_page("cur_0000000000000")  # type: ignore[arg-type]
+        page: Any = Paginator(self.send, operation).get_page("cur_0000000000000")  # type: ignore[arg-type]
         return page  # type: ignore[no-any-return]
 
 
