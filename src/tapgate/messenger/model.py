@@ -323,21 +323,24 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     start: int = 0
 
 
-class PinRequest(TaggedStruct, frozen=True, kw_only=True):
-    """Request to enter a PIN in the channel's form. The PIN authorizes `operation`."""
+FormKind = Literal["pin", "new_pin", "change_pin"]
 
+
+class PinPrompt(TaggedStruct, frozen=True, kw_only=True):
     text: str
     button: str
-    form: Literal["pin", "new_pin", "change_pin"]
+    form: FormKind
+
+
+class PinRequest(PinPrompt, frozen=True, kw_only=True):
+    """Request to enter a PIN in the channel's form. The PIN authorizes `operation`."""
+
     operation: str
 
 
-class PinForm(TaggedStruct, frozen=True, kw_only=True):
+class PinForm(PinPrompt, frozen=True, kw_only=True):
     """`PinRequest` ready to send. `token` identifies the form when it is submitted."""
 
-    text: str
-    button: str
-    form: Literal["pin", "new_pin", "change_pin"]
     token: str
 
 

@@ -9,10 +9,10 @@ from cases import each
 from tapgate.messenger.flows import screens
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.flows.screens import FormErrorCode
-from tapgate.messenger.model import LANGUAGES, FormSubmitted, PinRequest
+from tapgate.messenger.model import LANGUAGES, FormKind, FormSubmitted
 
 PUBLISHED_DIR = Path(screens.__file__).with_name("published")
-FORMS = get_args(PinRequest.__annotations__["form"])
+FORMS = get_args(FormKind)
 
 
 def build_form(form: str, language: str = "en", text: str = "10.00 SLE to Aminata K.") -> Form:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import GatewayRequest
-from tapgate.messenger.model import Command, RequestRejected, SecretStruct
+from tapgate.messenger.model import Command, FormKind, RequestRejected, SecretStruct
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, mentions_secret
 
 #: How a script continues after a gateway response: with the next step ("on"), with the same step or
@@ -102,7 +102,7 @@ class PinStep(Step):
 
     prompt: Callable[[Turn], str]
     build_request: Callable[[Turn, PinInput], GatewayRequest]
-    form: Literal["pin", "new_pin", "change_pin"] = "pin"
+    form: FormKind = "pin"
     not_understood_key: str = "not_understood.pin"
     #: Whether money may have moved when the outcome is unknown.
     moves_money: bool = False

@@ -7,12 +7,11 @@ stored.
 import hashlib
 import secrets
 from datetime import datetime, timedelta
-from typing import Literal
 
 import asyncpg
 import msgspec
 
-from tapgate.messenger.model import Language, PinRequest
+from tapgate.messenger.model import FormKind, Language, PinRequest
 from tapgate.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)
@@ -25,7 +24,7 @@ _TOKEN_BYTES = 32
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: bytes
     address: str
-    form: Literal["pin", "new_pin", "change_pin"]
+    form: FormKind
     #: The only operation that the submitted PIN authorizes.
     operation: str
     language: Language

@@ -66,14 +66,14 @@ def _check_bridge(request: RequestContext) -> str | None:
     return "bridge"
 
 
-def _build_signature_header_check(error_status: int) -> Check:
-    """Return a check that the signature header is present and well-formed.
+def _build_channel_access(error_status: int, *error_statuses: int) -> Access:
+    """Return the access of the provider, whose signature covers the body.
 
-    It runs before the body is read. Without an app secret, it raises an error in production and
-    accepts every request otherwise.
+    A missing or malformed signature is rejected before the body is read. Without an app secret,
+    every request is rejected in production and accepted otherwise.
     """
 
-    def check(request: RequestContext) -> str | None:
+    def check_header(request: RequestContext) -> str | None:
         settings = request.services.settings
         if settings.messenger_app_secret is None:
             if settings.is_production:
@@ -88,13 +88,7 @@ def _build_signature_header_check(error_status: int) -> Check:
             raise _build_unauthorized_error("X-Hub-Signature-256 is invalid", error_status)
         return None
 
-    return check
-
-
-def _build_body_signature_check(error_status: int) -> Check:
-    """Return a check of the signature over the body; without an app secret, it returns None."""
-
-    def check(request: RequestContext) -> str | None:
+    def check_body(request: RequestContext) -> str | None:
         secret = request.services.settings.messenger_app_secret
         if secret is None:
             return None
@@ -103,7 +97,16 @@ def _build_body_signature_check(error_status: int) -> Check:
             raise _build_unauthorized_error("X-Hub-Signature-256 is invalid", error_status)
         return "channel"
 
-    return check
+    return Access(
+        check=check_header,
+        check_body=check_body,
+        description=(
+            "Access: the channel's provider, with a signature by TAPGATE_MESSENGER_APP_SECRET."
+            " Outside production, any client if no secret is set."
+        ),
+        security=(("hubSignature",), ()),
+        error_statuses=error_statuses,
+    )
 
 
 def _check_handshake(request: RequestContext) -> str | None:
@@ -170,23 +173,8 @@ HANDSHAKE: Final = Access(
     description="Access: the channel's provider, with TAPGATE_MESSENGER_VERIFY_TOKEN.",
     error_statuses=(403,),
 )
-CHANNEL: Final = Access(
-    check=_build_signature_header_check(401),
-    check_body=_build_body_signature_check(401),
-    description=(
-        "Access: the channel's provider, with a signature by TAPGATE_MESSENGER_APP_SECRET."
-        " Outside production, any client if no secret is set."
-    ),
-    security=(("hubSignature",), ()),
-    error_statuses=(401, 403),
-)
-FLOW: Final = Access(
-    check=_build_signature_header_check(BAD_FLOW_SIGNATURE),
-    check_body=_build_body_signature_check(BAD_FLOW_SIGNATURE),
-    description=CHANNEL.description,
-    security=CHANNEL.security,
-    error_statuses=(403, BAD_FLOW_SIGNATURE),
-)
+CHANNEL: Final = _build_channel_access(401, 401, 403)
+FLOW: Final = _build_channel_access(BAD_FLOW_SIGNATURE, 403, BAD_FLOW_SIGNATURE)
 SERVICE: Final = Access(
     check=_check_service,
     description="Access: an internal service's signature.",
