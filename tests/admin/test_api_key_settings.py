@@ -245,10 +245,8 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    key, unlimited_key = (
-        await create_key(client, ada, rate_limit=1, burst=3),
-        await create_key(client, ada),
-    )
+    key = await create_key(client, ada, rate_limit=1, burst=3)
+    unlimited_key = await create_key(client, ada)
     headers = build_headers(key["key"])
     monkeypatch.setattr(
         time, "monotonic_ns", lambda: 7_000_000_000

@@ -10,10 +10,8 @@ from tapgate.api.services import Services
 
 
 async def test_insufficient_float_or_funds_is_declined_with_details(harness: Harness) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="10"),
-        await harness.create_subscriber(balance="5"),
-    )
+    agent = await create_agent(harness, balance="10")
+    customer = await harness.create_subscriber(balance="5")
     sub_agent = await create_sub_agent(harness, agent)
     for response, code, available, required in (
         (await cash_in(harness, agent, customer, "10.01"), "INSUFFICIENT_FLOAT", 10.0, 10.01),
@@ -25,10 +23,8 @@ async def test_insufficient_float_or_funds_is_declined_with_details(harness: Har
 
 
 async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="10"),
-        await harness.create_subscriber(balance="5"),
-    )
+    agent = await create_agent(harness, balance="10")
+    customer = await harness.create_subscriber(balance="5")
     sub_agent = await create_sub_agent(harness, agent)
     unknown_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
     # The ID of an existing subscriber is not a valid agent ID.
@@ -52,10 +48,8 @@ async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness
 
 
 async def test_exactly_one_of_subscriber_id_and_card_serial_is_required(harness: Harness) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="10"),
-        await harness.create_subscriber(balance="5"),
-    )
+    agent = await create_agent(harness, balance="10")
+    customer = await harness.create_subscriber(balance="5")
     for pay in (cash_in, cash_out):
         # Missing fields are reported before invalid values.
         response = await pay(harness, agent, customer, "-1", subscriber_id=None)
@@ -92,10 +86,8 @@ async def test_invalid_cash_out_field_is_rejected(
 
 
 async def test_blocked_customers_and_cards_are_declined(harness: Harness) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="10"),
-        await harness.create_subscriber(balance="5"),
-    )
+    agent = await create_agent(harness, balance="10")
+    customer = await harness.create_subscriber(balance="5")
     blocked_card = {
         "subscriber_id": None,
         "card_serial": await harness.create_card(customer["id"], status="BLOCKED"),

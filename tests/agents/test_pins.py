@@ -104,10 +104,8 @@ async def test_cash_out_checks_the_customers_pin_first_and_counts_only_checked_p
 
 
 async def test_pin_is_checked_before_the_agent_status(harness: Harness) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="100"),
-        await harness.create_subscriber(balance="9"),
-    )
+    agent = await create_agent(harness, balance="100")
+    customer = await harness.create_subscriber(balance="9")
     await post_as_admin(harness, f"/{agent['id']}/suspend", reason="cash was missing")
     response = await cash_in(harness, agent, customer, "1", agent_pin=WRONG_PIN)
     assert parse_error(response) == (400, "INVALID_PIN")

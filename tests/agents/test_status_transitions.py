@@ -154,10 +154,8 @@ async def test_sub_agents_keep_working_after_their_parent_is_terminated(harness:
 
 @pytest.mark.parametrize("verb", ["suspend", "terminate"])
 async def test_inactive_agent_cannot_send_or_receive_money(harness: Harness, verb: str) -> None:
-    parent, customer = (
-        await create_agent(harness, balance="100"),
-        await harness.create_subscriber(balance="9"),
-    )
+    parent = await create_agent(harness, balance="100")
+    customer = await harness.create_subscriber(balance="9")
     agent = await create_sub_agent(harness, parent)
     unrelated_agent = await create_agent(harness)
     assert (await change_status(harness, agent, verb)).status_code == 200

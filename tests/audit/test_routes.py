@@ -178,10 +178,8 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     reader: BearerAuth,
     write_entry: WriteEntry,
 ) -> None:
-    restricted, other = (
-        await harness.create_subscriber(balance="50"),
-        await harness.create_subscriber(balance="50"),
-    )
+    restricted = await harness.create_subscriber(balance="50")
+    other = await harness.create_subscriber(balance="50")
     card, merchant = await harness.create_card(restricted["id"]), await create_processor(harness)
     payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
     url = f"/api/v1/subscribers/{restricted['id']}"

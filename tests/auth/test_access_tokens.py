@@ -138,10 +138,8 @@ def test_missing_signature_or_signature_of_another_token_is_rejected() -> None:
 
 
 def test_token_with_the_claims_or_header_of_another_token_is_rejected() -> None:
-    ours, other = (
-        make_token().split("."),
-        forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
-    )
+    ours = make_token().split(".")
+    other = forge_token(header={"sid": ids.encode("ses_", 8)}).split(".")
     escalated = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
     assert "signature" in get_rejection_message(f"{other[0]}.{ours[1]}.{ours[2]}")
     assert "signature" in get_rejection_message(f"{ours[0]}.{escalated[1]}.{ours[2]}")

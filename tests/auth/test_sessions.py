@@ -81,10 +81,8 @@ async def test_two_logins_in_one_second_are_two_sessions(
 ) -> None:
     first_login, second_login = await log_in(process, admin_id), await log_in(process, admin_id)
     assert first_login.token != second_login.token
-    first, second = (
-        await authenticate(process, first_login),
-        await authenticate(process, second_login),
-    )
+    first = await authenticate(process, first_login)
+    second = await authenticate(process, second_login)
     assert first.session_id != second.session_id
     assert first.idempotency_scope == second.idempotency_scope
 
@@ -117,11 +115,7 @@ async def test_token_for_another_admins_session_is_rejected(
     session = (await authenticate(process, await log_in(process, other_id))).session_id
     assert session is not None
     forged = AccessTokens(test_settings.jwt_secret).issue(
-        session_id=session,
-        admin_id=admin_id,
-        email=EMAIL,
-        role="system_admin",
-        now=clock(),
+        session_id=session, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
     assert (
         await catch_unauthorized(process.authenticator.sessions.authenticate(forged))

@@ -1,9 +1,9 @@
 """A ledger with its accounts, and commands to submit."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -12,7 +12,7 @@ from builders.auth import FakeClock
 from tapgate import ids
 from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
+from tapgate.ledger.commands import Command, LedgerCommand, Outcome, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify
@@ -270,63 +270,67 @@ def build_request_key(name: str, content: str = "the same") -> ScopedIdempotency
     return ScopedIdempotencyKey("test", name, content.encode())
 
 
-def build_command(kind: str, payer: Any, payee: Any, amount: int | None, **fields: Any) -> Command:
-    return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **fields)
+#: Payer and payee of each type of transaction, as created from an ID.
+_PARTIES: Final[dict[str, tuple[Callable[[int], Party], Callable[[int], Party]]]] = {
+    chart.TRANSFER: (commands.subscriber_party, commands.subscriber_party),
+    chart.TRANSFER_P2P: (commands.subscriber_party, commands.subscriber_party),
+    chart.POS_PAYMENT: (commands.subscriber_party, commands.processor_party),
+    chart.AGENT_CASHIN: (commands.agent_party, commands.subscriber_party),
+    chart.AGENT_CASHOUT: (commands.subscriber_party, commands.agent_party),
+    chart.AGENT_FUND: (commands.agent_party, commands.agent_party),
+    chart.AGENT_TRANSFER: (commands.agent_party, commands.agent_party),
+    chart.COMMISSION_PAYOUT: (commands.commission_party, commands.agent_party),
+    chart.PARTNER_FUND: (commands.partner_party, commands.subscriber_party),
+    chart.PROCESSOR_TRANSFER: (commands.processor_party, commands.subscriber_party),
+    chart.REFUND: (commands.processor_party, commands.subscriber_party),
+}
+
+
+def build_command(
+    kind: str, payer: Party | int | str, payee: Party | int | str, amount: int | None, **fields: Any
+) -> Command:
+    """Build a command. A party is given as such, as the ID of its owner, or as a card's serial."""
+    build_payer, build_payee = _PARTIES.get(kind, (commands.account_party, commands.account_party))
+    return Command(
+        type=kind,
+        channel="api",
+        payer=_build_party(payer, build_payer),
+        payee=_build_party(payee, build_payee),
+        amount=amount,
+        **fields,
+    )
+
+
+def _build_party(party: Party | int | str, build: Callable[[int], Party]) -> Party:
+    if isinstance(party, str):
+        return commands.card_party(party)
+    return build(party) if isinstance(party, int) else party
 
 
 def build_p2p(sender: int, receiver: int, amount: int, **fields: Any) -> Command:
-    return build_command(
-        chart.TRANSFER_P2P,
-        commands.subscriber_party(sender),
-        commands.subscriber_party(receiver),
-        amount,
-        **fields,
-    )
+    return build_command(chart.TRANSFER_P2P, sender, receiver, amount, **fields)
 
 
 def build_payment(payer: int, processor: int, amount: int, **fields: Any) -> Command:
-    return build_command(
-        chart.POS_PAYMENT,
-        commands.subscriber_party(payer),
-        commands.processor_party(processor),
-        amount,
-        **fields,
-    )
+    return build_command(chart.POS_PAYMENT, payer, processor, amount, **fields)
 
 
-def build_refund(processor: int, original_id: int, amount: int | None) -> Command:
-    return build_command(
-        chart.REFUND,
-        commands.processor_party(processor),
-        commands.CASH_PARTY,
-        amount,
-        original_id=original_id,
-    )
+def build_refund(processor: int, original_id: int, amount: int | None, **fields: Any) -> Command:
+    refund = {"original_id": original_id, **fields}
+    return build_command(chart.REFUND, processor, commands.CASH_PARTY, amount, **refund)
 
 
 def build_fund(agent: int, amount: int) -> Command:
-    return build_command(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent), amount)
+    return build_command(chart.AGENT_FUND, commands.CASH_PARTY, agent, amount)
 
 
 def build_cash_in(agent: int, subscriber: int, amount: int) -> Command:
-    return build_command(
-        chart.AGENT_CASHIN,
-        commands.agent_party(agent),
-        commands.subscriber_party(subscriber),
-        amount,
-        payer_pin=PIN,
-    )
+    return build_command(chart.AGENT_CASHIN, agent, subscriber, amount, payer_pin=PIN)
 
 
 def build_cash_out(agent: int, subscriber: int, amount: int) -> Command:
-    return build_command(
-        chart.AGENT_CASHOUT,
-        commands.subscriber_party(subscriber),
-        commands.agent_party(agent),
-        amount,
-        payer_pin=PIN,
-        payee_pin=PIN,
-    )
+    pins = {"payer_pin": PIN, "payee_pin": PIN}
+    return build_command(chart.AGENT_CASHOUT, subscriber, agent, amount, **pins)
 
 
 async def remove_limits(ledger: LedgerDriver) -> None:

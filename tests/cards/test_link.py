@@ -266,11 +266,9 @@ async def test_weak_child_pin_is_rejected(harness: Harness) -> None:
 
 async def test_link_is_audited_and_published(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    own_card, child_card, admin = (
-        await create_card(harness),
-        await create_card(harness),
-        await harness.create_admin("S"),
-    )
+    own_card = await create_card(harness)
+    child_card = await create_card(harness)
+    admin = await harness.create_admin("S")
     await create_webhook_endpoint(harness)
     first = (await link_card(harness, own_card, holder["id"], caller=admin)).json()["card"]
     second = (await link_child_card(harness, child_card, holder["id"], caller=admin)).json()["card"]

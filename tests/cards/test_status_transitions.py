@@ -71,10 +71,8 @@ async def test_card_expires_automatically(harness: Harness) -> None:
 
 
 async def test_unblock_reason_is_stored(harness: Harness) -> None:
-    serial, admin = (
-        await create_linked_card(harness, status="BLOCKED"),
-        await harness.create_admin("C"),
-    )
+    serial = await create_linked_card(harness, status="BLOCKED")
+    admin = await harness.create_admin("C")
     response = await harness.client.post(
         f"{CARDS_URL}/{serial}/unblock", json={"reason": "Found again"}, auth=admin
     )

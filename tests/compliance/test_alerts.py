@@ -120,10 +120,8 @@ async def test_client_alert_is_merged_into_the_alert_raised_by_the_same_rule(
     harness: Harness,
 ) -> None:
     await update_rule(harness, "Large amount", threshold="10", action="alert")
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     assert (await submit_transfer(harness, sender["id"], receiver["id"], "10.01")).code is None
     (alert,) = await list_alerts(harness)
     assert alert["subscriber_id"] == sender["id"]
@@ -202,10 +200,8 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     harness: Harness,
 ) -> None:
     """No access code is required, because it would alert the subscriber under investigation."""
-    restricted, other = (
-        await harness.create_restricted_subscriber(balance="50"),
-        await harness.create_subscriber(),
-    )
+    restricted = await harness.create_restricted_subscriber(balance="50")
+    other = await harness.create_subscriber()
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
     details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
     invalid_values = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
@@ -368,10 +364,7 @@ async def test_phone_number_has_at_most_one_open_support_request(harness: Harnes
     assert (await resolve_alert(harness, first["id"])).status_code == 200
     assert (await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"}))[
         "id"
-    ] not in (
-        first["id"],
-        other["id"],
-    )
+    ] not in (first["id"], other["id"])
 
 
 async def test_concurrent_support_requests_are_merged(harness: Harness) -> None:
@@ -384,9 +377,7 @@ async def test_concurrent_support_requests_are_merged(harness: Harness) -> None:
     assert alert["occurrences"] == 20
 
 
-async def test_only_support_requests_are_merged_by_phone_number(
-    harness: Harness,
-) -> None:
+async def test_only_support_requests_are_merged_by_phone_number(harness: Harness) -> None:
     for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):
         for _ in range(2):
             fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT_REQUEST

@@ -48,10 +48,7 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
         "risk_level": "CRITICAL",
         "score": 100,
         "violations": [
-            {
-                "code": "TRANSACTION_LIMIT_EXCEEDED",
-                "message": "Per-transaction limit exceeded",
-            },
+            {"code": "TRANSACTION_LIMIT_EXCEEDED", "message": "Per-transaction limit exceeded"},
             {"code": "DAILY_LIMIT_EXCEEDED", "message": "Daily limit exceeded"},
             {"code": "MONTHLY_LIMIT_EXCEEDED", "message": "Monthly limit exceeded"},
             {"code": "COMPLIANCE_REJECTED", "message": "Declined by a compliance rule"},
@@ -60,10 +57,8 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
 
 
 async def test_check_counts_the_earlier_transactions_of_the_sender(harness: Harness) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="200"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="200")
+    receiver = await harness.create_subscriber()
     await harness.client.put(
         "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await harness.create_admin()
     )

@@ -206,10 +206,8 @@ async def test_held_transaction_of_a_restricted_subscriber_can_be_released(
     harness: Harness,
 ) -> None:
     await update_rule(harness, "Large amount", threshold="100")
-    sender, receiver = (
-        await harness.create_restricted_subscriber(),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_restricted_subscriber()
+    receiver = await harness.create_subscriber()
     await harness.deposit(sender["id"], "500")
     assert (await submit_transfer(harness, sender["id"], receiver["id"], "101")).code is None
     (alert,) = await list_alerts(harness)

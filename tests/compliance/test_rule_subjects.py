@@ -102,11 +102,7 @@ INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
     ({"transaction_types": ["partner_deposit"]}, 422, "transaction_types"),
     ({"subject": "agent", "transaction_types": ["pos_payment"]}, 422, "transaction_types"),
     ({"transaction_types": ["refund"], "action": "review"}, 422, "transaction_types"),
-    (
-        {"type": "PIN_FAILURES", "threshold": 5, "window_seconds": 60},
-        422,
-        "subject",
-    ),
+    ({"type": "PIN_FAILURES", "threshold": 5, "window_seconds": 60}, 422, "subject"),
 ]
 
 
@@ -176,10 +172,8 @@ async def test_number_of_rules_is_limited(harness: Harness) -> None:
 
 
 async def test_deleted_rule_no_longer_matches_and_its_alerts_are_kept(harness: Harness) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     rule = await create_rule(harness, transaction_types=["transfer"], threshold="10")
     await submit_transfer(harness, sender["id"], receiver["id"], "20")
     (alert,) = await list_alerts(harness)
@@ -198,10 +192,8 @@ async def test_deleted_rule_no_longer_matches_and_its_alerts_are_kept(harness: H
 
 
 async def test_transaction_held_by_a_deleted_rule_can_be_released(harness: Harness) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     rule = await create_rule(
         harness, transaction_types=["transfer"], threshold="10", action="review"
     )
@@ -217,10 +209,8 @@ async def test_transaction_held_by_a_deleted_rule_can_be_released(harness: Harne
 async def test_default_rule_raises_an_alert_for_a_cash_in_above_its_threshold(
     harness: Harness,
 ) -> None:
-    agent, customer = (
-        await create_agent(harness, balance="900000"),
-        await harness.create_subscriber(),
-    )
+    agent = await create_agent(harness, balance="900000")
+    customer = await harness.create_subscriber()
     assert (await cash_in(harness, agent, customer, "200000")).is_success
     assert await list_alerts(harness) == []
     assert (await cash_in(harness, agent, customer, "200000.01")).is_success
@@ -370,10 +360,8 @@ async def test_held_cash_in_is_released_or_rejected(harness: Harness, decision: 
 @each("decision", ["release", "reject"])
 async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: str) -> None:
     await create_rule(harness, transaction_types=["partner_fund"], action="review")
-    partner, customer = (
-        await create_partner(harness, balance="500"),
-        await harness.create_subscriber(),
-    )
+    partner = await create_partner(harness, balance="500")
+    customer = await harness.create_subscriber()
     body = {
         "partner_id": partner["partner"]["id"],
         "subscriber_id": customer["id"],

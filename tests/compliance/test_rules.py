@@ -239,10 +239,8 @@ async def test_changed_rule_applies_immediately_in_every_process(
     harness: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
-        sender, receiver = (
-            await harness.create_subscriber(balance="1000"),
-            await harness.create_subscriber(),
-        )
+        sender = await harness.create_subscriber(balance="1000")
+        receiver = await harness.create_subscriber()
         second_gateway = Harness(second, harness.client)
         for gateway in (harness, second_gateway):  # makes both processes cache the old rule
             assert (await submit_transfer(gateway, sender["id"], receiver["id"], "50")).code is None
@@ -307,10 +305,8 @@ async def test_limit_for_one_transfer_declines_all_other_concurrent_transfers(
     harness: Harness, processes: list[Harness], kind: str, count: int, gateways: int
 ) -> None:
     code = await set_limit(harness, kind)
-    sender, receiver = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    receiver = await harness.create_subscriber()
     outcomes = await asyncio.gather(
         *(
             submit_transfer(processes[index % gateways], sender["id"], receiver["id"], AMOUNT)
@@ -327,10 +323,8 @@ async def test_wrong_pins_above_the_threshold_raise_an_alert_and_block_transfers
     harness: Harness,
 ) -> None:
     rule = await update_rule(harness, "Wrong PINs", status="active", threshold=1, action="block")
-    subscriber, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    subscriber = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}"
     await harness.client.post(
         f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=harness.get_service_auth()

@@ -195,11 +195,9 @@ async def start_tapgate(
         assert await process.wait() == 0
 
 
-ACCESS_TOKEN, PHONE_NUMBER_ID, GRAPH_APP_SECRET = (
-    "EAAG-canary-access-7c1e",
-    "106540352242922",
-    "canary-app-secret-e41b",
-)
+ACCESS_TOKEN = "EAAG-canary-access-7c1e"
+PHONE_NUMBER_ID = "106540352242922"
+GRAPH_APP_SECRET = "canary-app-secret-e41b"
 VERIFY_TOKEN, BRIDGE_TOKEN = "canary-verify-token-90af", "canary-bridge-token-3d27"
 
 

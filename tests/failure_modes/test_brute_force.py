@@ -193,10 +193,8 @@ async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
     harness: Harness, clients: Clients
 ) -> None:
     """An agent's PIN authorizes cash-ins, cash-outs, float transfers, and PIN changes."""
-    agent, customer = (
-        await create_agent(harness, balance="100"),
-        await harness.create_subscriber(balance="50"),
-    )
+    agent = await create_agent(harness, balance="100")
+    customer = await harness.create_subscriber(balance="50")
     sub_agent = await create_sub_agent(harness, agent)
     admin = await harness.create_admin()
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1"}

@@ -147,9 +147,7 @@ steps = st.lists(
 
 
 @hypothesis.given(steps)
-@hypothesis.settings(
-    max_examples=20,
-)
+@hypothesis.settings(max_examples=20)
 async def test_clock_jumps_never_grant_a_day_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]
 ) -> None:
@@ -159,10 +157,8 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
     for ledger in ledgers.ledgers:
         ledger.clock.now = start
-    payer, merchant = (
-        await ledgers.first.create_subscriber(100_00),
-        await ledgers.first.create_processor(50_00),
-    )
+    payer = await ledgers.first.create_subscriber(100_00)
+    merchant = await ledgers.first.create_processor(50_00)
     days, months, paid = {start.date()}, {(2026, 3)}, []
     for process, jump, amount, is_refund in plan:
         ledger = ledgers.ledgers[process]

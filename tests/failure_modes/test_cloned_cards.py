@@ -105,10 +105,8 @@ async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_walle
 
 async def test_no_payment_is_accepted_after_the_card_was_blocked(two_gateways: TwoGateways) -> None:
     """One process blocks the card while both processes receive payments with it."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     blocked_before: list[bool] = []
     blocked = False
 

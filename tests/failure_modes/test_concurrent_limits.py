@@ -17,14 +17,10 @@ async def test_daily_limit_is_shared_by_pos_in_app_p2p_cash_out_and_admin_transf
 ) -> None:
     """A limit counted per channel could be spent once per channel."""
     await two_gateways.update_limits(daily_limit="100")
-    aminata, mohamed = (
-        await two_gateways.create_customer("1000"),
-        await two_gateways.create_customer(),
-    )
-    terminal, agent = (
-        (await two_gateways.create_merchant()).server,
-        await two_gateways.create_agent("1"),
-    )
+    aminata = await two_gateways.create_customer("1000")
+    mohamed = await two_gateways.create_customer()
+    terminal = (await two_gateways.create_merchant()).server
+    agent = await two_gateways.create_agent("1")
     requests: list[SendRequest] = [
         lambda client: terminal.with_client(client).pay("15", aminata.card, PIN),
         lambda client: terminal.with_client(client).pay_in_app("15", aminata.card),
@@ -50,10 +46,8 @@ async def test_daily_limit_is_shared_by_chat_and_pos(
 ) -> None:
     """The chat must not have a separate allowance."""
     await two_gateways.update_limits(daily_limit="100")
-    aminata, mohamed = (
-        await two_gateways.create_customer("1000"),
-        await two_gateways.create_customer(),
-    )
+    aminata = await two_gateways.create_customer("1000")
+    mohamed = await two_gateways.create_customer()
     terminal = (await two_gateways.create_merchant()).server
     services_driver = ServicesDriver(two_gateways.harness, database_url)
     async with services_driver.run_messenger() as messenger:
@@ -111,10 +105,8 @@ async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card
     two_gateways: TwoGateways,
 ) -> None:
     """Both processes receive payments with the child card concurrently."""
-    parent, terminal = (
-        await two_gateways.create_customer("1000"),
-        (await two_gateways.create_merchant()).server,
-    )
+    parent = await two_gateways.create_customer("1000")
+    terminal = (await two_gateways.create_merchant()).server
     serial = await two_gateways.harness.create_card(parent.id, type="CHILD", daily_limit=50_00)
 
     def pay(client: Client) -> PendingResponse:
@@ -130,10 +122,8 @@ async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
 ) -> None:
     """Each credit is below the maximum balance, but their sum exceeds it."""
     await two_gateways.update_limits(max_balance="100")
-    receiver, sender = (
-        await two_gateways.create_customer(),
-        await two_gateways.create_customer("100"),
-    )
+    receiver = await two_gateways.create_customer()
+    sender = await two_gateways.create_customer("100")
     bank, agent = await two_gateways.create_bank("500"), await two_gateways.create_agent("500")
 
     def by_bank(number: int) -> SendRequest:

@@ -70,10 +70,8 @@ def test_no_csv_cell_is_a_formula_under_any_separator(text: str) -> None:
 
 async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: Harness) -> None:
     """End to end, from the transfer to the downloaded file."""
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     card = await harness.create_card(receiver["id"])
     for payload in FORMULA_PAYLOADS:
         body = {

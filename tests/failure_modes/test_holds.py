@@ -49,10 +49,7 @@ class HeldPayment:
     def build_spend_requests(self, amount: str) -> dict[str, Callable[[Client], PendingResponse]]:
         """Return one request per endpoint that debits the customer."""
         customer, terminal = self.customer, self.merchant.server
-        accounts = {
-            "from_account_id": customer.account_id,
-            "to_account_id": self.friend.account_id,
-        }
+        accounts = {"from_account_id": customer.account_id, "to_account_id": self.friend.account_id}
         return {
             "by POS": lambda client: terminal.with_client(client).pay(amount, customer.card, PIN),
             "in app": lambda client: terminal.with_client(client).pay_in_app(amount, customer.card),
@@ -167,10 +164,8 @@ async def _set_review_threshold(ledgers: TwoLedgers, threshold: int) -> None:
 
 async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGateways) -> None:
     """The client disconnects while its payment waits for a lock."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     database = two_gateways.harness.services.database
     request_ids = [new_request_id() for _ in range(10)]
     async with database.transaction() as tx:
@@ -198,10 +193,8 @@ async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGatew
 
 async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: TwoGateways) -> None:
     """The session is terminated while its payment waits for the lock on the wallet."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     database, request_id = two_gateways.harness.services.database, new_request_id()
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
@@ -270,10 +263,8 @@ async def test_stalled_database_session_blocks_a_wallet_only_until_its_idle_time
     setting = "idle_in_transaction_session_timeout"
     value = await two_gateways.harness.services.database.fetchval(f"SHOW {setting}")
     assert value == "30s"
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     async with two_gateways.harness.services.database.connection() as stalled:
         try:
             await stalled.execute("BEGIN")
@@ -285,9 +276,7 @@ async def test_stalled_database_session_blocks_a_wallet_only_until_its_idle_time
     assert await aminata.get_funds() == ("90.00", "0.00")
 
 
-async def test_undecided_review_keeps_the_funds_on_hold(
-    two_ledgers: TwoLedgers,
-) -> None:
+async def test_undecided_review_keeps_the_funds_on_hold(two_ledgers: TwoLedgers) -> None:
     """A hold must neither lose the money nor expire and make the money spendable."""
     ledger = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)

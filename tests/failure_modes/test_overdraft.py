@@ -20,14 +20,10 @@ async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wall
     two_gateways: TwoGateways, seed: int
 ) -> None:
     """POS, in-app, P2P, and cash-out must not each check the balance independently."""
-    aminata, mohamed = (
-        await two_gateways.create_customer("100"),
-        await two_gateways.create_customer(),
-    )
-    terminal, agent = (
-        (await two_gateways.create_merchant()).server,
-        await two_gateways.create_agent("500"),
-    )
+    aminata = await two_gateways.create_customer("100")
+    mohamed = await two_gateways.create_customer()
+    terminal = (await two_gateways.create_merchant()).server
+    agent = await two_gateways.create_agent("500")
     rng = random.Random(seed)
 
     def build_spend() -> tuple[Decimal, SendRequest]:
@@ -55,10 +51,8 @@ async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wall
 
 async def test_child_cards_do_not_overdraw_the_shared_wallet(two_gateways: TwoGateways) -> None:
     """Each child card stays within its own limit, but all cards debit one wallet."""
-    parent, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    parent = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     children = []
     for number in range(4):
         serial = f"CHILD-{parent.card}-{number}"
@@ -208,14 +202,10 @@ async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(
     two_gateways: TwoGateways,
 ) -> None:
     """The wallet pays by card and P2P while friends and a partner credit it."""
-    hot, friends = (
-        await two_gateways.create_customer("500"),
-        [await two_gateways.create_customer("100") for _ in range(3)],
-    )
-    terminal, bank = (
-        (await two_gateways.create_merchant()).server,
-        await two_gateways.create_bank("1000"),
-    )
+    hot = await two_gateways.create_customer("500")
+    friends = [await two_gateways.create_customer("100") for _ in range(3)]
+    terminal = (await two_gateways.create_merchant()).server
+    bank = await two_gateways.create_bank("1000")
 
     def pay(client: Client) -> PendingResponse:
         return terminal.with_client(client).pay("1", hot.card, PIN)

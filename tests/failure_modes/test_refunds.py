@@ -19,10 +19,8 @@ NOT_REFUNDABLE = (409, "NOT_REFUNDABLE")
 async def _create_payment(
     two_gateways: TwoGateways, amount: str = "100"
 ) -> tuple[Customer, Merchant, str]:
-    aminata, merchant = (
-        await two_gateways.create_customer(amount),
-        await two_gateways.create_merchant(),
-    )
+    aminata = await two_gateways.create_customer(amount)
+    merchant = await two_gateways.create_merchant()
     response = await merchant.server.pay(amount, aminata.card)
     return aminata, merchant, require_success(response)["transaction_id"]
 

@@ -56,10 +56,8 @@ async def _renew_session(two_gateways: TwoGateways, auth: Any) -> Any:
 
 async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: TwoGateways) -> None:
     """The client gives up on a request in progress and retries at another process."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     idempotency = {"request_id": new_request_id()}
     database = two_gateways.harness.services.database
     async with database.transaction() as tx:
@@ -83,10 +81,8 @@ async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
     two_gateways: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database committed, but the gateway lost the connection and returned 503."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     run_batch, request_ids = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
     async def run_and_disconnect(
@@ -113,11 +109,9 @@ async def test_partner_webhook_retried_after_a_phone_number_change_credits_no_ot
     two_gateways: TwoGateways,
 ) -> None:
     """The phone number moves to another subscriber between two deliveries of one webhook."""
-    bank, aminata, mohamed = (
-        await two_gateways.create_bank("100"),
-        await two_gateways.create_customer(),
-        await two_gateways.create_customer(),
-    )
+    bank = await two_gateways.create_bank("100")
+    aminata = await two_gateways.create_customer()
+    mohamed = await two_gateways.create_customer()
     require_success(await bank.send_webhook("10", aminata, "INV-1"))
     old_phone = aminata.phone
     require_success(
@@ -160,10 +154,8 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
     two_gateways: TwoGateways,
 ) -> None:
     """The duplicate must neither fail with the original nor be executed in addition to it."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     idempotency = {"request_id": new_request_id()}
     database = two_gateways.harness.services.database
     async with database.transaction() as tx:
@@ -269,10 +261,8 @@ async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
     two_gateways: TwoGateways,
 ) -> None:
     """A client that sends the amount as a number can correct it and reuse the key."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     request_id = new_request_id()
     for number in (10, 10.0):
         response = await terminal.post(
@@ -287,10 +277,8 @@ async def test_metadata_is_compared_by_value_regardless_of_key_order(
     two_gateways: TwoGateways,
 ) -> None:
     """Free-form fields must be part of the comparison, but not compared byte by byte."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     request_id = new_request_id()
     metadata = {"a": 1, "b": {"c": [1, 2], "d": None}}
     first = await terminal.pay("10", aminata.card, request_id=request_id, metadata=metadata)
@@ -307,10 +295,8 @@ async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
     two_gateways: TwoGateways,
 ) -> None:
     """Otherwise retries with a mistyped PIN would lock a wallet that has already paid."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("100")
+    terminal = (await two_gateways.create_merchant()).server
     idempotency = {"request_id": new_request_id()}
     first = await terminal.pay("10", aminata.card, PIN, **idempotency)
     for _ in range(5):

@@ -34,10 +34,8 @@ from tapgate.store.database import Database
 
 async def test_decimal_amounts_add_up_exactly(two_gateways: TwoGateways) -> None:
     """In floats, 0.1 + 0.2 is 0.30000000000000004, which a wallet with 0.30 cannot pay."""
-    aminata, terminal = (
-        await two_gateways.create_customer("0.30"),
-        (await two_gateways.create_merchant()).server,
-    )
+    aminata = await two_gateways.create_customer("0.30")
+    terminal = (await two_gateways.create_merchant()).server
     require_success(await terminal.pay("0.1", aminata.card))
     assert (
         require_success(await terminal.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
@@ -86,10 +84,8 @@ async def test_entries_of_odd_amounts_balance_to_the_last_cent(
     try:
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
         await remove_limits(ledger)
-        sender, receiver = (
-            await ledger.create_subscriber(100_000_00),
-            await ledger.create_subscriber(),
-        )
+        sender = await ledger.create_subscriber(100_000_00)
+        receiver = await ledger.create_subscriber()
         merchant = await ledger.create_processor()
         amounts_sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
         outcomes = await ledger.submit_batch(
@@ -194,10 +190,8 @@ async def test_fees_are_rounded_to_the_decimals_of_the_currency(
 ) -> None:
     """Not every currency has two decimals."""
     async with _run_in_currency(currency, settings, database_url) as two_gateways:
-        aminata, terminal = (
-            await two_gateways.create_customer(expected["balance"]),
-            (await two_gateways.create_merchant()).server,
-        )
+        aminata = await two_gateways.create_customer(expected["balance"])
+        terminal = (await two_gateways.create_merchant()).server
         paid = require_success(await terminal.pay(expected["payment"], aminata.card))
         assert paid["fee_amount"] == expected["fee"]
         assert await aminata.get_balance() == expected["remaining"]

@@ -94,10 +94,8 @@ async def test_signed_payment_with_a_reencoded_body_is_rejected(merchant: PosDri
 
 async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(harness: Harness) -> None:
     """Covers the partner's signed request and its webhook."""
-    partner, customer = (
-        await create_partner(harness, balance="1000"),
-        await harness.create_subscriber(),
-    )
+    partner = await create_partner(harness, balance="1000")
+    customer = await harness.create_subscriber()
     body = {"amount": "5", "note": "Cafe\u0301 a/b", "metadata": {"n": 1}}
     request = _encode_json({"subscriber_id": customer["id"], "partner_reference": "A", **body})
     webhook = _encode_json({"phone_number": customer["phone_number"], "reference": "B", **body})

@@ -108,10 +108,8 @@ async def test_every_process_applies_the_new_rules(
 ) -> None:
     async with open_services(settings, database_url) as second:
         other_harness = Harness(second, harness.client)
-        agent, customer = (
-            await create_agent(harness, balance="2000"),
-            await harness.create_subscriber(),
-        )
+        agent = await create_agent(harness, balance="2000")
+        customer = await harness.create_subscriber()
         for process_harness in (harness, other_harness):
             assert (await cash_in(process_harness, agent, customer, "100")).is_success
         responses = await asyncio.gather(

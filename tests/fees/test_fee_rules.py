@@ -198,10 +198,8 @@ def build_party(record: dict[str, Any]) -> commands.Party:
 async def test_new_fee_rules_apply_to_the_next_transaction_on_every_process(
     harness: Harness, settings: Settings, database_url: str
 ) -> None:
-    sender, receiver = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    receiver = await harness.create_subscriber()
     async with open_services(settings, database_url) as second:
         gateways = (harness, Harness(second, harness.client))
         for gateway in gateways:
@@ -249,10 +247,8 @@ async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
         ]
     )
     await put_rules(harness, *(build_rule(kind, rate="50", payer=payer) for kind in charged))
-    sender, receiver = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    receiver = await harness.create_subscriber()
     for kind in ("transfer", "transfer_p2p", *payments):
         payee = build_party(receiver)
         if kind in chart.PAYMENT_TYPES:

@@ -160,11 +160,9 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
 
 async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     services, secret = harness.services, harness.services.settings.jwt_secret
-    good, disabled, logged_out = (
-        await harness.create_admin(),
-        await harness.create_admin(),
-        await harness.create_admin(),
-    )
+    good = await harness.create_admin()
+    disabled = await harness.create_admin()
+    logged_out = await harness.create_admin()
     admin = await harness.create_admin()
     response = await harness.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
     assert response.status_code == 200, response.text
@@ -264,15 +262,11 @@ async def _list_bad_signatures(
 
 async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
     """List keys of suspended owners and a blocked terminal: 403, or 401 if wrongly signed."""
-    terminal_auth, other_processor_auth, partner = (
-        await harness.create_processor(),
-        await harness.create_processor(),
-        await harness.create_partner(),
-    )
-    terminal, blocked = (
-        await create_terminal_key(harness, terminal_auth),
-        await create_terminal_key(harness, other_processor_auth),
-    )
+    terminal_auth = await harness.create_processor()
+    other_processor_auth = await harness.create_processor()
+    partner = await harness.create_partner()
+    terminal = await create_terminal_key(harness, terminal_auth)
+    blocked = await create_terminal_key(harness, other_processor_auth)
     admin, client = await harness.create_admin(), harness.client
     owner = await harness.get_processor_id(terminal_auth)
     other = await harness.get_processor_id(other_processor_auth)
@@ -324,11 +318,9 @@ async def _list_multiple_credentials(
     The kind with the highest precedence decides, and valid credentials of other kinds are ignored.
     A duplicated credential header is rejected.
     """
-    admin, key, service = (
-        await harness.create_admin(),
-        await harness.create_api_key(*Scope),
-        harness.get_service_auth(),
-    )
+    admin = await harness.create_admin()
+    key = await harness.create_api_key(*Scope)
+    service = harness.get_service_auth()
     token = f"Bearer {_get_credential(admin)}"
     return [
         BadCredential(

@@ -59,10 +59,8 @@ async def _create_agent(harness: Harness, **fields: Any) -> str:
 
 @register_case("/api/v1/wallet/transfer-p2p")
 async def prepare_p2p(harness: Harness) -> MoneyCase:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     body = {
         "sender_id": sender["id"],
         "recipient_card_serial": await harness.create_card(recipient["id"]),
@@ -80,10 +78,8 @@ async def prepare_p2p(harness: Harness) -> MoneyCase:
 
 @register_case("/api/v1/wallet/transfer")
 async def prepare_transfer(harness: Harness) -> MoneyCase:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     body = {
         "from_account_id": sender["account_id"],
         "to_account_id": recipient["account_id"],

@@ -132,15 +132,11 @@ async def create_verified_admin(
 async def test_restricted_subscriber_requires_a_verified_code(
     ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
-    person, card = (
-        await ownership_fixtures.create_subscriber(restricted=True),
-        await ownership_fixtures.create_unassigned_card(),
-    )
+    person = await ownership_fixtures.create_subscriber(restricted=True)
+    card = await ownership_fixtures.create_unassigned_card()
     admin = await create_verified_admin(ownership_fixtures, person)
-    request, before = (
-        ownership_requests.RESTRICTED_REQUESTS[name](ownership_fixtures, person, card),
-        await ownership_fixtures.access_fixtures.snapshot_tables(),
-    )
+    request = ownership_requests.RESTRICTED_REQUESTS[name](ownership_fixtures, person, card)
+    before = await ownership_fixtures.access_fixtures.snapshot_tables()
     rejected_callers = list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key", "admin")
     assert rejected_callers
     for caller in rejected_callers:
@@ -207,10 +203,8 @@ async def test_pin_of_another_subscriber_is_rejected(
     ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
     """The PIN is valid, but for another subscriber."""
-    person, card = (
-        await ownership_fixtures.create_subscriber(),
-        await ownership_fixtures.create_unassigned_card(),
-    )
+    person = await ownership_fixtures.create_subscriber()
+    card = await ownership_fixtures.create_unassigned_card()
     request = ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
     caller, *_ = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
@@ -263,10 +257,8 @@ async def assert_indistinguishable(
 ) -> httpx2.Response:
     """Assert that another owner's object gets exactly the response of a missing object."""
     before = await ownership_fixtures.access_fixtures.snapshot_tables()
-    response, other = (
-        await send(ownership_fixtures, foreign, auth),
-        await send(ownership_fixtures, unknown, auth),
-    )
+    response = await send(ownership_fixtures, foreign, auth)
+    other = await send(ownership_fixtures, unknown, auth)
     assert (response.status_code, response.json()) == (other.status_code, other.json())
     assert response.status_code in (401, 404, 422), response.text
     ignored_headers = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
@@ -385,12 +377,7 @@ async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
 ) -> None:
     def build_request(to: str) -> OwnershipRequest:
         sender = ownership_fixtures.agents[1]["id"]
-        body = {
-            "from_agent_id": sender,
-            "to_agent_id": to,
-            "amount": "1",
-            "pin": AGENT_PIN,
-        }
+        body = {"from_agent_id": sender, "to_agent_id": to, "amount": "1", "pin": AGENT_PIN}
         return OwnershipRequest("POST", f"{V1}/agents/transfer", body)
 
     await assert_rejected_and_audited(
@@ -412,10 +399,8 @@ async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
 async def test_api_key_can_transfer_only_between_subscriber_wallets(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    account, agent = (
-        ownership_fixtures.subscriber.account_id,
-        ownership_fixtures.agents[0]["account_id"],
-    )
+    account = ownership_fixtures.subscriber.account_id
+    agent = ownership_fixtures.agents[0]["account_id"]
     for payer, payee in ((agent, account), (account, agent)):
         body = {"from_account_id": payer, "to_account_id": payee, "amount": "1", "pin": PIN}
         request = OwnershipRequest("POST", f"{V1}/wallet/transfer", body)
@@ -427,10 +412,8 @@ async def test_api_key_can_transfer_only_between_subscriber_wallets(
 async def assert_rejected_and_audited(
     ownership_fixtures: OwnershipFixtures, name: str, request: OwnershipRequest, *kinds: str
 ) -> None:
-    before, denials = (
-        await ownership_fixtures.access_fixtures.snapshot_tables(),
-        await ownership_fixtures.access_fixtures.count_denials(),
-    )
+    before = await ownership_fixtures.access_fixtures.snapshot_tables()
+    denials = await ownership_fixtures.access_fixtures.count_denials()
     callers = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
     for caller in callers:
         response = await send(ownership_fixtures, request, caller.auth)
@@ -444,14 +427,10 @@ async def assert_rejected_and_audited(
 async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    first, second = (
-        await ownership_fixtures.create_subscriber(restricted=True),
-        await ownership_fixtures.create_subscriber(restricted=True),
-    )
-    admin, other_admin = (
-        await ownership_fixtures.harness.create_admin(),
-        await ownership_fixtures.harness.create_admin(),
-    )
+    first = await ownership_fixtures.create_subscriber(restricted=True)
+    second = await ownership_fixtures.create_subscriber(restricted=True)
+    admin = await ownership_fixtures.harness.create_admin()
+    other_admin = await ownership_fixtures.harness.create_admin()
     for person in (first, second):
         url = f"{V1}/subscribers/{person.id}/restricted-access"
         assert (await ownership_fixtures.client.post(url, auth=admin)).is_success
@@ -473,10 +452,7 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
     )
     assert get_status_and_code(
         await send(ownership_fixtures, request, ownership_fixtures.harness.get_service_auth())
-    ) == (
-        400,
-        "INVALID_OTP",
-    )
+    ) == (400, "INVALID_OTP")
     assert get_status_and_code(await ownership_fixtures.client.get(url, auth=admin)) == (
         403,
         "OTP_REQUIRED",
@@ -493,10 +469,8 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
 async def test_pin_reset_rejects_the_code_of_another_subscriber(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    first, second = (
-        await ownership_fixtures.create_subscriber(),
-        await ownership_fixtures.create_subscriber(),
-    )
+    first = await ownership_fixtures.create_subscriber()
+    second = await ownership_fixtures.create_subscriber()
     service = ownership_fixtures.harness.get_service_auth()
     for person in (first, second):
         await ownership_fixtures.client.post(
@@ -521,11 +495,7 @@ async def test_pin_reset_rejects_the_code_of_another_subscriber(
 
 
 async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFixtures) -> None:
-    body = {
-        "subscriber_id": ownership_fixtures.subscriber.id,
-        "format": "csv",
-        **PERIOD,
-    }
+    body = {"subscriber_id": ownership_fixtures.subscriber.id, "format": "csv", **PERIOD}
     path = f"{V1}/wallet/account-statement"
     created = (
         await send(

@@ -65,10 +65,8 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
         process.kill()
     await asyncio.gather(*recorders)
 
-    transactions, entries = (
-        await fetch_rows(empty_database_url, _TRANSACTIONS_SQL),
-        await fetch_rows(empty_database_url, _ENTRIES_SQL),
-    )
+    transactions = await fetch_rows(empty_database_url, _TRANSACTIONS_SQL)
+    entries = await fetch_rows(empty_database_url, _ENTRIES_SQL)
     assert manifest.tables["transactions"] == len(transactions)
     assert manifest.tables["entries"] == len(entries)
     # The backup has all transactions acknowledged before it, and its rows equal the source rows.

@@ -24,7 +24,7 @@ from builders.ledger import (
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands, commission
+from tapgate.ledger import chart, commission
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.state import State
 from tapgate.rules.commission import CommissionRate
@@ -140,12 +140,7 @@ async def test_declined_and_rejected_cash_transactions_are_not_matched(
     declined = await ledger.submit(build_cash_out(agent, customer, 60_000_00))
     assert declined.code == Code.INSUFFICIENT_FUNDS
     wrong_pin = build_command(
-        chart.AGENT_CASHOUT,
-        commands.subscriber_party(customer),
-        commands.agent_party(agent),
-        500_00,
-        payer_pin=PIN,
-        payee_pin="9999",
+        chart.AGENT_CASHOUT, customer, agent, 500_00, payer_pin=PIN, payee_pin="9999"
     )
     assert (await ledger.submit(wrong_pin)).code == Code.INVALID_PIN
     await ledger.submit(build_cash_out(agent, customer, 400_00))

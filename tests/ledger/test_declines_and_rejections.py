@@ -4,7 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
+from builders.ledger import (
+    PIN,
+    WRONG_PIN,
+    LedgerDriver,
+    build_command,
+    build_refund,
+    build_request_key,
+)
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
@@ -24,9 +31,7 @@ async def set_account_status(ledger: LedgerDriver, owner_id: int, status: str) -
 
 
 def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> Command:
-    return build_command(
-        chart.TRANSFER_P2P, commands.subscriber_party(sender), payee, amount, **more
-    )
+    return build_command(chart.TRANSFER_P2P, sender, payee, amount, **more)
 
 
 @pytest.mark.parametrize(
@@ -70,11 +75,7 @@ async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) 
     agent, subscriber = await ledger.create_agent(10_00), await ledger.create_subscriber()
     outcome = await ledger.submit(
         build_command(
-            chart.TRANSFER,
-            commands.agent_party(agent),
-            commands.subscriber_party(subscriber),
-            1_00,
-            wallets_only=True,
+            chart.TRANSFER, commands.agent_party(agent), subscriber, 1_00, wallets_only=True
         )
     )
     assert outcome.code == Code.FORBIDDEN
@@ -84,14 +85,7 @@ async def test_agent_cannot_transfer_to_an_agent_that_is_not_a_sub_agent(
     ledger: LedgerDriver,
 ) -> None:
     agent, other_agent = await ledger.create_agent(10_00), await ledger.create_agent()
-    outcome = await ledger.submit(
-        build_command(
-            chart.AGENT_TRANSFER,
-            commands.agent_party(agent),
-            commands.agent_party(other_agent),
-            1_00,
-        )
-    )
+    outcome = await ledger.submit(build_command(chart.AGENT_TRANSFER, agent, other_agent, 1_00))
     assert outcome.code == Code.FORBIDDEN
 
 
@@ -112,8 +106,8 @@ async def test_card_payments_without_pin_are_capped_per_payment_and_at_five_time
         outcome = await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
-                commands.card_party(serial),
-                commands.processor_party(merchant),
+                serial,
+                merchant,
                 amount,
                 payer_pin=pin,
                 pin_policy="above_no_pin_limit",
@@ -161,13 +155,7 @@ async def test_child_card_has_its_own_pin_and_failure_count(ledger: LedgerDriver
 
     async def pay(card: str, pin: str) -> Code | None:
         outcome = await ledger.submit(
-            build_command(
-                chart.POS_PAYMENT,
-                commands.card_party(card),
-                commands.processor_party(merchant),
-                1_00,
-                payer_pin=pin,
-            )
+            build_command(chart.POS_PAYMENT, card, merchant, 1_00, payer_pin=pin)
         )
         return outcome.code
 
@@ -202,8 +190,8 @@ async def test_unassigned_and_expired_cards_are_declined(ledger: LedgerDriver) -
         outcome = await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
-                commands.card_party(card),
-                commands.processor_party(merchant),
+                card,
+                merchant,
                 1_00,
                 payer_pin=PIN,
                 pin_policy="above_no_pin_limit",
@@ -231,20 +219,11 @@ async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
         assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
 
 
-async def test_cash_out_checks_the_agent_status_before_limits(
-    ledger: LedgerDriver,
-) -> None:
+async def test_cash_out_checks_the_agent_status_before_limits(ledger: LedgerDriver) -> None:
     agent, customer = await ledger.create_agent(), await ledger.create_subscriber()
     await set_account_status(ledger, agent, "blocked")
     outcome = await ledger.submit(
-        build_command(
-            chart.AGENT_CASHOUT,
-            commands.subscriber_party(customer),
-            commands.agent_party(agent),
-            60_000_00,
-            payer_pin=PIN,
-            payee_pin=PIN,
-        )
+        build_command(chart.AGENT_CASHOUT, customer, agent, 60_000_00, payer_pin=PIN, payee_pin=PIN)
     )
     assert (outcome.code, outcome.details) == (Code.AGENT_NOT_ACTIVE, {"party": "receiver"})
 
@@ -255,43 +234,30 @@ async def test_insufficient_funds_and_insufficient_float_are_declined(ledger: Le
     assert outcome.code == Code.INSUFFICIENT_FUNDS
     assert outcome.details == {"available": 100.0, "required": 507.5}
     agent = await ledger.create_agent(1_00)
-    outcome = await ledger.submit(
-        build_command(
-            chart.AGENT_CASHIN,
-            commands.agent_party(agent),
-            commands.subscriber_party(receiver),
-            1_01,
-        )
-    )
+    outcome = await ledger.submit(build_command(chart.AGENT_CASHIN, agent, receiver, 1_01))
     assert outcome.code == Code.INSUFFICIENT_FLOAT
     assert await list_failure_codes(ledger) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
 
 
 async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver) -> None:
-    payer, merchant, other_merchant = (
-        await ledger.create_subscriber(100_00),
-        await ledger.create_processor(),
-        await ledger.create_processor(),
-    )
+    payer = await ledger.create_subscriber(100_00)
+    merchant = await ledger.create_processor()
+    other_merchant = await ledger.create_processor()
     card = await ledger.create_card(payer)
     receiver = await ledger.create_subscriber()
 
     async def refund(processor: int, transaction: int) -> Code | None:
         outcome = await ledger.submit(
-            build_command(
-                chart.REFUND,
-                commands.processor_party(processor),
-                commands.CASH_PARTY,
+            build_refund(
+                processor,
+                transaction,
                 None,
-                original_id=transaction,
                 idempotency_key=build_request_key(f"refund {transaction}"),
             )
         )
         return outcome.code
 
-    payment_command = build_command(
-        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 50_00
-    )
+    payment_command = build_command(chart.POS_PAYMENT, card, merchant, 50_00)
     payment_id = (await ledger.submit(payment_command)).require_accepted().transaction_id
     assert await refund(other_merchant, payment_id) == Code.TRANSACTION_NOT_FOUND
     assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
@@ -299,19 +265,12 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
     declined = (await ledger.submit(payment_command)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
-    transfer = build_command(
-        chart.PROCESSOR_TRANSFER,
-        commands.processor_party(merchant),
-        commands.subscriber_party(receiver),
-        1_00,
-    )
+    transfer = build_command(chart.PROCESSOR_TRANSFER, merchant, receiver, 1_00)
     transfer_id = (await ledger.submit(transfer)).require_accepted().transaction_id
     assert await refund(merchant, transfer_id) == Code.NOT_REFUNDABLE
     assert await refund(other_merchant, transfer_id) == Code.TRANSACTION_NOT_FOUND
     unlinked = await ledger.create_card(None)
-    unlinked_payment = build_command(
-        chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
-    )
+    unlinked_payment = build_command(chart.POS_PAYMENT, unlinked, merchant, 1_00)
     declined = (await ledger.submit(unlinked_payment)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
@@ -370,8 +329,6 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
 async def test_failed_payout_without_an_amount_is_not_stored(ledger: LedgerDriver) -> None:
     agent = await ledger.create_agent()
     await set_account_status(ledger, agent, "blocked")
-    payout = build_command(
-        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
-    )
+    payout = build_command(chart.COMMISSION_PAYOUT, agent, agent, None)
     assert (await ledger.submit(payout)).code == Code.AGENT_NOT_ACTIVE
     assert await list_failure_codes(ledger) == []

@@ -27,8 +27,8 @@ async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list
     return [
         build_command(
             chart.TRANSFER,
-            commands.subscriber_party(await ledger.create_subscriber(10_00)),
-            commands.subscriber_party(await ledger.create_subscriber()),
+            await ledger.create_subscriber(10_00),
+            await ledger.create_subscriber(),
             1_00,
             **more,
         )
@@ -175,18 +175,8 @@ async def test_batches_that_debit_and_credit_the_same_merchants_do_not_deadlock(
 
     def build_batch(first: int, second: int) -> list[Command]:
         return [
-            build_command(
-                chart.PROCESSOR_TRANSFER,
-                commands.processor_party(merchants[first]),
-                commands.subscriber_party(receivers[first]),
-                1_00,
-            ),
-            build_command(
-                chart.POS_PAYMENT,
-                commands.card_party(payers[first]),
-                commands.processor_party(merchants[second]),
-                1_00,
-            ),
+            build_command(chart.PROCESSOR_TRANSFER, merchants[first], receivers[first], 1_00),
+            build_command(chart.POS_PAYMENT, payers[first], merchants[second], 1_00),
         ]
 
     for _ in range(20):
@@ -204,11 +194,7 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: Led
     ]
     wrong_pin_commands = [
         build_command(
-            chart.TRANSFER,
-            commands.account_party(account),
-            commands.subscriber_party(customer),
-            1_00,
-            payer_pin=WRONG_PIN,
+            chart.TRANSFER, commands.account_party(account), customer, 1_00, payer_pin=WRONG_PIN
         )
         for account in accounts
     ]
@@ -226,10 +212,8 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
 ) -> None:
     """Simulates a transaction created after accounts were locked, so its payee is not locked."""
     await remove_limits(ledger)
-    sender, receiver = (
-        await ledger.create_subscriber(2_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(2_000_000_00)
+    receiver = await ledger.create_subscriber()
     held = (await ledger.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
     assert held.status == "under_review"
     account_id = await ledger.get_account_id(receiver)
@@ -268,12 +252,6 @@ async def test_card_linked_during_load_retries_the_batch(
         return accounts
 
     monkeypatch.setattr(load, "_lock_accounts", lock_and_link_card)
-    command = build_command(
-        chart.POS_PAYMENT,
-        commands.card_party(card),
-        commands.processor_party(merchant),
-        1_00,
-        payer_pin=PIN,
-    )
+    command = build_command(chart.POS_PAYMENT, card, merchant, 1_00, payer_pin=PIN)
     assert (await ledger.submit(command)).code is None
     assert ledger.ledger.batch_stats.retries == 1

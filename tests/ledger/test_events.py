@@ -171,10 +171,8 @@ async def test_review_enqueues_events_for_the_hold_the_alert_and_the_decision(
     ledger: LedgerDriver, release: bool, status: str
 ) -> None:
     await remove_limits(ledger)
-    sender, receiver = (
-        await ledger.create_subscriber(1_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(1_000_000_00)
+    receiver = await ledger.create_subscriber()
     await subscribe_to_events(ledger, "*")
     transaction_id = (
         (await ledger.submit(build_p2p(sender, receiver, 600_000_00)))
@@ -205,9 +203,7 @@ async def test_alert_event_is_enqueued_on_creation_but_not_on_recurrence(
     assert await list_events(ledger) == [("alert.created", alert["id"])]
 
 
-async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
-    ledger: LedgerDriver,
-) -> None:
+async def test_refund_enqueues_its_own_event_and_one_for_the_payment(ledger: LedgerDriver) -> None:
     payer, processor = await ledger.create_subscriber(100_00), await ledger.create_processor(50_00)
     payment = (
         (await ledger.submit(build_payment(payer, processor, 30_00)))
@@ -240,10 +236,8 @@ async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
 async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
     ledger: LedgerDriver,
 ) -> None:
-    agent, subscriber = (
-        await ledger.create_agent(LOW_FLOAT_AMOUNT + 100_00),
-        await ledger.create_subscriber(),
-    )
+    agent = await ledger.create_agent(LOW_FLOAT_AMOUNT + 100_00)
+    subscriber = await ledger.create_subscriber()
     await subscribe_to_events(ledger, "agent.float_low")
     (await ledger.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
     assert await list_events(ledger) == []  # a float equal to the threshold is not low
@@ -258,10 +252,8 @@ async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
 async def test_each_threshold_crossing_within_a_batch_enqueues_a_float_low_event(
     ledger: LedgerDriver,
 ) -> None:
-    first_agent, second_agent = (
-        await ledger.create_agent(LOW_FLOAT_AMOUNT),
-        await ledger.create_agent(LOW_FLOAT_AMOUNT),
-    )
+    first_agent = await ledger.create_agent(LOW_FLOAT_AMOUNT)
+    second_agent = await ledger.create_agent(LOW_FLOAT_AMOUNT)
     subscriber = await ledger.create_subscriber()
     await subscribe_to_events(ledger, "agent.float_low")
     commands = [

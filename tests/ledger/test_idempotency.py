@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
+from builders.ledger import (
+    PIN,
+    WRONG_PIN,
+    LedgerDriver,
+    build_command,
+    build_refund,
+    build_request_key,
+)
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey
 
 
@@ -16,13 +23,7 @@ async def create_pair(ledger: LedgerDriver) -> tuple[int, int]:
 
 
 def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
-    return build_command(
-        chart.TRANSFER,
-        commands.subscriber_party(sender),
-        commands.subscriber_party(receiver),
-        amount,
-        **more,
-    )
+    return build_command(chart.TRANSFER, sender, receiver, amount, **more)
 
 
 async def test_replayed_request_returns_the_original_response(ledger: LedgerDriver) -> None:
@@ -84,19 +85,13 @@ async def test_replay_returns_the_original_response_after_a_refund(ledger: Ledge
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
     command = build_command(
-        chart.POS_PAYMENT,
-        commands.card_party(card),
-        commands.processor_party(merchant),
-        10_00,
-        idempotency_key=build_request_key("pay"),
+        chart.POS_PAYMENT, card, merchant, 10_00, idempotency_key=build_request_key("pay")
     )
     first = await ledger.submit(command)
-    refund = build_command(
-        chart.REFUND,
-        commands.processor_party(merchant),
-        commands.CASH_PARTY,
+    refund = build_refund(
+        merchant,
+        first.require_accepted().transaction_id,
         None,
-        original_id=first.require_accepted().transaction_id,
         idempotency_key=build_request_key("refund"),
     )
     await ledger.submit(refund)
@@ -124,8 +119,8 @@ async def test_partner_reference_funds_a_wallet_only_once(ledger: LedgerDriver) 
         outcome = await ledger.submit(
             build_command(
                 chart.PARTNER_FUND,
-                commands.partner_party(partner),
-                commands.subscriber_party(to),
+                partner,
+                to,
                 amount,
                 reference=PartnerReference(partner, reference),
             )

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from builders.ledger import PIN, LedgerDriver, build_command
+from builders.ledger import PIN, LedgerDriver, build_command, build_refund
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision
 
 
@@ -16,35 +16,18 @@ async def set_limits(ledger: LedgerDriver, **limits: int) -> None:
 
 
 async def submit_transfer(ledger: LedgerDriver, sender: int, receiver: int, amount: int) -> Outcome:
-    return await ledger.submit(
-        build_command(
-            chart.TRANSFER,
-            commands.subscriber_party(sender),
-            commands.subscriber_party(receiver),
-            amount,
-        )
-    )
+    return await ledger.submit(build_command(chart.TRANSFER, sender, receiver, amount))
 
 
 async def submit_payment(
     ledger: LedgerDriver, card: str, merchant: int, amount: int, **fields: Any
 ) -> Outcome:
-    return await ledger.submit(
-        build_command(
-            chart.POS_PAYMENT,
-            commands.card_party(card),
-            commands.processor_party(merchant),
-            amount,
-            **fields,
-        )
-    )
+    return await ledger.submit(build_command(chart.POS_PAYMENT, card, merchant, amount, **fields))
 
 
 async def test_transaction_limit_is_inclusive(ledger: LedgerDriver) -> None:
-    sender, receiver = (
-        await ledger.create_subscriber(1_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(1_000_000_00)
+    receiver = await ledger.create_subscriber()
     outcome = await submit_transfer(ledger, sender, receiver, 50_000_01)
     assert outcome.code == Code.TRANSACTION_LIMIT_EXCEEDED
     assert outcome.details == {"limit": "50000.00", "used": "0.00", "attempted": "50000.01"}
@@ -140,13 +123,7 @@ async def test_maximum_balance_applies_to_receivers_except_for_refunds(
     merchant, card = await ledger.create_processor(), await ledger.create_card(receiver)
     payment = (await submit_payment(ledger, card, merchant, 10_00)).require_accepted()
     assert (await submit_transfer(ledger, sender, receiver, 50_00)).code is None
-    refund = build_command(
-        chart.REFUND,
-        commands.processor_party(merchant),
-        commands.CASH_PARTY,
-        None,
-        original_id=payment.transaction_id,
-    )
+    refund = build_refund(merchant, payment.transaction_id, None)
     assert (await ledger.submit(refund)).code is None
     assert await ledger.get_balance(receiver) == 110_00
 
@@ -159,13 +136,7 @@ async def test_refund_restores_the_limits_of_the_payments_day_and_month(
     child = await ledger.create_card(parent, daily_limit=100, pin="4321")
 
     async def refund(transaction: int, amount: int | None) -> None:
-        command = build_command(
-            chart.REFUND,
-            commands.processor_party(merchant),
-            commands.CASH_PARTY,
-            amount,
-            original_id=transaction,
-        )
+        command = build_refund(merchant, transaction, amount)
         assert (await ledger.submit(command)).code is None
 
     async def pay(amount: int) -> Outcome:
@@ -189,10 +160,8 @@ async def test_refund_restores_the_limits_of_the_payments_day_and_month(
 async def test_held_transaction_counts_toward_limits_until_rejected(ledger: LedgerDriver) -> None:
     await set_limits(ledger, max_transaction=600_000_00, daily_limit=600_000_00)
     await set_limits(ledger, monthly_limit=600_000_00, max_balance=10_000_000_00)
-    sender, receiver = (
-        await ledger.create_subscriber(2_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(2_000_000_00)
+    receiver = await ledger.create_subscriber()
     held = (await submit_transfer(ledger, sender, receiver, 600_000_00)).require_accepted()
     assert held.status == "under_review"
     assert (await submit_transfer(ledger, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED

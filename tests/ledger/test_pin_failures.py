@@ -5,7 +5,7 @@ from typing import Any
 
 from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands, pin_failures
+from tapgate.ledger import chart, pin_failures
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pin_failures import check_pin
@@ -28,15 +28,7 @@ async def activate_rule(ledger: LedgerDriver, *, action: str = "alert", threshol
 async def submit_payment(
     ledger: LedgerDriver, card: str, merchant: int, pin: str | None = PIN
 ) -> Outcome:
-    return await ledger.submit(
-        build_command(
-            chart.POS_PAYMENT,
-            commands.card_party(card),
-            commands.processor_party(merchant),
-            1,
-            payer_pin=pin,
-        )
-    )
+    return await ledger.submit(build_command(chart.POS_PAYMENT, card, merchant, 1, payer_pin=pin))
 
 
 async def list_alerts(ledger: LedgerDriver) -> list[Any]:
@@ -71,13 +63,7 @@ async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerD
     parent_card = await ledger.create_card(payer)
     child = await ledger.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
     ledger_commands = [
-        build_command(
-            chart.POS_PAYMENT,
-            commands.card_party(card),
-            commands.processor_party(merchant),
-            1,
-            payer_pin=WRONG_PIN if wrong else PIN,
-        )
+        build_command(chart.POS_PAYMENT, card, merchant, 1, payer_pin=WRONG_PIN if wrong else PIN)
         for card, wrong in (
             (parent_card, False),
             (parent_card, True),
@@ -131,43 +117,20 @@ async def test_block_rule_does_not_decline_a_type_that_it_does_not_list(
 ) -> None:
     await activate_rule(ledger, action="block", threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent()
-    cash_out = build_command(
-        chart.AGENT_CASHOUT,
-        commands.subscriber_party(payer),
-        commands.agent_party(agent),
-        1,
-        payer_pin=WRONG_PIN,
-    )
+    cash_out = build_command(chart.AGENT_CASHOUT, payer, agent, 1, payer_pin=WRONG_PIN)
     assert (await ledger.submit(cash_out)).code == Code.INVALID_PIN
     assert len(await list_alerts(ledger)) == 1
-    cash_out = build_command(
-        chart.AGENT_CASHOUT,
-        commands.subscriber_party(payer),
-        commands.agent_party(agent),
-        1,
-        payer_pin=PIN,
-    )
+    cash_out = build_command(chart.AGENT_CASHOUT, payer, agent, 1, payer_pin=PIN)
     assert (await ledger.submit(cash_out)).code is None
 
 
 async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
     await activate_rule(ledger, threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent(100_00)
-    cash_in = build_command(
-        chart.AGENT_CASHIN,
-        commands.agent_party(agent),
-        commands.subscriber_party(payer),
-        1,
-        payer_pin=WRONG_PIN,
-    )
+    cash_in = build_command(chart.AGENT_CASHIN, agent, payer, 1, payer_pin=WRONG_PIN)
     assert (await ledger.submit(cash_in)).code == Code.INVALID_PIN
     cash_out = build_command(
-        chart.AGENT_CASHOUT,
-        commands.subscriber_party(payer),
-        commands.agent_party(agent),
-        1,
-        payer_pin=PIN,
-        payee_pin=WRONG_PIN,
+        chart.AGENT_CASHOUT, payer, agent, 1, payer_pin=PIN, payee_pin=WRONG_PIN
     )
     assert (await ledger.submit(cash_out)).code == Code.INVALID_PIN
     async with ledger.database.transaction() as tx:

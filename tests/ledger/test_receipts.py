@@ -66,11 +66,9 @@ async def test_ledger_without_enabled_receipt_kinds_enqueues_no_receipt(
 
 async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(1_000_00), await ledger.create_subscriber()
-    agent, processor, partner = (
-        await ledger.create_agent(500_00),
-        await ledger.create_processor(500_00),
-        await ledger.create_partner(500_00),
-    )
+    agent = await ledger.create_agent(500_00)
+    processor = await ledger.create_processor(500_00)
+    partner = await ledger.create_partner(500_00)
     enable_receipts(ledger, *RECEIPT_KINDS)
     subscriber = commands.subscriber_party
 
@@ -152,10 +150,7 @@ async def test_child_card_payment_receipt_goes_to_the_wallet_owner(ledger: Ledge
     card = await ledger.create_card(parent, daily_limit=50_00, pin="8350")
     enable_receipts(ledger, *RECEIPT_KINDS)
     transaction_id = await submit_and_get_id(
-        ledger,
-        build_command(
-            chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(processor), 5_00
-        ),
+        ledger, build_command(chart.POS_PAYMENT, card, processor, 5_00)
     )
     assert await list_receipts(ledger) == [(transaction_id, PAYMENT_MADE, parent)]
 
@@ -180,10 +175,8 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
 ) -> None:
     """A chat payer also gets a receipt, because the chat could only report the hold."""
     await remove_limits(ledger)
-    sender, receiver = (
-        await ledger.create_subscriber(2_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(2_000_000_00)
+    receiver = await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
     command = Command(
         type=chart.TRANSFER_P2P,
@@ -192,10 +185,8 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
         payee=commands.subscriber_party(receiver),
         amount=600_000_00,
     )
-    released, rejected = (
-        await submit_and_get_id(ledger, command),
-        await submit_and_get_id(ledger, command),
-    )
+    released = await submit_and_get_id(ledger, command)
+    rejected = await submit_and_get_id(ledger, command)
     assert await list_receipts(ledger) == []
     for transaction_id in (released, rejected):
         await submit_and_get_id(
@@ -212,10 +203,8 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
 
 async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
     await remove_limits(ledger)
-    sender, receiver = (
-        await ledger.create_subscriber(1_000_000_00),
-        await ledger.create_subscriber(),
-    )
+    sender = await ledger.create_subscriber(1_000_000_00)
+    receiver = await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
     transaction_id = await submit_and_get_id(ledger, build_p2p(sender, receiver, 600_000_00))
     await ledger.database.execute(
@@ -374,10 +363,8 @@ class RandomCommands:
         key = build_request_key(str(len(self._submitted)))
         kind = choose(chart.TRANSACTION_TYPES)
         first, second = commands.subscriber_party(first_id), commands.subscriber_party(second_id)
-        agent, merchant = (
-            commands.agent_party(self._agent),
-            commands.processor_party(self._processor),
-        )
+        agent = commands.agent_party(self._agent)
+        merchant = commands.processor_party(self._processor)
         partner = commands.partner_party(self._partner)
         parties: dict[str, tuple[Party, Party]] = {
             chart.TRANSFER_P2P: (first, second),
@@ -435,8 +422,6 @@ async def test_agent_funding_and_payout_enqueue_no_receipts(ledger: LedgerDriver
     enable_receipts(ledger, *RECEIPT_KINDS)
     await submit_and_get_id(ledger, build_fund(agent, 10_00))
     transaction_id = await submit_and_get_id(ledger, build_cash_in(agent, subscriber, 10_00))
-    payout = build_command(
-        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
-    )
+    payout = build_command(chart.COMMISSION_PAYOUT, agent, agent, None)
     await submit_and_get_id(ledger, payout)
     assert await list_receipts(ledger) == [(transaction_id, MONEY_RECEIVED, subscriber)]

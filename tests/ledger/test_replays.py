@@ -11,7 +11,7 @@ from builders.payments import create_partner, submit_and_get_id
 from harness import Harness
 from tapgate import gateway, ids
 from tapgate.errors import ApiError, unavailable
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, PartnerReference
 from tapgate.store.database import Database
 
@@ -21,8 +21,8 @@ async def build_transfer(
 ) -> Command:
     return build_command(
         chart.TRANSFER,
-        commands.subscriber_party(await ledger.create_subscriber(10_00)),
-        commands.subscriber_party(await ledger.create_subscriber()),
+        await ledger.create_subscriber(10_00),
+        await ledger.create_subscriber(),
         amount,
         idempotency_key=build_request_key(request_id, content),
     )
@@ -41,10 +41,8 @@ def get_transaction_id(outcome: Outcome) -> int:
 async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
     ledger: LedgerDriver,
 ) -> None:
-    accepted, declined = (
-        await build_transfer(ledger, "one"),
-        await build_transfer(ledger, "two", 99_00),
-    )
+    accepted = await build_transfer(ledger, "one")
+    declined = await build_transfer(ledger, "two", 99_00)
     single = await build_transfer(ledger, "three")
     first, decline = await ledger.submit(accepted), await ledger.submit(declined)
     await ledger.submit(single)
@@ -140,14 +138,10 @@ async def test_shutdown_logs_replay_counts_that_cannot_be_flushed(
 
 
 async def test_transaction_chain_shows_the_number_and_time_of_replays(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="100"),
-        await harness.create_subscriber(),
-    )
-    card, key = (
-        await harness.create_card(recipient["id"]),
-        await harness.create_api_key("payments:write"),
-    )
+    sender = await harness.create_subscriber(balance="100")
+    recipient = await harness.create_subscriber()
+    card = await harness.create_card(recipient["id"])
+    key = await harness.create_api_key("payments:write")
     body = {
         "sender_id": sender["id"],
         "recipient_card_serial": card,

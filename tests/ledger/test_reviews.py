@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from builders.ledger import LedgerDriver, build_command
 from tapgate.errors import ApiError, Code
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 
 HELD_AMOUNT = 600_000_00
@@ -26,14 +26,7 @@ async def create_sender_and_receiver(ledger: LedgerDriver) -> tuple[int, int]:
 async def submit_transfer(
     ledger: LedgerDriver, sender: int, receiver: int, amount: int = HELD_AMOUNT
 ) -> Outcome:
-    return await ledger.submit(
-        build_command(
-            chart.TRANSFER_P2P,
-            commands.subscriber_party(sender),
-            commands.subscriber_party(receiver),
-            amount,
-        )
-    )
+    return await ledger.submit(build_command(chart.TRANSFER_P2P, sender, receiver, amount))
 
 
 async def get_balance_and_held(ledger: LedgerDriver, owner: int) -> tuple[int, int]:
@@ -102,12 +95,7 @@ async def test_release_fails_and_returns_the_funds_if_the_receiver_cannot_be_cre
 async def test_released_payment_is_credited_to_the_merchant(ledger: LedgerDriver) -> None:
     payer, _ = await create_sender_and_receiver(ledger)
     merchant, card = await ledger.create_processor(), await ledger.create_card(payer)
-    command = build_command(
-        chart.POS_PAYMENT,
-        commands.card_party(card),
-        commands.processor_party(merchant),
-        HELD_AMOUNT,
-    )
+    command = build_command(chart.POS_PAYMENT, card, merchant, HELD_AMOUNT)
     held_transaction_id = (await ledger.submit(command)).require_accepted().transaction_id
     await ledger.submit(ReviewDecision(transaction_id=held_transaction_id, release=True))
     assert await get_balance_and_held(ledger, merchant) == (HELD_AMOUNT - 6_000_00, 0)
@@ -125,15 +113,7 @@ async def test_review_decision_on_an_unknown_transaction_is_rejected(ledger: Led
 
 async def test_hourly_count_rule_alerts_and_daily_count_rule_declines(ledger: LedgerDriver) -> None:
     sender, receiver = await create_sender_and_receiver(ledger)
-    ledger_commands = [
-        build_command(
-            chart.TRANSFER,
-            commands.subscriber_party(sender),
-            commands.subscriber_party(receiver),
-            1,
-        )
-        for _ in range(25)
-    ]
+    ledger_commands = [build_command(chart.TRANSFER, sender, receiver, 1) for _ in range(25)]
     outcomes = [await ledger.submit(command) for command in ledger_commands[:5]]
     outcomes += await ledger.submit_batch(ledger_commands[5:15])  # also within one batch
     outcomes += [await ledger.submit(command) for command in ledger_commands[15:]]
@@ -213,19 +193,9 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
         raise error
 
     ledger_commands = [
-        build_command(
-            chart.TRANSFER,
-            commands.subscriber_party(sender),
-            commands.subscriber_party(receiver),
-            1,
-        ),
+        build_command(chart.TRANSFER, sender, receiver, 1),
         ReviewDecision(transaction_id=held_transaction_id, release=True, before_commit=raise_error),
-        build_command(
-            chart.TRANSFER,
-            commands.subscriber_party(sender),
-            commands.subscriber_party(receiver),
-            2,
-        ),
+        build_command(chart.TRANSFER, sender, receiver, 2),
     ]
     with capture_logs() as log_entries:
         tasks = [asyncio.create_task(ledger.submit(command)) for command in ledger_commands]
@@ -244,14 +214,7 @@ async def test_release_fails_if_the_receiving_card_is_no_longer_active(
 ) -> None:
     sender, receiver = await create_sender_and_receiver(ledger)
     serial = await ledger.create_card(receiver)
-    outcome = await ledger.submit(
-        build_command(
-            chart.TRANSFER_P2P,
-            commands.subscriber_party(sender),
-            commands.card_party(serial),
-            HELD_AMOUNT,
-        )
-    )
+    outcome = await ledger.submit(build_command(chart.TRANSFER_P2P, sender, serial, HELD_AMOUNT))
     held = outcome.require_accepted()
     assert held.status == "under_review"
     await ledger.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)

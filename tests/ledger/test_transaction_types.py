@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.ledger import PIN, LedgerDriver, build_command, build_request_key
+from builders.ledger import PIN, LedgerDriver, build_command, build_refund, build_request_key
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH_PARTY
@@ -12,13 +12,7 @@ async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(ledger: LedgerDriver
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     card = await ledger.create_card(receiver)
     outcome = await ledger.submit(
-        build_command(
-            chart.TRANSFER_P2P,
-            commands.subscriber_party(sender),
-            commands.card_party(card),
-            50_00,
-            payer_pin=PIN,
-        )
+        build_command(chart.TRANSFER_P2P, sender, card, 50_00, payer_pin=PIN)
     )
     result = outcome.require_accepted()
     assert (result.status, result.fee, result.payer_available) == ("completed", 75, 49_25)
@@ -77,12 +71,7 @@ async def test_cash_in_earns_the_agent_a_commission(ledger: LedgerDriver) -> Non
         customer = await ledger.create_subscriber()
         outcome = await ledger.submit(
             build_command(
-                chart.AGENT_CASHIN,
-                commands.agent_party(agent),
-                commands.subscriber_party(customer),
-                100_00,
-                payer_pin=PIN,
-                pin_policy="required",
+                chart.AGENT_CASHIN, agent, customer, 100_00, payer_pin=PIN, pin_policy="required"
             )
         )
         assert outcome.require_accepted().commission == earned
@@ -99,8 +88,8 @@ async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
         outcome = await ledger.submit(
             build_command(
                 chart.AGENT_CASHOUT,
-                commands.subscriber_party(customer),
-                commands.agent_party(agent),
+                customer,
+                agent,
                 40_00,
                 payer_pin=customer_pin,
                 payee_pin=agent_pin,
@@ -123,11 +112,9 @@ async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
 
 
 async def test_funded_agents_and_partners_can_transfer_the_money(ledger: LedgerDriver) -> None:
-    agent, partner, customer = (
-        await ledger.create_agent(),
-        await ledger.create_partner(),
-        await ledger.create_subscriber(),
-    )
+    agent = await ledger.create_agent()
+    partner = await ledger.create_partner()
+    customer = await ledger.create_subscriber()
     sub_agent = await ledger.create_agent(parent=agent)
     for kind, payer, payee in (
         (chart.AGENT_FUND, CASH_PARTY, commands.agent_party(agent)),
@@ -146,17 +133,8 @@ async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
     ledger: LedgerDriver,
 ) -> None:
     agent, customer = await ledger.create_agent(500_00), await ledger.create_subscriber()
-    await ledger.submit(
-        build_command(
-            chart.AGENT_CASHIN,
-            commands.agent_party(agent),
-            commands.subscriber_party(customer),
-            500_00,
-        )
-    )
-    payout = build_command(
-        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
-    )
+    await ledger.submit(build_command(chart.AGENT_CASHIN, agent, customer, 500_00))
+    payout = build_command(chart.COMMISSION_PAYOUT, agent, agent, None)
     outcome = await ledger.submit(payout)
     assert outcome.require_accepted().amount == 5_00
     assert outcome.require_accepted().payee_available == 5_00
@@ -166,12 +144,7 @@ async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
 async def test_processor_pays_a_subscriber(ledger: LedgerDriver) -> None:
     merchant, customer = await ledger.create_processor(80_00), await ledger.create_subscriber()
     outcome = await ledger.submit(
-        build_command(
-            chart.PROCESSOR_TRANSFER,
-            commands.processor_party(merchant),
-            commands.subscriber_party(customer),
-            80_00,
-        )
+        build_command(chart.PROCESSOR_TRANSFER, merchant, customer, 80_00)
     )
     assert outcome.require_accepted().payer_available == 0
 
@@ -192,32 +165,15 @@ async def test_transfer_accepts_account_ids_as_parties(ledger: LedgerDriver) -> 
     ) == (0, 10_00)
 
 
-async def test_final_partial_refund_returns_the_fee(
-    ledger: LedgerDriver,
-) -> None:
+async def test_final_partial_refund_returns_the_fee(ledger: LedgerDriver) -> None:
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
     payment = (
-        await ledger.submit(
-            build_command(
-                chart.POS_PAYMENT,
-                commands.card_party(card),
-                commands.processor_party(merchant),
-                100_00,
-            )
-        )
+        await ledger.submit(build_command(chart.POS_PAYMENT, card, merchant, 100_00))
     ).require_accepted()
 
     async def refund(amount: int | None) -> tuple[Code | None, int | None]:
-        outcome = await ledger.submit(
-            build_command(
-                chart.REFUND,
-                commands.processor_party(merchant),
-                commands.CASH_PARTY,
-                amount,
-                original_id=payment.transaction_id,
-            )
-        )
+        outcome = await ledger.submit(build_refund(merchant, payment.transaction_id, amount))
         return outcome.code, outcome.result and outcome.result.refundable_amount
 
     assert await refund(30_00) == (None, 70_00)
@@ -230,18 +186,10 @@ async def test_final_partial_refund_returns_the_fee(
 
 
 async def test_partner_balance_can_go_negative_down_to_its_overdraft(ledger: LedgerDriver) -> None:
-    partner, customer = (
-        await ledger.create_partner(10_00, overdraft=5_00),
-        await ledger.create_subscriber(),
-    )
+    partner = await ledger.create_partner(10_00, overdraft=5_00)
+    customer = await ledger.create_subscriber()
     top_ups = [
-        build_command(
-            chart.PARTNER_FUND,
-            commands.partner_party(partner),
-            commands.subscriber_party(customer),
-            amount,
-        )
-        for amount in (15_01, 15_00)
+        build_command(chart.PARTNER_FUND, partner, customer, amount) for amount in (15_01, 15_00)
     ]
     assert (await ledger.submit(top_ups[0])).details == {"available": 15.0, "required": 15.01}
     assert (await ledger.submit(top_ups[1])).code is None
@@ -251,11 +199,7 @@ async def test_partner_balance_can_go_negative_down_to_its_overdraft(ledger: Led
 async def test_require_accepted_raises_on_a_decline_and_marks_replays(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(), await ledger.create_subscriber()
     command = build_command(
-        chart.TRANSFER,
-        commands.subscriber_party(sender),
-        commands.subscriber_party(receiver),
-        1,
-        idempotency_key=build_request_key("one"),
+        chart.TRANSFER, sender, receiver, 1, idempotency_key=build_request_key("one")
     )
     with pytest.raises(ApiError) as first:
         (await ledger.submit(command)).require_accepted()

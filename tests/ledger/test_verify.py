@@ -5,8 +5,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command
-from tapgate.ledger import chart, commands
+from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command, build_refund
+from tapgate.ledger import chart
 from tapgate.ledger.verify import CLAIMS, verify
 from tapgate.store.database import Database
 
@@ -14,17 +14,9 @@ from tapgate.store.database import Database
 async def create_history(ledger: LedgerDriver) -> None:
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer, daily_limit=50_00, pin="4321")
-    command = build_command(
-        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 10_00
-    )
+    command = build_command(chart.POS_PAYMENT, card, merchant, 10_00)
     payment = (await ledger.submit(command)).require_accepted()
-    refund = build_command(
-        chart.REFUND,
-        commands.processor_party(merchant),
-        commands.CASH_PARTY,
-        4_00,
-        original_id=payment.transaction_id,
-    )
+    refund = build_refund(merchant, payment.transaction_id, 4_00)
     await ledger.submit(refund)
     agent = await ledger.create_agent(100_00)
     for cash_command in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):

@@ -72,16 +72,12 @@ async def set_restricted(
 
 async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict[str, Any]:
     """Cause every event about an existing subscriber; return the records of the block events."""
-    admin, service, personal_text = (
-        await harness.create_admin(),
-        harness.get_service_auth(),
-        f"Zebulonia {subscriber['phone_number']}",
-    )
+    admin = await harness.create_admin()
+    service = harness.get_service_auth()
+    personal_text = f"Zebulonia {subscriber['phone_number']}"
     card, merchant = await create_card(harness), await create_processor(harness)
-    url, other = (
-        f"/api/v1/subscribers/{subscriber['id']}",
-        await harness.create_subscriber(balance="50"),
-    )
+    url = f"/api/v1/subscribers/{subscriber['id']}"
+    other = await harness.create_subscriber(balance="50")
 
     async def post(path: str, body: Any, auth: Any = admin) -> dict[str, Any]:
         response = await harness.client.post(f"/api/v1/{path}", json=body, auth=auth)

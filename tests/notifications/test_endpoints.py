@@ -336,10 +336,8 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
 async def test_delivery_is_found_only_under_its_own_endpoint(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    own_id, other_id = (
-        (await create_endpoint(client, admin))["id"],
-        (await create_endpoint(client, admin))["id"],
-    )
+    own_id = (await create_endpoint(client, admin))["id"]
+    other_id = (await create_endpoint(client, admin))["id"]
     await publish_event(services)
     (delivery,) = (await client.get(f"{ENDPOINTS_URL}/{own_id}/deliveries", auth=admin)).json()[
         "data"

@@ -66,10 +66,8 @@ async def create_subscriber(
 
 
 async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: Harness) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, "Ibrahim", "5000"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, "Ibrahim", "5000")
+    receiver = await create_subscriber(harness)
     transaction_id = await submit_and_get_id(
         harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
     )
@@ -84,11 +82,9 @@ async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: 
 
 async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -> None:
     subscriber = await create_subscriber(harness, balance="500")
-    agent, merchant, partner = (
-        await create_agent(harness),
-        await create_processor(harness),
-        await create_partner(harness),
-    )
+    agent = await create_agent(harness)
+    merchant = await create_processor(harness)
+    partner = await create_partner(harness)
     await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", partner, "100.00")
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "100.00")
     await submit_and_get_id(harness, chart.TRANSFER, "cash", merchant, "100.00")
@@ -107,10 +103,8 @@ async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -
 
 
 async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Harness) -> None:
-    subscriber, merchant = (
-        await create_subscriber(harness, balance="50"),
-        await create_processor(harness),
-    )
+    subscriber = await create_subscriber(harness, balance="50")
+    merchant = await create_processor(harness)
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
         harness,
@@ -134,10 +128,8 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
         ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await services.signals.wait_for_acks(ticket)
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="100")
+    receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
     ((_, parameters),) = await list_pending_messages(harness, receiver)
     assert parameters[0] == "49.00 SLE"
@@ -149,10 +141,8 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
 async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_account(
     harness: Harness, state: str
 ) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="100")
+    receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     await harness.services.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
@@ -170,10 +160,8 @@ async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_a
 async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="100")
+    receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     enqueue_messages = receipts.enqueue_messages
 
@@ -193,10 +181,8 @@ async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(
 async def test_notices_of_a_killed_worker_are_processed_by_another(
     harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="100")
+    receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     enqueued, enqueue_messages = asyncio.Event(), receipts.enqueue_messages
 
@@ -227,10 +213,8 @@ async def test_concurrent_workers_enqueue_each_receipt_once(
 ) -> None:
     monkeypatch.setattr(receipts, "BATCH_SIZE", 7)
     await harness.disable_compliance_rules()
-    sender, receiver = (
-        await create_subscriber(harness, balance="200"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="200")
+    receiver = await create_subscriber(harness)
     transaction_ids = await asyncio.gather(
         *(
             submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
@@ -248,10 +232,8 @@ async def test_concurrent_workers_enqueue_each_receipt_once(
 
 
 async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, balance="100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, balance="100")
+    receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     harness.advance_clock(hours=20)
     await ReceiptWorker(harness.services).enqueue_due()
@@ -267,10 +249,8 @@ async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> 
 
 
 async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness) -> None:
-    sender, receiver = (
-        await create_subscriber(harness, "Ibrahim", "100"),
-        await create_subscriber(harness),
-    )
+    sender = await create_subscriber(harness, "Ibrahim", "100")
+    receiver = await create_subscriber(harness)
     amount = "77.31"  # cannot be part of a timestamp: no minute has 77 seconds
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
     notices = await harness.services.database.fetch("SELECT notices::text FROM notices")
@@ -291,10 +271,8 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
         async with gateway._start_background_tasks(
             dataclasses.replace(services, settings=settings)
         ):
-            sender, receiver = (
-                await create_subscriber(harness, "Ibrahim", "100"),
-                await create_subscriber(harness),
-            )
+            sender = await create_subscriber(harness, "Ibrahim", "100")
+            receiver = await create_subscriber(harness)
             transaction_id = await submit_and_get_id(
                 harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
             )

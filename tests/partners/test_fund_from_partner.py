@@ -205,10 +205,8 @@ async def test_unknown_partner_subscriber_or_card_is_not_found(
 async def test_balance_of_a_restricted_subscriber_is_not_revealed(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, customer = (
-        await create_partner(harness, balance="100"),
-        await harness.create_restricted_subscriber(),
-    )
+    new = await create_partner(harness, balance="100")
+    customer = await harness.create_restricted_subscriber()
     serial = await harness.create_card(customer["id"])
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin()):

@@ -38,10 +38,8 @@ async def _build_top_up(harness: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, harness: Harness) -> None:
-    new, customer = (
-        await create_partner(harness, balance="100"),
-        await harness.create_subscriber(balance="1000"),
-    )
+    new = await create_partner(harness, balance="100")
+    customer = await harness.create_subscriber(balance="1000")
     serial = await harness.create_card(customer["id"])
     body = {"reference": "INV-1", "card_serial": serial, "amount": "40"}
     response = await post_webhook(client, new, body)
@@ -241,10 +239,8 @@ async def test_webhook_of_a_suspended_partner_stores_nothing(
 async def test_webhook_funds_a_restricted_subscriber_without_revealing_the_balance(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, customer = (
-        await create_partner(harness, balance="100"),
-        await harness.create_restricted_subscriber(),
-    )
+    new = await create_partner(harness, balance="100")
+    customer = await harness.create_restricted_subscriber()
     body = await _build_top_up(harness, phone_number=customer["phone_number"])
     response = await post_webhook(client, new, body)
     assert (response.status_code, response.json()["new_balance"]) == (200, None)

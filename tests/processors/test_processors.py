@@ -174,10 +174,8 @@ async def _create_funded_processor(harness: Harness, amount: str = "100") -> str
 async def test_transfer_receipt_shows_the_remaining_balance(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    url, customer = (
-        await _create_funded_processor(harness, "2000"),
-        await harness.create_subscriber(),
-    )
+    url = await _create_funded_processor(harness, "2000")
+    customer = await harness.create_subscriber()
     body = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
     response = await client.post(url, json=body, auth=await harness.create_admin("F"))
     assert response.status_code == 200, response.text

@@ -82,10 +82,8 @@ async def test_suspension_and_activation_are_recorded_and_audited(
 async def test_invalid_transition_is_rejected(
     client: httpx2.AsyncClient, harness: Harness, earlier_verbs: list[str], verb: str, code: str
 ) -> None:
-    url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
-        await harness.create_admin(),
-    )
+    url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}"
+    admin = await harness.create_admin()
     for earlier_verb in earlier_verbs:
         await client.post(f"{url}/{earlier_verb}", json=SUSPEND_BODY, auth=admin)
     response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
@@ -101,10 +99,8 @@ async def test_suspension_requires_a_reason(client: httpx2.AsyncClient, harness:
 async def test_concurrent_suspensions_apply_once(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    processor_id, admin = (
-        (await create_processor(harness))["processor_id"],
-        await harness.create_admin(),
-    )
+    processor_id = (await create_processor(harness))["processor_id"]
+    admin = await harness.create_admin()
     responses = await asyncio.gather(
         *(
             client.post(f"{PROCESSORS_URL}/{processor_id}/suspend", json=SUSPEND_BODY, auth=admin)
@@ -122,10 +118,8 @@ async def test_suspension_is_published_as_an_event(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES (1, 'https://example.com', '{processor.suspended}', '', now())"""
     )
-    url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
-        await harness.create_admin(),
-    )
+    url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}"
+    admin = await harness.create_admin()
     suspended = (await client.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
     await client.post(f"{url}/activate", auth=admin)
     (event,) = await services.database.fetch("SELECT type, data FROM events")

@@ -89,10 +89,8 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
-    target, other = (
-        await _add_terminal(harness, terminals_url),
-        await _add_terminal(harness, terminals_url),
-    )
+    target = await _add_terminal(harness, terminals_url)
+    other = await _add_terminal(harness, terminals_url)
     url = f"{terminals_url}/{target['terminal']['id']}"
     for verb, status, expected in (
         ("block", "blocked", TERMINAL_BLOCKED),
@@ -173,10 +171,8 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
 
 
 async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, harness: Harness) -> None:
-    url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
-        await harness.create_admin(),
-    )
+    url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}"
+    admin = await harness.create_admin()
     added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
 

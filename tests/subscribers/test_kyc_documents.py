@@ -141,10 +141,8 @@ async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None
 
 async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: Harness) -> None:
     record = await harness.create_subscriber()
-    first, second = (
-        (await upload_document(harness, record)).json(),
-        (await upload_document(harness, record)).json(),
-    )
+    first = (await upload_document(harness, record)).json()
+    second = (await upload_document(harness, record)).json()
     document_ids = [
         ids.decode(ids.DOCUMENT, document["document_id"]) for document in (first, second)
     ]

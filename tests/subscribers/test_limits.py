@@ -47,10 +47,8 @@ def format_midnight(day: date) -> str:
 
 
 async def test_limits_show_used_and_remaining_amounts(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="5000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="5000")
+    recipient = await harness.create_subscriber()
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1500.50")
     day = get_today(harness)
     month_end = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
@@ -77,10 +75,8 @@ async def test_limits_show_used_and_remaining_amounts(harness: Harness) -> None:
 
 @pytest.mark.parametrize("period", ["daily", "monthly"])
 async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period: str) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     await set_limit(harness, daily_limit="100", monthly_limit="100")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
@@ -99,10 +95,8 @@ async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period
 
 
 async def test_usage_of_a_previous_month_does_not_count(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     last_month = get_today(harness).replace(day=1) - timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], last_month)
@@ -111,10 +105,8 @@ async def test_usage_of_a_previous_month_does_not_count(harness: Harness) -> Non
 
 
 async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     ahead = get_today(harness) + timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], ahead)
@@ -129,10 +121,8 @@ async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: H
 async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
     harness: Harness,
 ) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     await submit_refund(harness, paid, merchant, "40")
@@ -145,10 +135,8 @@ async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
 async def test_unknown_subscriber_is_404_and_restricted_requires_an_access_code(
     harness: Harness,
 ) -> None:
-    admin, restricted = (
-        await harness.create_admin("S"),
-        await harness.create_restricted_subscriber(),
-    )
+    admin = await harness.create_admin("S")
+    restricted = await harness.create_restricted_subscriber()
     for subscriber_id, expected in (
         ("x", (404, "SUBSCRIBER_NOT_FOUND")),
         (ids.encode(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),

@@ -72,10 +72,8 @@ async def test_block_works_without_a_code_and_discloses_no_personal_data(harness
 
 
 async def test_block_returns_the_full_record_after_a_verified_code(harness: Harness) -> None:
-    record, admin = (
-        await harness.create_restricted_subscriber(balance="12"),
-        await harness.create_admin("S"),
-    )
+    record = await harness.create_restricted_subscriber(balance="12")
+    admin = await harness.create_admin("S")
     await verify_access(harness, admin, record)
     blocked = await block_subscriber(harness, record, admin)
     assert blocked.keys() == record.keys()
@@ -110,10 +108,8 @@ def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed
 async def test_code_grants_access_to_one_subscriber_for_one_admin(
     harness: Harness, role: str
 ) -> None:
-    record, another = (
-        await harness.create_restricted_subscriber(),
-        await harness.create_restricted_subscriber(),
-    )
+    record = await harness.create_restricted_subscriber()
+    another = await harness.create_restricted_subscriber()
     admin, colleague = await harness.create_admin(role), await harness.create_admin(role)
     response = await verify_access(harness, admin, record)
     assert response.status_code == 200

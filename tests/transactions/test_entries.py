@@ -51,10 +51,8 @@ async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> li
 
 
 async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: BearerAuth) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     first, fee = (await get_transaction(harness, admin, payment, "entries"))["entries"]
@@ -136,10 +134,8 @@ async def test_held_and_declined_transactions_have_no_entries(
 
 
 async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: BearerAuth) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     no_replays = {"count": 0, "last_at": None}

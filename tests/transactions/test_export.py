@@ -43,10 +43,8 @@ def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
 
 
 async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     recipient, card = await harness.create_subscriber(), await harness.create_card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
     request = ScopedIdempotencyKey("test", "order-1", b"")

@@ -54,15 +54,11 @@ async def key(harness: Harness) -> BearerAuth:
 
 
 async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     recipient = await harness.create_subscriber()
-    card, other_card = (
-        await harness.create_card(payer["id"]),
-        await harness.create_card(payer["id"]),
-    )
+    card = await harness.create_card(payer["id"])
+    other_card = await harness.create_card(payer["id"])
     recipient_card = await harness.create_card(recipient["id"])
     by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
     by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, merchant, "10")
@@ -122,10 +118,8 @@ async def test_invalid_filter_values_are_rejected(
 async def test_pagination_returns_each_transaction_once_under_concurrent_inserts(
     harness: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payments = [
         await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "1") for _ in range(7)

@@ -41,11 +41,7 @@ class MaskedTransactions:
             "10",
         )
         await submit_and_get_id(
-            harness,
-            chart.TRANSFER_P2P,
-            self.other_subscriber["id"],
-            await self.create_card(),
-            "5",
+            harness, chart.TRANSFER_P2P, self.other_subscriber["id"], await self.create_card(), "5"
         )
         self.received = await submit_and_get_id(
             harness, chart.TRANSFER_P2P, self.other_subscriber["id"], self.card, "20"
@@ -170,10 +166,7 @@ async def test_counterparty_lists_contain_the_masked_transactions(
     assert (
         rows[masked_transactions.sent]["direction"],
         rows[masked_transactions.sent]["balance_after"],
-    ) == (
-        "credit",
-        "110.00",
-    )
+    ) == ("credit", "110.00")
     for url in (URL, f"/api/v1/processors/{masked_transactions.processor}/transactions"):
         page = await masked_transactions.get_page(
             admin, url, **({"user_id": masked_transactions.processor} if url == URL else {})
@@ -216,10 +209,8 @@ async def test_single_transaction_is_masked_like_its_list_row(
 
 
 async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions) -> None:
-    client, finance = (
-        masked_transactions.harness.client,
-        await masked_transactions.harness.create_admin("F"),
-    )
+    client = masked_transactions.harness.client
+    finance = await masked_transactions.harness.create_admin("F")
     response = await client.get(f"{URL}/export", auth=finance)
     assert response.headers["X-Masked"] == "true"
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(response.text, newline=""))}
@@ -234,10 +225,7 @@ async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions)
         row["masked"]
         for transaction_id, row in rows.items()
         if transaction_id not in masked_transactions.restricted_ids
-    } == {
-        "",
-        "true",
-    }
+    } == {"", "true"}
     key = await masked_transactions.harness.create_api_key("payments:read")
     for auth in (key, await masked_transactions.create_verified_admin()):
         response = await client.get(f"{URL}/export", auth=auth)

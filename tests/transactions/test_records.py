@@ -50,10 +50,8 @@ async def list_transactions(
 
 
 async def test_payment_record_has_all_fields(harness: Harness) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     context = {
         "terminal_id": "ter_0000000000001",
@@ -106,10 +104,8 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
 
 
 async def test_refund_record_references_the_original_payment(harness: Harness) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     refund = await get_transaction(harness, await submit_refund(harness, payment, merchant, "40"))
@@ -121,10 +117,8 @@ async def test_refund_record_references_the_original_payment(harness: Harness) -
 
 
 async def test_only_admins_see_full_names_and_failure_details(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="10"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="10")
+    recipient = await harness.create_subscriber()
     outcome = await submit_command(
         harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100"
     )
@@ -249,10 +243,7 @@ async def test_payment_under_review_has_no_approval_code(harness: Harness) -> No
     assert record["approval_code"] == calculate_approval_code(
         ids.decode(ids.TRANSACTION, held) or 0
     )
-    event_data = build_event_data(
-        "transaction.under_review",
-        await _load_record(harness, held),
-    )
+    event_data = build_event_data("transaction.under_review", await _load_record(harness, held))
     assert (event_data["status"], event_data["approval_code"]) == ("under_review", None)
 
 
@@ -276,10 +267,8 @@ async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
 
 
 async def test_processor_list_abbreviates_names_for_every_caller(harness: Harness) -> None:
-    payer, merchant = (
-        await harness.create_subscriber(balance="1000"),
-        await create_processor(harness),
-    )
+    payer = await harness.create_subscriber(balance="1000")
+    merchant = await create_processor(harness)
     card = await harness.create_card(payer["id"])
     payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     await submit_command(harness, chart.POS_PAYMENT, card, merchant, "5000")
@@ -317,10 +306,8 @@ async def test_unknown_transaction_and_processor_ids_are_not_found(
 
 
 async def test_record_for_third_parties_has_abbreviated_names(harness: Harness) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="500"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="500")
+    recipient = await harness.create_subscriber()
     sent = await submit_and_get_id(
         harness,
         chart.TRANSFER_P2P,

@@ -55,11 +55,9 @@ async def test_held_funds_count_in_the_balance_but_are_not_available(harness: Ha
 
 
 async def test_balances_of_agents_processors_and_partners(harness: Harness) -> None:
-    agent, partner, merchant = (
-        await create_agent(harness),
-        await create_partner(harness),
-        await create_processor(harness),
-    )
+    agent = await create_agent(harness)
+    partner = await create_partner(harness)
+    merchant = await create_processor(harness)
     subscriber = await harness.create_subscriber()
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
     await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
@@ -148,10 +146,8 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     key = await harness.create_api_key("payments:write")
-    funded, unfunded = (
-        await harness.create_subscriber(balance="499999"),
-        await harness.create_subscriber(balance="0.01"),
-    )
+    funded = await harness.create_subscriber(balance="499999")
+    unfunded = await harness.create_subscriber(balance="0.01")
 
     async def get_quotes(type: str, *amounts: str) -> list[Any]:
         """Return the quotes after checking that they are equal for both subscribers."""
@@ -192,10 +188,8 @@ async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
 async def test_quote_matches_the_executed_payment(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     quote = (
         await _get_quote(
             client, harness, type="transfer_p2p", amount="333.33", sender_id=sender["id"]

@@ -77,10 +77,8 @@ async def test_idempotency_key_header_is_equivalent_to_request_id(
 async def test_restricted_recipient_is_not_named_in_the_receipt(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    recipient, sender = (
-        await harness.create_restricted_subscriber(),
-        await harness.create_subscriber(balance="1000"),
-    )
+    recipient = await harness.create_restricted_subscriber()
+    sender = await harness.create_subscriber(balance="1000")
     card = await harness.create_card(recipient["id"])
     body = {
         "sender_id": sender["id"],
@@ -204,10 +202,8 @@ async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harnes
 async def test_restricted_wallet_allows_only_transfers_that_the_holder_confirms_by_pin(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    restricted, other = (
-        await harness.create_restricted_subscriber(),
-        await harness.create_subscriber(balance="50"),
-    )
+    restricted = await harness.create_restricted_subscriber()
+    other = await harness.create_subscriber(balance="50")
     await harness.deposit(restricted["id"], "100")
     key, admin = await harness.create_api_key("payments:write"), await harness.create_admin()
     outgoing = {

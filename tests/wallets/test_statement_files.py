@@ -122,10 +122,8 @@ async def set_restricted(
 async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     harness: Harness, key: BearerAuth, format: str
 ) -> None:
-    holder, other = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    holder = await harness.create_subscriber(balance="1000")
+    other = await harness.create_subscriber()
     response = await get_statement(harness, key, holder, format=format)
     other_statement = await get_statement(harness, key, other, format=format)
     await set_restricted(harness, holder)
@@ -221,10 +219,8 @@ async def test_expired_files_are_removed_in_batches(
 async def test_file_matches_the_response_despite_later_transactions(
     harness: Harness, key: BearerAuth
 ) -> None:
-    holder, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    holder = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     response = await get_statement(harness, key, holder, format="csv")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100")
     rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
@@ -256,10 +252,8 @@ async def test_issuing_a_statement_file_is_audited(harness: Harness, key: Bearer
 
 
 async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: BearerAuth) -> None:
-    holder, recipient = (
-        await harness.create_subscriber(balance="1000"),
-        await harness.create_subscriber(),
-    )
+    holder = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber()
     context = {"memo": '=1+1, "quoted"\r\nand more'}
     await submit_and_get_id(
         harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100", context=context

@@ -95,10 +95,8 @@ async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
 ) -> None:
     settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
     harness = services_driver.harness
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000.00"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber()
     serial = await harness.create_card(recipient["id"])
     async with services_driver.run_messenger(**settings) as first:
         phone = first.create_phone(sender["phone_number"])
@@ -144,10 +142,8 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_canceled(
     text_pins: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
     settings = text_pins if pin_mode == "text" else {}
     harness = services_driver.harness
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000.00"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber()
     serial = await harness.create_card(recipient["id"])
     transport = LostReceiptTransport(services_driver)
     async with services_driver.run_messenger(http=transport, **settings) as crashing:
@@ -256,10 +252,8 @@ async def test_message_with_a_future_timestamp_does_not_make_later_messages_late
     services_driver: ServicesDriver,
 ) -> None:
     harness = services_driver.harness
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000.00"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber()
     serial = await harness.create_card(recipient["id"])
     async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(sender["phone_number"])

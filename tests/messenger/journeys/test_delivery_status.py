@@ -120,10 +120,8 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
 async def test_rejected_status_report_does_not_block_other_reports(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    rejected, accepted = (
-        await services_driver.harness.create_subscriber(),
-        await services_driver.harness.create_subscriber(),
-    )
+    rejected = await services_driver.harness.create_subscriber()
+    accepted = await services_driver.harness.create_subscriber()
     clock = FakeClock()
     clock.now = messenger.services.clock() + LEASE_DURATION * 100
     secret = ServiceSecret(

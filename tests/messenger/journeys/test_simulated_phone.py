@@ -15,10 +15,8 @@ def build_image_message(picture: dict[str, Any]) -> dict[str, Any]:
 
 async def test_simulated_phone_sends_money_with_a_pin_form(services_driver: ServicesDriver) -> None:
     harness = services_driver.harness
-    sender, recipient = (
-        await harness.create_subscriber(balance="1000.00"),
-        await harness.create_subscriber(),
-    )
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber()
     serial = await harness.create_card(recipient["id"])
     async with services_driver.run_messenger(**APP_SECRET) as messenger:
         response = await messenger.client.get(

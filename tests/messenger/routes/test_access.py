@@ -33,11 +33,9 @@ from tapgate.messenger.routes.access import (
     SERVICE,
 )
 
-BRIDGE_TOKEN, APP_SECRET, VERIFY_TOKEN = (
-    "kT4-the bridge's token-9w",
-    "the channel's secret",
-    "verify me",
-)
+BRIDGE_TOKEN = "kT4-the bridge's token-9w"
+APP_SECRET = "the channel's secret"
+VERIFY_TOKEN = "verify me"
 ALL_SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": BRIDGE_TOKEN,
     "TAPGATE_MESSENGER_APP_SECRET": APP_SECRET,
@@ -168,9 +166,7 @@ async def test_only_the_declared_credential_is_accepted_in_production(
     await assert_only_declared_credentials_are_accepted(protected_production_messenger)
 
 
-async def test_unset_secrets_are_not_required_outside_production(
-    messenger: MessengerApp,
-) -> None:
+async def test_unset_secrets_are_not_required_outside_production(messenger: MessengerApp) -> None:
     for route in ENDPOINTS:
         response = await send(messenger, route, None)
         if route.access in (BRIDGE, CHANNEL, FLOW):
