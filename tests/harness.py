@@ -92,6 +92,8 @@ class Harness:
     def __init__(self, services: Services, client: httpx2.AsyncClient) -> None:
         self.services = services
         self.client = client
+        self.get, self.post = client.get, client.post
+        self.put, self.delete = client.put, client.delete
 
     async def create_admin(self, role: str = "A") -> BearerAuth:
         """Create an admin and log in.
@@ -210,7 +212,7 @@ class Harness:
             "pin": PIN,
             **fields,
         }
-        response = await self.client.post(
+        response = await self.post(
             "/api/v1/subscribers", json=registration, auth=self.get_service_auth()
         )
         assert response.status_code == 201, response.text
@@ -224,14 +226,14 @@ class Harness:
 
     async def create_restricted_subscriber(self, **fields: Any) -> dict[str, Any]:
         record = await self.create_subscriber(**fields)
-        response = await self.client.put(
+        response = await self.put(
             f"/api/v1/subscribers/{record['id']}",
             json={"restricted": True},
             auth=await self.create_admin("C"),
         )
         assert response.status_code == 200, response.text
         # Without a one-time code, only services get the full record.
-        response = await self.client.get(
+        response = await self.get(
             f"/api/v1/subscribers/{record['id']}", auth=self.get_service_auth()
         )
         restricted: dict[str, Any] = response.json()
@@ -317,10 +319,7 @@ def parse_error(response: httpx2.Response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]
 
 
-SERVICE_SECRETS: Final = {
-    "messenger": "mZ4vXq81TgYw0LrKc5uE",
-    "gateway": "p9RfWn36HsBd7QjXe2Ut",
-}
+SERVICE_SECRETS: Final = {"messenger": "mZ4vXq81TgYw0LrKc5uE", "gateway": "p9RfWn36HsBd7QjXe2Ut"}
 PRODUCTION_ENVIRON: Final = {
     "TAPGATE_ENVIRONMENT": "production",
     "TAPGATE_PUBLIC_URL": "https://pay.example.com",

@@ -133,9 +133,9 @@ async def test_keys_are_paged_newest_first(client: httpx2.AsyncClient, ada: Head
     assert [key["name"] for key in second["data"]] == ["one"]
 
 
-async def test_duplicate_scopes_are_removed(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_duplicate_scopes_are_removed(harness: Harness) -> None:
     new = {"name": "Shop", "scopes": ["cards:write", "cards:read", "cards:write"]}
-    response = await client.post(
+    response = await harness.post(
         "/api/v1/admin/api-keys", json=new, auth=await harness.create_admin()
     )
     assert response.json()["scopes"] == ["cards:write", "cards:read"]
@@ -148,7 +148,7 @@ async def _rotate_key(
     harness: Harness, key: BearerAuth, admin: BearerAuth, grace: int = 0
 ) -> BearerAuth:
     url = f"{KEYS_URL}/{key.id}/rotate"
-    response = await harness.client.post(url, json={"grace_seconds": grace}, auth=admin)
+    response = await harness.post(url, json={"grace_seconds": grace}, auth=admin)
     assert response.status_code == 200, response.text
     return BearerAuth(response.json()["key"], key.id)
 
@@ -177,16 +177,16 @@ async def test_retry_with_the_rotated_key_returns_the_original_response(harness:
     sender, admin = await harness.create_subscriber(balance="100"), await harness.create_admin()
     key = await harness.create_api_key("payments:write")
     body = await _build_transfer(harness, "one", sender["id"])
-    paid = await harness.client.post(TRANSFER_URL, json=body, auth=key)
+    paid = await harness.post(TRANSFER_URL, json=body, auth=key)
     assert paid.status_code == 200, paid.text
     rotated = await _rotate_key(harness, key, admin)
-    retried = await harness.client.post(TRANSFER_URL, json=body, auth=rotated)
+    retried = await harness.post(TRANSFER_URL, json=body, auth=rotated)
     assert (retried.content, retried.headers["idempotent-replayed"]) == (paid.content, "true")
     assert await _get_balance(harness, sender["id"]) == 89_85  # charged once: 10.00 plus the fee
 
 
 async def test_rotation_with_grace_interrupts_no_payment(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Both secrets work in concurrent retries across two processes, and each request pays once."""
     await harness.disable_compliance_rules()
@@ -202,11 +202,15 @@ async def test_rotation_with_grace_interrupts_no_payment(
 
     responses, _ = await asyncio.gather(
         asyncio.gather(
-            *(pay(body, process) for body in bodies for process in (client, other_process_client))
+            *(
+                pay(body, process)
+                for body in bodies
+                for process in (harness.client, other_process_client)
+            )
         ),
         rotate(),
     )
-    responses += [await pay(body, client) for body in bodies]
+    responses += [await pay(body, harness.client) for body in bodies]
     assert {response.status_code for response in responses} == {200}
     assert len({response.json()["transaction_id"] for response in responses}) == 20
     assert await _get_balance(harness, sender["id"]) == 1000_00 - 20 * 10_15

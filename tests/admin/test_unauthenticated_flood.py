@@ -67,14 +67,14 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
         caller = HmacAuth("key_0123456789abc", "secret")
     else:
         caller = await harness.create_admin("S")
-        ended = await harness.client.post("/api/v1/admin/logout", auth=caller)
+        ended = await harness.post("/api/v1/admin/logout", auth=caller)
         assert ended.status_code == 204
         if kind == "console session":
             path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
             caller = None
     executed_sql.clear()
     responses = [
-        await harness.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
+        await harness.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
     ]
     rejected = [response for response in responses if response.status_code == 429]
     assert len(rejected) == FLOOD_REQUESTS - BURST_LIMIT
@@ -101,18 +101,15 @@ async def test_valid_callers_from_the_same_address_are_served_during_a_flood(
 ) -> None:
     key, admin = await harness.create_api_key("subscribers:read"), await harness.create_admin("S")
     for caller in (key, admin):
-        assert (await harness.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+        assert (await harness.get("/api/v1/subscribers", auth=caller)).status_code == 200
     for _ in range(FLOOD_REQUESTS):
-        await harness.client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
+        await harness.get("/api/v1/subscribers", headers=build_unknown_key_headers())
     for caller in (key, admin):
-        assert (await harness.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+        assert (await harness.get("/api/v1/subscribers", auth=caller)).status_code == 200
     # Also after another session ends, which clears the session cache.
     another = await harness.create_admin("C")
-    assert (await harness.client.post("/api/v1/admin/logout", auth=another)).status_code in (
-        204,
-        429,
-    )
-    assert (await harness.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
+    assert (await harness.post("/api/v1/admin/logout", auth=another)).status_code in (204, 429)
+    assert (await harness.get("/api/v1/subscribers", auth=admin)).status_code == 200
 
 
 async def test_valid_credentials_do_not_consume_the_rate_limit_of_the_address(
@@ -120,7 +117,7 @@ async def test_valid_credentials_do_not_consume_the_rate_limit_of_the_address(
 ) -> None:
     for _ in range(BURST_LIMIT + 5):
         key = await harness.create_api_key("subscribers:read")
-        assert (await harness.client.get("/api/v1/subscribers", auth=key)).status_code == 200
+        assert (await harness.get("/api/v1/subscribers", auth=key)).status_code == 200
 
 
 @pytest.fixture
@@ -135,12 +132,10 @@ async def attacker_and_admin_clients(
         app = create_app(services)
         async with (
             httpx2.AsyncClient(
-                transport=AppTransport(app, "192.0.2.1"),
-                base_url="http://gateway",
+                transport=AppTransport(app, "192.0.2.1"), base_url="http://gateway"
             ) as attacker,
             httpx2.AsyncClient(
-                transport=AppTransport(app, "192.0.2.2"),
-                base_url="http://gateway",
+                transport=AppTransport(app, "192.0.2.2"), base_url="http://gateway"
             ) as admin,
         ):
             yield attacker, admin

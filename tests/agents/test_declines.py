@@ -96,7 +96,7 @@ async def test_blocked_customers_and_cards_are_declined(harness: Harness) -> Non
         response = await pay(harness, agent, customer, "1", **blocked_card)
         assert parse_error(response) == (403, "CARD_NOT_ACTIVE")
         assert response.json()["details"] == {"party": party}
-    await harness.client.post(
+    await harness.post(
         f"/api/v1/subscribers/{customer['id']}/block",
         json={"reason": "r"},
         auth=await harness.create_admin(),

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import httpx2
-
 from builders.participants import (
     AGENTS_URL,
     cash_in,
@@ -18,15 +16,13 @@ from tapgate import ids
 UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
 
 
-async def test_agents_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_agents_are_listed_newest_first_in_pages(harness: Harness) -> None:
     records = [await create_agent(harness) for _ in range(5)]
     key = await harness.create_api_key("payments:read")
     listed: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
-        page = (await client.get(AGENTS_URL, params=query, auth=key)).json()
+        page = (await harness.get(AGENTS_URL, params=query, auth=key)).json()
         assert page["has_more"] is has_more
         listed += page["data"]
         query["cursor"] = page["next_cursor"]
@@ -34,9 +30,7 @@ async def test_agents_are_listed_newest_first_in_pages(
     assert listed == records[::-1]
 
 
-async def test_agents_are_filtered_by_status_type_and_parent(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_agents_are_filtered_by_status_type_and_parent(harness: Harness) -> None:
     parent, suspended, terminated = [await create_agent(harness) for _ in range(3)]
     sub_agent = await create_sub_agent(harness, parent)
     await change_status(harness, suspended, "suspend")
@@ -44,7 +38,7 @@ async def test_agents_are_filtered_by_status_type_and_parent(
     key = await harness.create_api_key("payments:read")
 
     async def list_ids(**query: str) -> list[str]:
-        response = await client.get(AGENTS_URL, params=query, auth=key)
+        response = await harness.get(AGENTS_URL, params=query, auth=key)
         assert response.status_code == 200, response.text
         return [record["id"] for record in response.json()["data"]]
 
@@ -58,9 +52,7 @@ async def test_agents_are_filtered_by_status_type_and_parent(
     assert await list_ids(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
 
 
-async def test_agents_are_searched_by_name_business_phone_and_id(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_agents_are_searched_by_name_business_phone_and_id(harness: Harness) -> None:
     foday = await create_agent(harness, business_name="Kissy Road Cash 100%")
     sia = await create_agent(harness, name="Sia Koroma")
     key = await harness.create_api_key("payments:read")
@@ -77,24 +69,22 @@ async def test_agents_are_searched_by_name_business_phone_and_id(
         ("100%", [foday]),
         ("kiss_", []),
     ):
-        response = await client.get(AGENTS_URL, params={"search": text}, auth=key)
+        response = await harness.get(AGENTS_URL, params={"search": text}, auth=key)
         assert response.json()["data"] == expected, text
-    response = await client.get(
+    response = await harness.get(
         AGENTS_URL, params={"search": "foday", "status": "suspended"}, auth=key
     )
     assert response.json()["data"] == []
-    response = await client.get(AGENTS_URL, params={"search": "x" * 256}, auth=key)
+    response = await harness.get(AGENTS_URL, params={"search": "x" * 256}, auth=key)
     assert parse_error(response) == (422, "VALIDATION_FAILED")
 
 
-async def test_balance_shows_float_and_commission(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_balance_shows_float_and_commission(harness: Harness) -> None:
     agent, customer = await create_agent(harness), await harness.create_subscriber()
     await fund_agent(harness, agent, "1000")
     await cash_in(harness, agent, customer, "250")
     key = await harness.create_api_key("balance:read")
-    response = await client.get(f"{AGENTS_URL}/{agent['id']}/balance", auth=key)
+    response = await harness.get(f"{AGENTS_URL}/{agent['id']}/balance", auth=key)
     assert response.status_code == 200
     assert response.json() == {
         "agent_id": agent["id"],
@@ -103,12 +93,12 @@ async def test_balance_shows_float_and_commission(
         "currency": "SLE",
     }
     record = (
-        await client.get(f"{AGENTS_URL}/{agent['id']}", auth=await harness.create_admin("F"))
+        await harness.get(f"{AGENTS_URL}/{agent['id']}", auth=await harness.create_admin("F"))
     ).json()
     assert (record["float_balance"], record["commission_balance"]) == ("750.00", "2.50")
 
 
-async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_unknown_agent_is_not_found(harness: Harness) -> None:
     admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
@@ -123,5 +113,5 @@ async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, harness: H
     for method, path, body in requests:
         for unknown in UNKNOWN_IDS:
             url = f"{AGENTS_URL}/{unknown}{path}"
-            response = await client.request(method, url, json=body, auth=admin)
+            response = await harness.client.request(method, url, json=body, auth=admin)
             assert parse_error(response) == (404, "AGENT_NOT_FOUND"), url

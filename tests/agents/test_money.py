@@ -156,7 +156,7 @@ async def test_replay_ignores_the_pin(harness: Harness) -> None:
     admin = await harness.create_admin()
     body = {"request_id": "one", "agent_id": agent["id"], "subscriber_id": customer["id"]}
     first, replayed = [
-        await harness.client.post(
+        await harness.post(
             f"{AGENTS_URL}/cashin", json=body | {"amount": "40", "agent_pin": pin}, auth=admin
         )
         for pin in (AGENT_PIN, WRONG_PIN)
@@ -180,7 +180,7 @@ async def test_cash_out_with_a_child_card_requires_its_own_pin_and_limit(harness
 
 
 async def get_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
     )
     return str(response.json()["balance"])

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx2
 import pytest
 
 from builders.participants import (
@@ -40,9 +39,7 @@ RECORD_FIELDS = [
 ]
 
 
-async def test_registration_returns_the_full_record(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_registration_returns_the_full_record(harness: Harness) -> None:
     parent = await create_agent(harness)
     body = build_registration(
         harness,
@@ -54,7 +51,7 @@ async def test_registration_returns_the_full_record(
         commission_tier=3,
     )
     admin = await harness.create_admin()
-    response = await client.post(AGENTS_URL, json=body, auth=admin)
+    response = await harness.post(AGENTS_URL, json=body, auth=admin)
     assert response.status_code == 201
     receipt = response.json()
     assert list(receipt) == ["success", "message", "agent_id", "agent"]
@@ -82,7 +79,7 @@ async def test_registration_returns_the_full_record(
         "created_at": "",
         "updated_at": "",
     }
-    assert (await client.get(f"{AGENTS_URL}/{record['id']}", auth=admin)).json() == record
+    assert (await harness.get(f"{AGENTS_URL}/{record['id']}", auth=admin)).json() == record
     (entry,) = await harness.list_audit_entries(record["id"], "agent.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {"status": [None, "active"]}

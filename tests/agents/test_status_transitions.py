@@ -4,7 +4,6 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx2
 import pytest
 
 from builders.participants import (
@@ -58,14 +57,12 @@ async def test_transition_is_applied_or_rejected_depending_on_the_current_status
         assert parse_error(response) == (409, result)
 
 
-async def test_transitions_are_audited_with_old_and_new_status(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_transitions_are_audited_with_old_and_new_status(harness: Harness) -> None:
     agent, admin = await create_agent(harness), await harness.create_admin()
     url = f"{AGENTS_URL}/{agent['id']}"
-    await client.post(f"{url}/suspend", json={"reason": "cash was missing"}, auth=admin)
-    await client.post(f"{url}/activate", auth=admin)
-    await client.post(f"{url}/terminate", json={"reason": "gave up"}, auth=admin)
+    await harness.post(f"{url}/suspend", json={"reason": "cash was missing"}, auth=admin)
+    await harness.post(f"{url}/activate", auth=admin)
+    await harness.post(f"{url}/terminate", json={"reason": "gave up"}, auth=admin)
     expected: list[tuple[str, str | None, list[str]]] = [
         ("suspended", "cash was missing", ["active", "suspended"]),
         ("activated", None, ["suspended", "active"]),
@@ -86,9 +83,7 @@ async def test_agent_status_applies_to_both_accounts(harness: Harness, services:
     assert [tuple(row) for row in rows] == [("blocked", "agent asked")] * 2
 
 
-async def test_suspend_and_terminate_require_a_reason(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_suspend_and_terminate_require_a_reason(harness: Harness) -> None:
     agent, admin = await create_agent(harness), await harness.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({}, 400),
@@ -99,7 +94,7 @@ async def test_suspend_and_terminate_require_a_reason(
     ]
     for verb in ("suspend", "terminate"):
         for body, status in bodies:
-            response = await client.post(
+            response = await harness.post(
                 f"{AGENTS_URL}/{agent['id']}/{verb}", json=body, auth=admin
             )
             assert response.status_code == status, body

@@ -58,9 +58,7 @@ def encode_escaped(value: Any) -> bytes:
 
 
 @each("endpoint", ENDPOINTS)
-def test_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
-    endpoint: Endpoint,
-) -> None:
+def test_largest_acceptable_body_of_every_endpoint_is_within_its_limit(endpoint: Endpoint) -> None:
     if endpoint.name in EXPLICIT_LIMITS:
         assert endpoint.body_limit == EXPLICIT_LIMITS[endpoint.name]
         return

@@ -11,13 +11,7 @@ from tapgate.http.fair_limit import FairLimit
 
 
 def build_limit(**sizes: Any) -> FairLimit:
-    defaults = {
-        "slots": 1,
-        "slots_per_group": 1,
-        "queue": 8,
-        "queue_per_group": 8,
-        "timeout": 60.0,
-    }
+    defaults = {"slots": 1, "slots_per_group": 1, "queue": 8, "queue_per_group": 8, "timeout": 60.0}
     return FairLimit("Too many", **{**defaults, **sizes})
 
 
@@ -125,9 +119,7 @@ async def test_caller_canceled_when_it_gets_a_slot_passes_the_slot_on(
     assert "c" in callers.run_order
 
 
-async def test_canceled_waiter_does_not_block_its_group(
-    callers: ConcurrentCallers,
-) -> None:
+async def test_canceled_waiter_does_not_block_its_group(callers: ConcurrentCallers) -> None:
     await callers.start("a", "b", "b")
     # The first "b" is canceled, and "a" releases its slot before "b" is removed from the queue.
     (canceled_waiter, _) = callers._limit._waiters["b"]

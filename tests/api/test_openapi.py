@@ -84,10 +84,7 @@ def test_query_fields_are_parameters(document: dict[str, Any]) -> None:
 
 def test_access_appears_as_security_requirements(document: dict[str, Any]) -> None:
     create = document["paths"]["/api/v1/things"]["post"]
-    assert create["security"] == [
-        {"apiKey": ["things:write"]},
-        {"adminToken": ["system_admin"]},
-    ]
+    assert create["security"] == [{"apiKey": ["things:write"]}, {"adminToken": ["system_admin"]}]
     assert "`things:write`" in create["description"]
     pay = document["paths"]["/pay"]["post"]
     assert pay["security"] == [{"signingKey": [], "signingTime": [], "posSignature": []}]

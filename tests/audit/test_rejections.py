@@ -4,7 +4,6 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx2
 import pytest
 
 from builders.auth import ACTOR, FakeClock
@@ -234,14 +233,14 @@ async def test_counts_survive_a_database_outage(
 
 
 async def test_rejected_requests_and_logins_are_bounded_over_http(
-    client: httpx2.AsyncClient, harness: Harness, clock: FakeClock
+    harness: Harness, clock: FakeClock
 ) -> None:
     clock.now = datetime.now(UTC)
     support = await harness.create_admin("S")
     for _ in range(8):
-        response = await client.get("/api/v1/audit/logs", auth=support)
+        response = await harness.get("/api/v1/audit/logs", auth=support)
         assert response.status_code == 403
-        await client.post(
+        await harness.post(
             "/api/v1/admin/login", json={"email": "eve@example.com", "password": "wrong password"}
         )
     rows = await fetch_entries(harness.services.database)

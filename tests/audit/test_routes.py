@@ -159,12 +159,10 @@ async def test_verify_endpoint_reports_a_forged_entry(
     assert (broken["valid"], broken["first_broken"]) == (False, entry["id"])
 
 
-async def test_denied_access_is_recorded(
-    client: httpx2.AsyncClient, harness: Harness, reader: BearerAuth
-) -> None:
-    response = await client.get(LOGS_URL, auth=await harness.create_admin("S"))
+async def test_denied_access_is_recorded(harness: Harness, reader: BearerAuth) -> None:
+    response = await harness.get(LOGS_URL, auth=await harness.create_admin("S"))
     assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
-    (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
+    (entry,) = (await harness.get(LOGS_URL, auth=reader)).json()["data"]
     assert (entry["event"], entry["result"]) == ("access.denied", "denied")
     assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS_URL}")
     assert entry["actor"]["role"] == "support_user"
@@ -172,11 +170,7 @@ async def test_denied_access_is_recorded(
 
 
 async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verified(
-    client: httpx2.AsyncClient,
-    database: Database,
-    harness: Harness,
-    reader: BearerAuth,
-    write_entry: WriteEntry,
+    database: Database, harness: Harness, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     restricted = await harness.create_subscriber(balance="50")
     other = await harness.create_subscriber(balance="50")
@@ -185,12 +179,12 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     url = f"/api/v1/subscribers/{restricted['id']}"
     admin = await harness.create_admin()
     for response in (
-        await client.put(url, json={"address": "5 Road"}, auth=admin),
-        await client.put(
+        await harness.put(url, json={"address": "5 Road"}, auth=admin),
+        await harness.put(
             f"/api/v1/subscribers/{other['id']}", json={"address": "6 Road"}, auth=admin
         ),
-        await client.post(f"/api/v1/cards/{card}/block", json={"reason": "lost"}, auth=admin),
-        await client.put(url, json={"restricted": True}, auth=admin),
+        await harness.post(f"/api/v1/cards/{card}/block", json={"reason": "lost"}, auth=admin),
+        await harness.put(url, json={"restricted": True}, auth=admin),
     ):
         assert response.status_code == 200, response.text
     async with database.transaction() as tx:
@@ -198,7 +192,7 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
         await write_entry(tx, resource_type="transaction", resource_id=payment, changes=changes)
 
     async def list_entries(resource_id: str) -> list[dict[str, Any]]:
-        response = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
+        response = await harness.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
         entries: list[dict[str, Any]] = response.json()["data"]
         assert entries, resource_id
         return entries
@@ -211,9 +205,11 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     assert (await list_entries(card))[0]["reason"] == "***"
     assert (await list_entries(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
 
-    await client.post(f"{url}/restricted-access", auth=reader)
+    await harness.post(f"{url}/restricted-access", auth=reader)
     code = await harness.get_pending_code(restricted["phone_number"])
-    verified = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
+    verified = await harness.post(
+        f"{url}/restricted-access/verify", json={"otp": code}, auth=reader
+    )
     assert verified.status_code == 200
     addresses = [entry["changes"].get("address") for entry in await list_entries(restricted["id"])]
     assert [None, "5 Road"] in addresses

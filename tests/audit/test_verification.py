@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import httpx2
 import pytest
 
 from builders.auth import WriteEntry, assert_seals
@@ -206,10 +205,7 @@ def opened_connections(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 async def test_concurrent_requests_share_one_verification_and_leave_the_pool_free(
-    client: httpx2.AsyncClient,
-    harness: Harness,
-    opened_connections: list[None],
-    monkeypatch: pytest.MonkeyPatch,
+    harness: Harness, opened_connections: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin, proceed = await harness.create_admin("C"), asyncio.Event()
     verify_from = verification.verify_from_checkpoint
@@ -219,13 +215,13 @@ async def test_concurrent_requests_share_one_verification_and_leave_the_pool_fre
         return await verify_from(*arguments)
 
     monkeypatch.setattr(verification, "verify_from_checkpoint", wait_and_verify)
-    tasks = [asyncio.create_task(client.get(VERIFY_URL, auth=admin)) for _ in range(40)]
+    tasks = [asyncio.create_task(harness.get(VERIFY_URL, auth=admin)) for _ in range(40)]
     async with asyncio.timeout(30):
         while sum(task.done() for task in tasks) < 40 - verification.MAX_WAITING_CALLERS:
             await asyncio.sleep(0.01)
     # All pooled connections are free for other requests.
     list_responses = await asyncio.gather(
-        *(client.get("/api/v1/subscribers", auth=admin) for _ in range(20))
+        *(harness.get("/api/v1/subscribers", auth=admin) for _ in range(20))
     )
     assert {response.status_code for response in list_responses} == {200}
     proceed.set()
@@ -288,23 +284,21 @@ async def test_request_gets_503_if_another_process_verifies_longer_than_the_wait
     assert (await verifier.verify(full=False)).valid
 
 
-async def test_full_parameter_must_be_a_boolean(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
-) -> None:
+async def test_full_parameter_must_be_a_boolean(harness: Harness, services: Services) -> None:
     admin = await harness.create_admin("C")
     for query in ("", "?full=true", "?full=false"):
-        response = await client.get(f"{VERIFY_URL}{query}", auth=admin)
+        response = await harness.get(f"{VERIFY_URL}{query}", auth=admin)
         assert response.status_code == 200
         assert list(response.json()) == ["valid", "entries", "unsealed", "first_broken"]
-    response = await client.get(f"{VERIFY_URL}?full=perhaps", auth=admin)
+    response = await harness.get(f"{VERIFY_URL}?full=perhaps", auth=admin)
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["full"])
 
 
 async def test_each_accepted_ledger_verification_opens_one_connection(
-    client: httpx2.AsyncClient, harness: Harness, opened_connections: list[None]
+    harness: Harness, opened_connections: list[None]
 ) -> None:
     admin = await harness.create_admin()
-    requests = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
+    requests = [harness.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
     responses = await asyncio.gather(*requests)
     statuses = [response.status_code for response in responses]
     assert set(statuses) == {200, 429}

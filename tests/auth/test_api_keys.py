@@ -109,10 +109,7 @@ async def test_key_is_rejected_from_its_expiry_time_on(
 
 
 async def test_keys_are_valid_only_in_their_environment(
-    process: GatewayProcess,
-    create_key: CreateKey,
-    clock: FakeClock,
-    vault: Vault,
+    process: GatewayProcess, create_key: CreateKey, clock: FakeClock, vault: Vault
 ) -> None:
     live_keys = ApiKeys(process.database, process.signals, vault, clock, production=True)
     _, test_key = await create_key()

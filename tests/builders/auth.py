@@ -68,10 +68,7 @@ class OwnerBuilder:
         self._new_id = new_id
 
     async def create_admin(
-        self,
-        email: str = EMAIL,
-        password: str = PASSWORD,
-        role: str = "system_admin",
+        self, email: str = EMAIL, password: str = PASSWORD, role: str = "system_admin"
     ) -> int:
         admin_id = self._new_id()
         await self.database.execute(

@@ -26,7 +26,7 @@ def build_registration(harness: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def register_agent(harness: Harness, **fields: Any) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         AGENTS_URL, json=build_registration(harness, **fields), auth=await harness.create_admin()
     )
 
@@ -48,9 +48,7 @@ async def create_sub_agent(harness: Harness, parent: dict[str, Any], **more: Any
 
 async def post_as_admin(harness: Harness, path: str, **body: Any) -> httpx2.Response:
     """Send a POST as a system_admin, who has full access to agents."""
-    return await harness.client.post(
-        AGENTS_URL + path, json=body, auth=await harness.create_admin()
-    )
+    return await harness.post(AGENTS_URL + path, json=body, auth=await harness.create_admin())
 
 
 async def fund_agent(
@@ -118,7 +116,7 @@ async def pay_out_commission(
 
 async def get_balances(harness: Harness, agent: dict[str, Any]) -> tuple[str, str]:
     """Return the float and commission balances."""
-    response = await harness.client.get(
+    response = await harness.get(
         f"{AGENTS_URL}/{agent['id']}/balance", auth=await harness.create_api_key("balance:read")
     )
     balances = response.json()
@@ -152,7 +150,7 @@ async def create_card(harness: Harness, **fields: Any) -> str:
 async def link_card(
     harness: Harness, serial: str, subscriber_id: str, *, pin: str = PIN, caller: Any = None
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{CARDS_URL}/link",
         json={"subscriber_id": subscriber_id, "card_serial": serial, "pin": pin},
         auth=caller or harness.get_service_auth(),
@@ -174,7 +172,7 @@ def build_child_link_request(serial: str, subscriber_id: str, **fields: Any) -> 
 async def link_child_card(
     harness: Harness, serial: str, subscriber_id: str, *, caller: Any = None, **fields: Any
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{CARDS_URL}/child",
         json=build_child_link_request(serial, subscriber_id, **fields),
         auth=caller or await harness.create_admin("S"),
@@ -184,7 +182,7 @@ async def link_child_card(
 async def block_card(
     harness: Harness, serial: str, reason: str = "fraud", *, caller: Any = None
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{CARDS_URL}/{serial}/block",
         json={"reason": reason},
         auth=caller or harness.get_service_auth(),
@@ -192,13 +190,13 @@ async def block_card(
 
 
 async def unblock_card(harness: Harness, serial: str, *, caller: Any = None) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{CARDS_URL}/{serial}/unblock", auth=caller or harness.get_service_auth()
     )
 
 
 async def get_card(harness: Harness, serial: str) -> dict[str, Any]:
-    response = await harness.client.get(f"{CARDS_URL}/{serial}", auth=harness.get_service_auth())
+    response = await harness.get(f"{CARDS_URL}/{serial}", auth=harness.get_service_auth())
     assert response.status_code == 200, response.text
     record: dict[str, Any] = response.json()
     return record
@@ -237,20 +235,18 @@ async def create_partner(
 ) -> dict[str, Any]:
     """Create a partner and return the response body."""
     admin = await harness.create_admin()
-    response = await harness.client.post(
-        PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin
-    )
+    response = await harness.post(PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin)
     assert response.status_code == 201, response.text
     body: dict[str, Any] = response.json()
     if balance is not None:
         url = f"{PARTNERS_URL}/{body['partner']['id']}/fund"
-        assert (await harness.client.post(url, json={"amount": balance}, auth=admin)).is_success
+        assert (await harness.post(url, json={"amount": balance}, auth=admin)).is_success
     return body
 
 
 async def suspend_partner(harness: Harness, new: dict[str, Any]) -> None:
     url = f"{PARTNERS_URL}/{new['partner']['id']}/suspend"
-    response = await harness.client.post(url, auth=await harness.create_admin())
+    response = await harness.post(url, auth=await harness.create_admin())
     assert response.status_code == 200, response.text
 
 
@@ -260,7 +256,7 @@ def get_partner_auth(new: dict[str, Any]) -> HmacAuth:
 
 
 async def get_partner_balance(harness: Harness, new: dict[str, Any]) -> str:
-    response = await harness.client.get(
+    response = await harness.get(
         f"{PARTNERS_URL}/{new['partner']['id']}", auth=await harness.create_admin()
     )
     return str(response.json()["balance"])
@@ -268,7 +264,7 @@ async def get_partner_balance(harness: Harness, new: dict[str, Any]) -> str:
 
 async def get_wallet_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
     url = f"/api/v1/subscribers/{subscriber['id']}"
-    return str((await harness.client.get(url, auth=harness.get_service_auth())).json()["balance"])
+    return str((await harness.get(url, auth=harness.get_service_auth())).json()["balance"])
 
 
 async def post_webhook(
@@ -303,9 +299,7 @@ async def create_processor(harness: Harness, **fields: Any) -> dict[str, Any]:
         "email": "shop@example.com",
         **fields,
     }
-    response = await harness.client.post(
-        PROCESSORS_URL, json=new, auth=await harness.create_admin()
-    )
+    response = await harness.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     body: dict[str, Any] = response.json()
     return body

@@ -50,7 +50,7 @@ class PosDriver:
             "amount": amount,
             **fields,
         }
-        return await self.harness.client.post(url, json=body, auth=auth or self.merchant_auth)
+        return await self.harness.post(url, json=body, auth=auth or self.merchant_auth)
 
     async def refund(
         self,
@@ -67,9 +67,7 @@ class PosDriver:
             "reason": "returned goods",
             **fields,
         }
-        return await self.harness.client.post(
-            url, json=body, auth=fields.pop("auth", self.merchant_auth)
-        )
+        return await self.harness.post(url, json=body, auth=fields.pop("auth", self.merchant_auth))
 
     async def get_balance(self) -> int:
         """Return the customer's balance in minor units."""
@@ -240,14 +238,14 @@ def decode_id(public_id: str) -> int:
 
 async def get_rules_by_name(harness: Harness) -> dict[str, dict[str, Any]]:
     """Return all rules keyed by name."""
-    response = await harness.client.get(RULES_URL, auth=await harness.create_admin("C"))
+    response = await harness.get(RULES_URL, auth=await harness.create_admin("C"))
     assert response.status_code == 200, response.text
     return {rule["name"]: rule for rule in response.json()["data"]}
 
 
 async def update_rule(harness: Harness, name: str, **changes: Any) -> dict[str, Any]:
     rule_id = (await get_rules_by_name(harness))[name]["id"]
-    response = await harness.client.put(
+    response = await harness.put(
         f"{RULES_URL}/{rule_id}", json=changes, auth=await harness.create_admin("C")
     )
     assert response.status_code == 200, response.text
@@ -257,16 +255,14 @@ async def update_rule(harness: Harness, name: str, **changes: Any) -> dict[str, 
 
 async def list_alerts(harness: Harness, **filters: str) -> list[dict[str, Any]]:
     """Return the matching alerts, newest first."""
-    response = await harness.client.get(
-        ALERTS_URL, params=filters, auth=await harness.create_admin("C")
-    )
+    response = await harness.get(ALERTS_URL, params=filters, auth=await harness.create_admin("C"))
     assert response.status_code == 200, response.text
     alerts: list[dict[str, Any]] = response.json()["data"]
     return alerts
 
 
 async def resolve_alert(harness: Harness, alert_id: str, **fields: Any) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{ALERTS_URL}/{alert_id}/resolve",
         json=RESOLUTION | fields,
         auth=await harness.create_admin("C"),

@@ -69,7 +69,7 @@ async def test_linked_card_belongs_to_the_subscriber_and_can_pay(harness: Harnes
         "updated_at": record["updated_at"],
     }
     (await pay_by_card(harness, serial, "10.00", PIN)).require_accepted()
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{holder['id']}", auth=harness.get_service_auth()
     )
     assert response.json()["cards_count"] == 1
@@ -101,7 +101,7 @@ async def test_parent_card_holder_name_follows_the_subscriber(harness: Harness) 
     own_card, child_card = await create_card(harness), await create_card(harness)
     await link_card(harness, own_card, holder["id"])
     await link_child_card(harness, child_card, holder["id"])
-    await harness.client.put(
+    await harness.put(
         f"/api/v1/subscribers/{holder['id']}",
         json={"last_name": "Sesay"},
         auth=await harness.create_admin(),
@@ -166,7 +166,7 @@ async def test_blocked_or_closed_subscriber_cannot_link_a_card(harness: Harness)
     ):
         holder = await harness.create_subscriber()
         url = f"/api/v1/subscribers/{holder['id']}/{verb}"
-        await harness.client.post(url, json={"reason": "r"}, auth=admin)
+        await harness.post(url, json={"reason": "r"}, auth=admin)
         assert parse_error(await link_card(harness, serial, holder["id"])) == expected
         assert parse_error(await link_child_card(harness, serial, holder["id"])) == expected
     assert (await get_card(harness, serial))["status"] == "UNASSIGNED"
@@ -249,7 +249,7 @@ async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(
         else:
             reason = "lost" if status == "lost" else "fraud"
             url = f"{CARDS_URL}/{serials[0 if status == 'lost' else 2]}/block"
-            response = await harness.client.post(url, json={"reason": reason}, auth=admin)
+            response = await harness.post(url, json={"reason": reason}, auth=admin)
             assert response.status_code == 200
         response = await link_child_card(harness, serials[position], holder["id"], caller=admin)
         assert response.status_code == (400 if status == "blocked" else 201), status

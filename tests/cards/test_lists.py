@@ -9,7 +9,7 @@ from tapgate.cards import queries
 
 
 async def list_serials(harness: Harness, *, caller: Any = None, **filters: str) -> list[str]:
-    response = await harness.client.get(
+    response = await harness.get(
         CARDS_URL, params=filters, auth=caller or harness.get_service_auth()
     )
     assert response.status_code == 200, response.text
@@ -23,9 +23,7 @@ async def test_cards_are_paged_newest_first(harness: Harness) -> None:
         await harness.create_card(holder["id"]),
         await create_card(harness),
     ]
-    response = await harness.client.get(
-        CARDS_URL, params={"limit": "2"}, auth=harness.get_service_auth()
-    )
+    response = await harness.get(CARDS_URL, params={"limit": "2"}, auth=harness.get_service_auth())
     page = response.json()
     assert list(page) == ["data", "has_more", "next_cursor"]
     assert page["data"] == [
@@ -35,9 +33,7 @@ async def test_cards_are_paged_newest_first(harness: Harness) -> None:
     assert page["has_more"] is True
     await create_card(harness)
     cursor = {"limit": "2", "cursor": page["next_cursor"]}
-    page = (
-        await harness.client.get(CARDS_URL, params=cursor, auth=harness.get_service_auth())
-    ).json()
+    page = (await harness.get(CARDS_URL, params=cursor, auth=harness.get_service_auth())).json()
     assert [record["serial"] for record in page["data"]] == [serials[0]]
     assert (page["has_more"], page["next_cursor"]) == (False, None)
 
@@ -72,7 +68,7 @@ async def test_cards_are_filtered_and_invalid_filters_are_named(harness: Harness
         for serial in await list_serials(harness, status=status):
             assert (await get_card(harness, serial))["status"] == status
     for name, value in (("status", "active"), ("type", "child"), ("limit", "0"), ("search", "")):
-        response = await harness.client.get(
+        response = await harness.get(
             CARDS_URL, params={name: value}, auth=harness.get_service_auth()
         )
         assert response.status_code == 422
@@ -107,12 +103,7 @@ async def test_card_is_found_by_serial_or_uid(harness: Harness) -> None:
     database = harness.services.database
     serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
     short_uid_card = await create_card(harness, uid="DE:AD:BE:EF")
-    for identifier in (
-        serial,
-        "04:A2:B3:C4:D5:E6:F7",
-        "04-a2-b3-c4-d5-e6-f7",
-        "04a2b3c4d5e6f7",
-    ):
+    for identifier in (serial, "04:A2:B3:C4:D5:E6:F7", "04-a2-b3-c4-d5-e6-f7", "04a2b3c4d5e6f7"):
         found = await queries.find(database, identifier)
         assert found is not None
         assert found.serial == serial

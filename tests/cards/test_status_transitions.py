@@ -73,7 +73,7 @@ async def test_card_expires_automatically(harness: Harness) -> None:
 async def test_unblock_reason_is_stored(harness: Harness) -> None:
     serial = await create_linked_card(harness, status="BLOCKED")
     admin = await harness.create_admin("C")
-    response = await harness.client.post(
+    response = await harness.post(
         f"{CARDS_URL}/{serial}/unblock", json={"reason": "Found again"}, auth=admin
     )
     assert response.json()["card"]["status_reason"] == "Found again"
@@ -85,15 +85,13 @@ async def test_unknown_cards_are_not_found(harness: Harness) -> None:
     for serial in ("NEW-NOT-THERE", "%20", "x" * 200, "'"):
         assert parse_error(await block_card(harness, serial)) == (404, "CARD_NOT_FOUND")
         assert parse_error(await unblock_card(harness, serial)) == (404, "CARD_NOT_FOUND")
-        response = await harness.client.get(
-            f"{CARDS_URL}/{serial}", auth=harness.get_service_auth()
-        )
+        response = await harness.get(f"{CARDS_URL}/{serial}", auth=harness.get_service_auth())
         assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
 async def transfer_to_card(harness: Harness, sender_id: str, serial: str) -> str | None:
     """Transfer money to a card and return the error code, or None on success."""
-    response = await harness.client.post(
+    response = await harness.post(
         "/api/v1/wallet/transfer-p2p",
         json={
             "sender_id": sender_id,
@@ -157,7 +155,7 @@ async def test_blocking_a_subscriber_does_not_change_its_cards(harness: Harness)
     serial = await harness.create_card(holder["id"])
     before = await get_card(harness, serial)
     url = f"/api/v1/subscribers/{holder['id']}/block"
-    await harness.client.post(url, json={"reason": "r"}, auth=await harness.create_admin())
+    await harness.post(url, json={"reason": "r"}, auth=await harness.create_admin())
     assert await get_card(harness, serial) == before
     assert (await block_card(harness, serial)).status_code == 200
     assert (await unblock_card(harness, serial)).status_code == 200
@@ -169,7 +167,7 @@ async def test_card_of_a_closed_subscriber_can_be_blocked_but_not_unblocked(
     holder, admin = await harness.create_subscriber(), await harness.create_admin()
     serial = await harness.create_card(holder["id"])
     url = f"/api/v1/subscribers/{holder['id']}/close"
-    await harness.client.post(url, json={"reason": "r"}, auth=admin)
+    await harness.post(url, json={"reason": "r"}, auth=admin)
     assert (await block_card(harness, serial)).status_code == 200
     assert parse_error(await unblock_card(harness, serial)) == (409, "NOT_CLOSABLE")
 

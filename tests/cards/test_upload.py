@@ -22,7 +22,7 @@ HEADER_WITH_EXPIRY = "Serial No.,MAC Address,Expiry Date\n"
 async def upload_csv(
     harness: Harness, file: str | bytes, *, caller: Any = None, content_type: str = "text/csv"
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{CARDS_URL}/upload-csv",
         content=file,
         headers={"Content-Type": content_type},
@@ -72,7 +72,7 @@ async def test_multipart_upload_is_accepted(harness: Harness) -> None:
         "note": (None, "first batch"),
         "file": ("cards.csv", f"{HEADER}UP-1,\nUP-2,\n", "text/csv"),
     }
-    response = await harness.client.post(f"{CARDS_URL}/upload-csv", files=files, auth=admin)
+    response = await harness.post(f"{CARDS_URL}/upload-csv", files=files, auth=admin)
     assert (response.status_code, response.json()["created"]) == (200, 2)
 
 
@@ -94,7 +94,7 @@ async def test_malformed_multipart_upload_is_rejected(harness: Harness) -> None:
         (f"multipart/form-data; boundary={'b' * 500}", "--b--", "body"),
         ("multipart/form-data; boundary=é", "--b--", "body"),
     ]:
-        response = await harness.client.post(
+        response = await harness.post(
             f"{CARDS_URL}/upload-csv",
             content=body,
             headers={b"Content-Type": content_type.encode("latin-1")},
@@ -102,7 +102,7 @@ async def test_malformed_multipart_upload_is_rejected(harness: Harness) -> None:
         )
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), body
         assert list(response.json()["details"]["fields"]) == [field], body
-    assert (await harness.client.get(CARDS_URL, auth=admin)).json()["data"] == []
+    assert (await harness.get(CARDS_URL, auth=admin)).json()["data"] == []
 
 
 async def test_header_is_required_but_case_spaces_and_quotes_are_ignored(harness: Harness) -> None:
@@ -145,7 +145,7 @@ async def test_malformed_csv_is_rejected_as_a_whole(harness: Harness, file: str 
     assert response.status_code == 422
     assert list(response.json()["details"]["fields"]) == ["file"]
     assert "UP-" not in response.text
-    response = await harness.client.get(CARDS_URL, auth=harness.get_service_auth())
+    response = await harness.get(CARDS_URL, auth=harness.get_service_auth())
     assert response.json()["data"] == []
 
 
@@ -197,7 +197,7 @@ async def test_valid_rows_are_stored_when_other_rows_are_invalid(harness: Harnes
         (12, "UP-9", "The row has more fields than the header"),
         (13, "", "Serial No. must be 1 to 32 letters, digits or dashes"),
     ]
-    response = await harness.client.get(CARDS_URL, auth=harness.get_service_auth())
+    response = await harness.get(CARDS_URL, auth=harness.get_service_auth())
     assert [record["serial"] for record in response.json()["data"]] == [
         "UP-10", "UP-8", "UP-1", "HERE-1",
     ]  # fmt: skip
@@ -272,10 +272,10 @@ async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(
 async def test_repeated_upload_changes_nothing(harness: Harness) -> None:
     file = HEADER + "".join(f"UP-{n},04A2B3{n:02X}\n" for n in range(20))
     assert (await upload_and_get_result(harness, file))["created"] == 20
-    before = (await harness.client.get(CARDS_URL, auth=harness.get_service_auth())).json()
+    before = (await harness.get(CARDS_URL, auth=harness.get_service_auth())).json()
     outcome = await upload_and_get_result(harness, file)
     assert (outcome["total"], outcome["created"], outcome["skipped"]) == (20, 0, 20)
-    assert (await harness.client.get(CARDS_URL, auth=harness.get_service_auth())).json() == before
+    assert (await harness.get(CARDS_URL, auth=harness.get_service_auth())).json() == before
 
 
 async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
@@ -301,7 +301,7 @@ async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harne
         ]
         await asyncio.sleep(0.5)
         url = f"/api/v1/subscribers/{record['id']}"
-        assert (await harness.client.get(url, auth=harness.get_service_auth())).status_code == 200
+        assert (await harness.get(url, auth=harness.get_service_auth())).status_code == 200
     assert [response.json()["created"] for response in await asyncio.gather(*uploads)] == [1] * 12
 
 

@@ -25,11 +25,11 @@ LEVEL_1_RULE = {
 
 
 async def put_rule(harness: Harness, body: Any, level: str = "1") -> httpx2.Response:
-    return await harness.client.put(f"{URL}/{level}", json=body, auth=await harness.create_admin())
+    return await harness.put(f"{URL}/{level}", json=body, auth=await harness.create_admin())
 
 
 async def get_rule(harness: Harness, level: str = "1") -> dict[str, Any]:
-    response = await harness.client.get(f"{URL}/{level}", auth=harness.get_service_auth())
+    response = await harness.get(f"{URL}/{level}", auth=harness.get_service_auth())
     assert response.status_code == 200
     rule: dict[str, Any] = response.json()
     return rule

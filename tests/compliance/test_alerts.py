@@ -25,9 +25,7 @@ NEW_ALERT: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen":
 
 
 async def post_alert(harness: Harness, **fields: Any) -> httpx2.Response:
-    return await harness.client.post(
-        ALERTS_URL, json=NEW_ALERT | fields, auth=harness.get_service_auth()
-    )
+    return await harness.post(ALERTS_URL, json=NEW_ALERT | fields, auth=harness.get_service_auth())
 
 
 async def create_alert(harness: Harness, **fields: Any) -> dict[str, Any]:
@@ -62,9 +60,7 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
         "resolved_by": None,
         "resolved_at": None,
     }
-    fetched = await harness.client.get(
-        f"{ALERTS_URL}/{alert['id']}", auth=await harness.create_admin("C")
-    )
+    fetched = await harness.get(f"{ALERTS_URL}/{alert['id']}", auth=await harness.create_admin("C"))
     assert (fetched.status_code, fetched.json()) == (200, alert)
     (entry,) = await harness.list_audit_entries(alert["id"], "alert.created")
     assert entry["changes"] == {"status": [None, "open"]}
@@ -85,7 +81,7 @@ async def test_repeated_alert_for_a_rule_and_subscriber_increments_its_occurrenc
     assert alert["details"] == {"seen": "thrice"}
     lower_severity = (await post_alert(harness, **subject, severity="LOW")).json()["alert"]
     assert (lower_severity["occurrences"], lower_severity["severity"]) == (3, "CRITICAL")
-    await harness.client.post(
+    await harness.post(
         f"{ALERTS_URL}/{first['id']}/investigate", auth=await harness.create_admin("C")
     )
     assert (await post_alert(harness, **subject)).status_code == 200
@@ -159,7 +155,7 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
         (NEW_ALERT | {"severity": "worst"}, 422, "severity"),
     ]
     for body, status, field in bodies:
-        response = await harness.client.post(ALERTS_URL, json=body, auth=harness.get_service_auth())
+        response = await harness.post(ALERTS_URL, json=body, auth=harness.get_service_auth())
         assert response.status_code == status, response.text
         assert list(response.json()["details"]["fields"]) == [field]
 
@@ -188,11 +184,11 @@ async def test_alerts_are_filtered_and_paginated(harness: Harness) -> None:
     assert await list_ids(transaction_id=transfer_id) == [transaction_alert["id"]]
     assert await list_ids(transaction_id="txn_0000000000001") == []
     admin = await harness.create_admin("C")
-    page = (await harness.client.get(f"{ALERTS_URL}?limit=2", auth=admin)).json()
-    rest = await harness.client.get(f"{ALERTS_URL}?cursor={page['next_cursor']}", auth=admin)
+    page = (await harness.get(f"{ALERTS_URL}?limit=2", auth=admin)).json()
+    rest = await harness.get(f"{ALERTS_URL}?cursor={page['next_cursor']}", auth=admin)
     assert [alert["id"] for alert in rest.json()["data"]] == [transaction_alert["id"]]
     for query in ("status=closed", "severity=high", "limit=0", "transaction_id=sub_0000000000001"):
-        response = await harness.client.get(f"{ALERTS_URL}?{query}", auth=admin)
+        response = await harness.get(f"{ALERTS_URL}?{query}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
@@ -212,7 +208,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
         await create_alert(harness, transaction_id=sent, details=details | invalid_values),
     ]
     assert masked[0]["details"] == details  # services see unmasked details
-    page = (await harness.client.get(ALERTS_URL, auth=admin)).json()
+    page = (await harness.get(ALERTS_URL, auth=admin)).json()
     by_transaction, by_subscriber, unmasked = page["data"]
     assert page["masked"] is True
     assert (unmasked["id"], unmasked["details"]) == (unrestricted["id"], details)
@@ -224,34 +220,34 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
 
     alert_url = f"{ALERTS_URL}/{masked[0]['id']}"
     note = {"note": "Aminata called"}
-    responses = [await harness.client.post(f"{alert_url}/investigate", json=note, auth=admin)]
+    responses = [await harness.post(f"{alert_url}/investigate", json=note, auth=admin)]
     resolution = {"status": "resolved", "resolution_notes": "Aminata was right"}
-    responses.append(await harness.client.post(f"{alert_url}/resolve", json=resolution, auth=admin))
-    responses.append(await harness.client.get(alert_url, auth=admin))
+    responses.append(await harness.post(f"{alert_url}/resolve", json=resolution, auth=admin))
+    responses.append(await harness.get(alert_url, auth=admin))
     log_url = f"/api/v1/audit/logs?resource_id={masked[0]['id']}"
-    responses.append(await harness.client.get(log_url, auth=admin))
+    responses.append(await harness.get(log_url, auth=admin))
     for response in responses:
         assert response.status_code == 200, response.text
         assert "Aminata" not in response.text and restricted["phone_number"] not in response.text
 
-    await harness.client.post(f"{url}/restricted-access", auth=admin)
+    await harness.post(f"{url}/restricted-access", auth=admin)
     code = await harness.get_pending_code(restricted["phone_number"])
-    await harness.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
-    alert = (await harness.client.get(alert_url, auth=admin)).json()
+    await harness.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
+    alert = (await harness.get(alert_url, auth=admin)).json()
     assert (alert["details"], alert["resolution_notes"]) == (details, "Aminata was right")
     assert "masked" not in alert
-    assert "Aminata called" in (await harness.client.get(log_url, auth=admin)).text
+    assert "Aminata called" in (await harness.get(log_url, auth=admin)).text
 
 
 async def test_investigation_sets_the_status_and_is_audited(harness: Harness) -> None:
     alert = await create_alert(harness)
     admin = await harness.create_admin("C")
     url = f"{ALERTS_URL}/{alert['id']}/investigate"
-    response = await harness.client.post(url, json={"note": "Called the customer"}, auth=admin)
+    response = await harness.post(url, json={"note": "Called the customer"}, auth=admin)
     assert response.status_code == 200
     assert list(response.json()) == ["success", "message", "alert"]
     assert response.json()["alert"]["status"] == "investigating"
-    second_response = await harness.client.post(url, auth=admin)
+    second_response = await harness.post(url, auth=admin)
     assert (second_response.status_code, second_response.json()["alert"]["status"]) == (
         200,
         "investigating",
@@ -265,9 +261,7 @@ async def test_resolution_is_stored_and_audited(harness: Harness) -> None:
     alert = await create_alert(harness)
     admin = await harness.create_admin("C")
     body = {"status": "false_positive", "resolution_notes": "A birthday"}
-    response = await harness.client.post(
-        f"{ALERTS_URL}/{alert['id']}/resolve", json=body, auth=admin
-    )
+    response = await harness.post(f"{ALERTS_URL}/{alert['id']}/resolve", json=body, auth=admin)
     assert response.status_code == 200
     assert list(response.json()) == ["success", "message", "alert"]
     after = response.json()["alert"]
@@ -287,7 +281,7 @@ async def test_resolved_alert_cannot_be_resolved_or_investigated_again(harness: 
     responses = await asyncio.gather(*(resolve_alert(harness, alert["id"]) for _ in range(5)))
     assert sorted(response.status_code for response in responses) == [200] + [409] * 4
     (entry,) = await harness.list_audit_entries(alert["id"], "alert.resolved")
-    late = await harness.client.post(
+    late = await harness.post(
         f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
     assert (late.status_code, late.json()["code"]) == (409, "ALREADY_RESOLVED")
@@ -313,7 +307,7 @@ async def test_invalid_resolution_field_is_named_in_the_error(harness: Harness) 
         ),
     ]
     for body, status, field in bodies:
-        response = await harness.client.post(
+        response = await harness.post(
             f"{ALERTS_URL}/{alert['id']}/resolve", json=body, auth=await harness.create_admin("C")
         )
         assert response.status_code == status, response.text
@@ -325,8 +319,8 @@ async def test_unknown_alert_is_not_found(harness: Harness) -> None:
     admin = await harness.create_admin("C")
     for alert_id in ("1", "alr_", "alr_0000000000001", "sub_0000000000001"):
         for response in (
-            await harness.client.get(f"{ALERTS_URL}/{alert_id}", auth=admin),
-            await harness.client.post(f"{ALERTS_URL}/{alert_id}/investigate", auth=admin),
+            await harness.get(f"{ALERTS_URL}/{alert_id}", auth=admin),
+            await harness.post(f"{ALERTS_URL}/{alert_id}/investigate", auth=admin),
             await resolve_alert(harness, alert_id),
         ):
             assert (response.status_code, response.json()["code"]) == (404, "ALERT_NOT_FOUND")

@@ -19,7 +19,7 @@ async def run_check(
     harness: Harness, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
 ) -> dict[str, Any]:
     body = {"subscriber_id": subscriber_id, "amount": amount, "transaction_type": kind}
-    response = await harness.client.post(CHECK_URL, json=body, auth=harness.get_service_auth())
+    response = await harness.post(CHECK_URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -59,7 +59,7 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
 async def test_check_counts_the_earlier_transactions_of_the_sender(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="200")
     receiver = await harness.create_subscriber()
-    await harness.client.put(
+    await harness.put(
         "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await harness.create_admin()
     )
     await update_rule(harness, "Daily velocity", threshold=1)
@@ -91,7 +91,7 @@ async def test_matching_review_and_alert_rules_are_listed_but_do_not_prevent_the
 async def test_blocked_subscriber_may_neither_send_nor_receive(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
-    await harness.client.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
+    await harness.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
     for kind in ("transfer_p2p", "partner_fund"):
         response = await run_check(harness, subscriber["id"], kind=kind)
         assert (response["allowed"], response["risk_level"]) == (False, "HIGH")
@@ -153,7 +153,7 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
         ({"transaction_type": None}, 400, "transaction_type"),
     ]
     for change, status, field in bodies:
-        response = await harness.client.post(
+        response = await harness.post(
             CHECK_URL, json=valid_body | change, auth=harness.get_service_auth()
         )
         assert response.status_code == status, response.text
@@ -163,9 +163,7 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
 async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
     for unknown in ("sub_0000000000001", "nonsense"):
         body = {"subscriber_id": unknown, "amount": "1", "transaction_type": "transfer"}
-        response = await harness.client.post(
-            CHECK_URL, json=body, auth=await harness.create_admin("C")
-        )
+        response = await harness.post(CHECK_URL, json=body, auth=await harness.create_admin("C"))
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 

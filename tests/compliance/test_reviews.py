@@ -43,7 +43,7 @@ async def test_release_completes_the_transaction(harness: Harness) -> None:
     await subscribe_to_events(harness)
     alert, sender, receiver = await create_held_transfer(harness)
     assert alert["details"]["action"] == "review"
-    await harness.client.post(
+    await harness.post(
         f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
     response = await resolve_alert(harness, alert["id"], transaction_decision="release")
@@ -78,7 +78,7 @@ async def test_release_to_a_blocked_receiver_fails_the_transaction(harness: Harn
     alert, sender, receiver = await create_held_transfer(harness)
     admin = await harness.create_admin()
     url = f"/api/v1/subscribers/{receiver}/block"
-    await harness.client.post(url, json={"reason": "fraud"}, auth=admin)
+    await harness.post(url, json={"reason": "fraud"}, auth=admin)
     response = await resolve_alert(harness, alert["id"], transaction_decision="release")
     assert response.status_code == 200
     assert "(SUBSCRIBER_BLOCKED)" in response.json()["message"]
@@ -136,7 +136,7 @@ async def test_only_one_of_many_concurrent_review_decisions_is_executed(
             released = winner // 2 % 2 == 0
             assert await get_funds(harness, sender) == ((899_99 if released else 1000_00), 0)
             assert await get_funds(harness, receiver) == ((100_01 if released else 0), 0)
-            alert_response = await harness.client.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
+            alert_response = await harness.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
             assert alert_response.json()["resolved_by"] == admins[winner].id
             assert len(await harness.list_audit_entries(alert["id"], "alert.resolved")) == 1
     async with harness.services.database.connection() as connection:

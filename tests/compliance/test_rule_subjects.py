@@ -48,7 +48,7 @@ NEW_RULE: dict[str, Any] = {
 
 async def post_rule(harness: Harness, **fields: Any) -> httpx2.Response:
     body = {name: value for name, value in (NEW_RULE | fields).items() if value is not None}
-    return await harness.client.post(RULES_URL, json=body, auth=await harness.create_admin("C"))
+    return await harness.post(RULES_URL, json=body, auth=await harness.create_admin("C"))
 
 
 async def create_rule(harness: Harness, **fields: Any) -> dict[str, Any]:
@@ -59,9 +59,7 @@ async def create_rule(harness: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def delete_rule(harness: Harness, rule_id: str) -> httpx2.Response:
-    return await harness.client.delete(
-        f"{RULES_URL}/{rule_id}", auth=await harness.create_admin("C")
-    )
+    return await harness.delete(f"{RULES_URL}/{rule_id}", auth=await harness.create_admin("C"))
 
 
 async def require_balanced_books(harness: Harness) -> None:
@@ -131,14 +129,14 @@ async def test_update_must_keep_subject_transaction_types_and_action_compatible(
         ({"transaction_types": ["agent_cashout"]}, "transaction_types"),
         ({"transaction_types": ["refund"], "action": "review"}, "transaction_types"),
     ):
-        response = await harness.client.put(url, json=change, auth=admin)
+        response = await harness.put(url, json=change, auth=admin)
         assert list(response.json()["details"]["fields"]) == [field]
     change = {"subject": "agent", "transaction_types": CASH_TYPES}
-    response = await harness.client.put(url, json=change, auth=admin)
+    response = await harness.put(url, json=change, auth=admin)
     assert (response.status_code, response.json()) == (200, rule | change)
     refunds = {"subject": "payee", "transaction_types": ["refund"]}
-    assert (await harness.client.put(url, json=refunds, auth=admin)).status_code == 200
-    response = await harness.client.put(url, json={"action": "review"}, auth=admin)
+    assert (await harness.put(url, json=refunds, auth=admin)).status_code == 200
+    response = await harness.put(url, json={"action": "review"}, auth=admin)
     assert list(response.json()["details"]["fields"]) == ["action"]
 
 
@@ -153,14 +151,14 @@ async def test_stored_rule_that_holds_refunds_can_be_renamed_and_deactivated(
     )
     url, admin = f"{RULES_URL}/{rule['id']}", await harness.create_admin()
     change = {"name": "Large payment", "threshold": "200.00", "status": "inactive"}
-    response = await harness.client.put(url, json=change, auth=admin)
+    response = await harness.put(url, json=change, auth=admin)
     assert response.status_code == 200, response.text
     assert response.json()["status"] == "inactive"
     for change, field in (
         ({"action": "review"}, "action"),
         ({"transaction_types": ["refund"]}, "transaction_types"),
     ):
-        response = await harness.client.put(url, json=change, auth=admin)
+        response = await harness.put(url, json=change, auth=admin)
         assert list(response.json()["details"]["fields"]) == [field]
 
 
@@ -180,9 +178,7 @@ async def test_deleted_rule_no_longer_matches_and_its_alerts_are_kept(harness: H
     assert (alert["subscriber_id"], alert["rule_id"]) == (receiver["id"], rule["id"])
     assert (await delete_rule(harness, rule["id"])).status_code == 204
     assert parse_error(await delete_rule(harness, rule["id"])) == (404, "RULE_NOT_FOUND")
-    response = await harness.client.get(
-        f"{RULES_URL}/{rule['id']}", auth=await harness.create_admin()
-    )
+    response = await harness.get(f"{RULES_URL}/{rule['id']}", auth=await harness.create_admin())
     assert parse_error(response) == (404, "RULE_NOT_FOUND")
     await submit_transfer(harness, sender["id"], receiver["id"], "20")
     assert await list_alerts(harness) == [alert]
@@ -369,7 +365,7 @@ async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: s
         "partner_reference": "salary",
     }
     admin = await harness.create_admin()
-    response = await harness.client.post(FUND_URL, json=body, auth=admin)
+    response = await harness.post(FUND_URL, json=body, auth=admin)
     assert response.json()["status"] == "under_review", response.text
     (alert,) = await list_alerts(harness, subscriber_id=customer["id"])
     assert (

@@ -28,18 +28,16 @@ DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_
 
 async def put_rule(harness: Harness, name: str, body: Any) -> httpx2.Response:
     rule_id = (await get_rules_by_name(harness))[name]["id"]
-    return await harness.client.put(
-        f"{RULES_URL}/{rule_id}", json=body, auth=await harness.create_admin()
-    )
+    return await harness.put(f"{RULES_URL}/{rule_id}", json=body, auth=await harness.create_admin())
 
 
 async def test_rule_is_read_by_id_and_unknown_rule_is_404(harness: Harness) -> None:
     admin = await harness.create_admin("C")
     for rule in (await get_rules_by_name(harness)).values():
-        response = await harness.client.get(f"{RULES_URL}/{rule['id']}", auth=admin)
+        response = await harness.get(f"{RULES_URL}/{rule['id']}", auth=admin)
         assert (response.status_code, response.json()) == (200, rule)
     for unknown in ("rul_0000000000001", "alr_0000000000001", "1"):
-        response = await harness.client.get(f"{RULES_URL}/{unknown}", auth=admin)
+        response = await harness.get(f"{RULES_URL}/{unknown}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
@@ -126,7 +124,7 @@ async def test_deleted_default_rules_are_not_inserted_again(
     harness: Harness, services: Services
 ) -> None:
     for rule in (await get_rules_by_name(harness)).values():
-        response = await harness.client.delete(
+        response = await harness.delete(
             f"{RULES_URL}/{rule['id']}", auth=await harness.create_admin("C")
         )
         assert response.status_code == 204
@@ -140,11 +138,9 @@ async def test_deleted_default_rules_are_not_inserted_again(
 
 async def test_rules_are_paginated(harness: Harness) -> None:
     admin = await harness.create_admin("C")
-    first = (await harness.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
+    first = (await harness.get(f"{RULES_URL}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
-    rest = await harness.client.get(
-        f"{RULES_URL}?limit=3&cursor={first['next_cursor']}", auth=admin
-    )
+    rest = await harness.get(f"{RULES_URL}?limit=3&cursor={first['next_cursor']}", auth=admin)
     assert rest.json()["data"][-1]["name"] == "Large amount"
     assert (len(rest.json()["data"]), rest.json()["has_more"]) == (3, False)
 
@@ -229,7 +225,7 @@ async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
 
 async def test_updating_an_unknown_rule_is_404(harness: Harness) -> None:
     for rule_id in ("1", "rul_", "rul_0000000000001", "sub_0000000000001"):
-        response = await harness.client.put(
+        response = await harness.put(
             f"{RULES_URL}/{rule_id}", json={}, auth=await harness.create_admin()
         )
         assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
@@ -256,7 +252,7 @@ async def test_changed_rule_applies_immediately_in_every_process(
         assert (
             await submit_transfer(second_gateway, sender["id"], receiver["id"], "50")
         ).code is None
-        limited = await harness.client.put(
+        limited = await harness.put(
             "/api/v1/account-rules/1",
             json={"max_transaction": "49"},
             auth=await harness.create_admin(),
@@ -290,7 +286,7 @@ async def set_limit(harness: Harness, kind: str) -> str:
         )
         await update_rule(harness, "Daily velocity", threshold="19.99", window_seconds=3600)
     else:
-        response = await harness.client.put(
+        response = await harness.put(
             "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await harness.create_admin()
         )
         assert response.status_code == 200, response.text
@@ -326,19 +322,17 @@ async def test_wrong_pins_above_the_threshold_raise_an_alert_and_block_transfers
     subscriber = await harness.create_subscriber(balance="100")
     receiver = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}"
-    await harness.client.post(
+    await harness.post(
         f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=harness.get_service_auth()
     )
     assert (await submit_transfer(harness, subscriber["id"], receiver["id"], "1")).code is None
     assert await list_alerts(harness) == []
     change = {"old_pin": WRONG_PIN, "new_pin": "8164"}
-    await harness.client.post(f"{url}/change-pin", json=change, auth=harness.get_service_auth())
+    await harness.post(f"{url}/change-pin", json=change, auth=harness.get_service_auth())
     (alert,) = await list_alerts(harness)
     assert (alert["alert_type"], alert["rule_id"]) == ("PIN_FAILURES", rule["id"])
     assert (alert["subscriber_id"], alert["transaction_id"]) == (subscriber["id"], None)
-    await harness.client.post(
-        f"{url}/verify-pin", json={"pin": PIN}, auth=harness.get_service_auth()
-    )
+    await harness.post(f"{url}/verify-pin", json={"pin": PIN}, auth=harness.get_service_auth())
     outcome = await submit_transfer(harness, subscriber["id"], receiver["id"], "1")
     assert outcome.code == "COMPLIANCE_REJECTED"
     (alert,) = await list_alerts(harness)
@@ -352,7 +346,7 @@ async def test_concurrent_wrong_pins_are_counted_until_the_pin_is_locked(harness
     url = f"/api/v1/subscribers/{subscriber['id']}/verify-pin"
     responses = await asyncio.gather(
         *(
-            harness.client.post(url, json={"pin": WRONG_PIN}, auth=harness.get_service_auth())
+            harness.post(url, json={"pin": WRONG_PIN}, auth=harness.get_service_auth())
             for _ in range(10)
         )
     )

@@ -28,15 +28,13 @@ async def create_held_transfer(
     assert (
         await harness.services.ledger.submit(command)
     ).require_accepted().status == "under_review"
-    response = await harness.client.get(
-        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
-    )
+    response = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
     return str(response.json()["data"][0]["id"])
 
 
 async def get_available_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
     url = f"/api/v1/balance/{subscriber['id']}"
-    response = await harness.client.get(url, auth=harness.get_service_auth())
+    response = await harness.get(url, auth=harness.get_service_auth())
     return str(response.json()["available"])
 
 
@@ -100,7 +98,7 @@ async def test_failed_release_is_shown_with_the_reason(
     payer = await harness.create_subscriber(balance="500")
     receiver = await harness.create_subscriber()
     alert = await create_held_transfer(harness, payer, receiver)
-    await harness.client.post(
+    await harness.post(
         f"/api/v1/subscribers/{receiver['id']}/block",
         json={"reason": "another matter"},
         auth=await harness.create_admin(),
@@ -119,7 +117,7 @@ async def test_held_transfer_of_a_restricted_payer_is_masked_and_can_be_released
     payer = await harness.create_subscriber(balance="500", first_name="Secretive")
     receiver = await harness.create_subscriber()
     alert = await create_held_transfer(harness, payer, receiver)
-    await harness.client.put(
+    await harness.put(
         f"/api/v1/subscribers/{payer['id']}",
         json={"restricted": True},
         auth=await harness.create_admin(),
@@ -142,7 +140,7 @@ async def test_alert_without_a_transaction_is_resolved_without_a_transaction_dec
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
-    response = await harness.client.post(url, json=body, auth=harness.get_service_auth())
+    response = await harness.post(url, json=body, auth=harness.get_service_auth())
     alert = response.json()["alert_id"]
     text = (await officer.get(f"{QUEUE_URL}/alerts/{alert}")).text
     assert "<script>alert" not in text and "Release payment" not in text
@@ -159,7 +157,7 @@ async def test_alert_without_a_transaction_is_resolved_without_a_transaction_dec
 async def test_malformed_alert_details_do_not_break_the_page(
     officer: ConsoleClient, harness: Harness, details: dict[str, Any]
 ) -> None:
-    response = await harness.client.post(
+    response = await harness.post(
         "/api/v1/compliance/alerts",
         json={"alert_type": "by hand", "details": details},
         auth=harness.get_service_auth(),
@@ -248,9 +246,7 @@ async def test_agent_alert_links_to_the_agent_even_after_its_rule_is_deleted(
     link = f'href="/console/agents/{agent["id"]}"'
     queue = await officer.get_page_text(QUEUE_URL)
     assert link in queue
-    response = await harness.client.get(
-        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
-    )
+    response = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
     page = f"{QUEUE_URL}/alerts/{response.json()['data'][0]['id']}"
     assert link in await officer.get_page_text(page)
     await officer.submit_action(

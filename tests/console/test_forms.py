@@ -22,9 +22,7 @@ async def _post_block(console: ConsoleClient, id: str, **headers: str) -> int:
 
 
 async def _is_blocked(harness: Harness, id: str) -> bool:
-    response = await harness.client.get(
-        f"/api/v1/subscribers/{id}", auth=await harness.create_admin()
-    )
+    response = await harness.get(f"/api/v1/subscribers/{id}", auth=await harness.create_admin())
     return bool(response.json()["status"] == "BLOCKED")
 
 
@@ -171,7 +169,7 @@ async def test_fields_forbidden_to_the_role_are_dropped(
     await support.submit_action(
         "subscriber.update", {"first_name": "Mariama", "kyc_level": "3"}, id=person["id"]
     )
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
     )
     record = msgspec.convert(response.json(), dict[str, object])

@@ -14,7 +14,7 @@ P2P_FEES_URL = f"{LIMITS_URL}/fees/transfer_p2p"
 
 
 async def get_fee_rules(harness: Harness) -> list[dict[str, Any]]:
-    response = await harness.client.get("/api/v1/fee-rules", auth=await harness.create_admin())
+    response = await harness.get("/api/v1/fee-rules", auth=await harness.create_admin())
     rules: list[dict[str, Any]] = response.json()["data"]
     return rules
 
@@ -49,9 +49,7 @@ async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, harness:
     assert "The daily limit must not exceed the monthly limit." in rejected.text
     await ada.submit_action("limits.level_1", form, kyc_level="1")
     assert "123.45" in await ada.get_page_text(LIMITS_URL)
-    api_response = await harness.client.get(
-        "/api/v1/account-rules/1", auth=await harness.create_admin()
-    )
+    api_response = await harness.get("/api/v1/account-rules/1", auth=await harness.create_admin())
     assert api_response.json()["requirements"] == ["phone_number", "selfie"]
     assert api_response.json()["no_pin_limit"] == "0.00"
 
@@ -141,9 +139,7 @@ COMMISSION_URL = f"{LIMITS_URL}/commission"
 
 
 async def get_commission_rules(harness: Harness) -> list[dict[str, Any]]:
-    response = await harness.client.get(
-        "/api/v1/commission-rules", auth=await harness.create_admin()
-    )
+    response = await harness.get("/api/v1/commission-rules", auth=await harness.create_admin())
     rules: list[dict[str, Any]] = response.json()["data"]
     return rules
 

@@ -28,7 +28,7 @@ async def test_tile_counts_open_alerts_and_those_of_high_and_critical_severity(
     console_clients: ConsoleClients, harness: Harness, severities: list[str], output: str
 ) -> None:
     for severity in severities:
-        response = await harness.client.post(
+        response = await harness.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
             auth=harness.get_service_auth(),
@@ -43,13 +43,13 @@ async def test_alerts_under_investigation_are_counted_separately(
 ) -> None:
     console = await console_clients.create_signed_in("C")
     for severity in ("HIGH", "CRITICAL"):
-        response = await harness.client.post(
+        response = await harness.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
             auth=harness.get_service_auth(),
         )
         alert = response.json()["alert_id"]
-    await harness.client.post(
+    await harness.post(
         f"/api/v1/compliance/alerts/{alert}/investigate", auth=await harness.create_admin("C")
     )
     page = await console.get_page_text("/console")

@@ -51,13 +51,13 @@ async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str
         (f"subscribers/{person['id']}/block", {"reason": "Unseenova lost the phone"}, admin),
         (f"subscribers/{person['id']}/unblock", {"reason": "Unseenova found it"}, admin),
     ):
-        response = await harness.client.post(f"/api/v1/{path}", json=body, auth=credential)
+        response = await harness.post(f"/api/v1/{path}", json=body, auth=credential)
         assert response.is_success, response.text
     processor_id = await create_processor(harness)
     payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor_id, "100")
     await submit_refund(harness, payment_id, processor_id, "30")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "77")
-    await harness.client.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
+    await harness.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
     return person, card
 
 
@@ -66,7 +66,7 @@ async def test_no_reachable_page_reveals_personal_data_to_any_role(
 ) -> None:
     person, card = await _create_restricted_subscriber(harness)
     url = f"/api/v1/subscribers/{person['id']}"
-    balance = (await harness.client.get(url, auth=harness.get_service_auth())).json()["balance"]
+    balance = (await harness.get(url, auth=harness.get_service_auth())).json()["balance"]
     secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"], balance)
     for role in "ACSF":
         console = await console_clients.create_signed_in(role)

@@ -67,7 +67,7 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
         response = await ada.post_partial(action_url, stale_form)
         assert "This record has changed" in response.text and 'value="Amie"' in response.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == fingerprint
-    record = await harness.client.get(
+    record = await harness.get(
         f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
     )
     assert record.json()["address"] == "Wilkinson Road"
@@ -93,10 +93,10 @@ async def _request_code_and_report_status(
     harness: Harness, subscriber_id: str, status: str, **fields: str
 ) -> None:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
-    assert (await harness.client.post(url, auth=harness.get_service_auth())).is_success
+    assert (await harness.post(url, auth=harness.get_service_auth())).is_success
     message_id = await harness.services.database.fetchval("SELECT max(id) FROM messages")
     report = {"message_id": ids.encode(ids.MESSAGE, message_id), "status": status, **fields}
-    response = await harness.client.post(
+    response = await harness.post(
         "/api/v1/messages/statuses", json={"data": [report]}, auth=harness.get_service_auth()
     )
     assert response.json() == {"updated": 1}

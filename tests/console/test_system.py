@@ -253,5 +253,5 @@ async def test_rotated_api_key_is_shown_once_and_the_old_key_works_in_the_grace_
     assert match is not None and match[1] != old
     assert match[1] not in await ada.get_page_text("/console/api-keys")
     for secret in (old, match[1]):
-        response = await harness.client.get("/api/v1/cards", auth=BearerAuth(secret, key))
+        response = await harness.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert response.status_code == 200

@@ -48,7 +48,7 @@ async def test_declined_refund_is_not_shown_as_refunded(
     await submit_and_get_id(harness, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
     assert (await pos.refund(payment_id)).json()["code"] == "INSUFFICIENT_FUNDS"
     (declined,) = (
-        await harness.client.get(
+        await harness.get(
             "/api/v1/transactions",
             params={"type": "refund", "status": "failed"},
             auth=await harness.create_admin(),
@@ -65,9 +65,7 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
     receiver = await harness.create_subscriber()
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     entries = (
-        await harness.client.get(
-            f"/api/v1/transactions/{sent}/entries", auth=await harness.create_admin()
-        )
+        await harness.get(f"/api/v1/transactions/{sent}/entries", auth=await harness.create_admin())
     ).json()["entries"]
     assert len(entries) == 2, "one entry for the amount and one for the fee"
     total = sum(float(entry["amount"]) for entry in entries)
@@ -181,7 +179,7 @@ async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harnes
         await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"
     file = await ada.get(f"{URL}/export?{query}")
-    api_export = await harness.client.get(
+    api_export = await harness.get(
         f"/api/v1/transactions/export?{query}", auth=await harness.create_admin("F")
     )
     assert file.headers["Content-Type"] == "text/csv; charset=utf-8"

@@ -197,9 +197,7 @@ def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
     root, chain = folder / "root.pem", folder / "server.pem"
     root.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     chain.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -208,10 +206,7 @@ def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
 
 
 def _build_certificate(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: str,
-    issuer_key: ec.EllipticCurvePrivateKey,
+    name: str, key: ec.EllipticCurvePrivateKey, issuer: str, issuer_key: ec.EllipticCurvePrivateKey
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     is_authority = name == issuer

@@ -137,7 +137,7 @@ async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
     )
     assert count_codes(responses) == {"ACCOUNT_LOCKED": 2 * len(attempts)}
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
-    record = (await harness.client.get(user, auth=harness.get_service_auth())).json()
+    record = (await harness.get(user, auth=harness.get_service_auth())).json()
     assert (record["balance"], record["cards_count"]) == ("1000.00", 2)
 
 
@@ -157,14 +157,14 @@ async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber
         "daily_limit": "100",
         "child_name": "Isatu",
     }
-    response = await harness.client.post(
+    response = await harness.post(
         f"{API_PREFIX}/cards/child", json=child, auth=await harness.create_admin()
     )
     assert response.status_code == 201, response.text
 
     async def verify_at_terminal(serial: str, pin: str) -> httpx2.Response:
         body = {"card_serial": serial, "pin": pin}
-        return await harness.client.post(VERIFY_URL, json=body, auth=pos.merchant_auth)
+        return await harness.post(VERIFY_URL, json=body, auth=pos.merchant_auth)
 
     for _ in range(3):
         await verify_at_terminal(pos.card, WRONG_PIN)
@@ -172,14 +172,14 @@ async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber
         assert (await verify_at_terminal(other_pos.card, PIN)).is_success
         assert (await verify_at_terminal(blank, child_pin)).is_success
         assert count_codes([await verify_at_terminal(pos.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
-    response = await harness.client.get(user, auth=harness.get_service_auth())
+    response = await harness.get(user, auth=harness.get_service_auth())
     assert response.json()["pin_locked_until"] is not None
 
 
 async def create_unlinked_cards(harness: Harness, count: int) -> list[str]:
     serials = [f"NEW-{number}" for number in range(count)]
     file = "Serial No.,MAC Address\n" + "".join(f"{serial},\n" for serial in serials)
-    response = await harness.client.post(
+    response = await harness.post(
         f"{API_PREFIX}/cards/upload-csv",
         content=file,
         headers={"Content-Type": "text/csv"},
@@ -240,9 +240,7 @@ async def test_password_comparisons_are_limited_across_spellings_addresses_and_p
     """Email spelling, a forged X-Forwarded-For, and another process grant no extra attempts."""
     email = "eve@example.com"
     new = {"email": email, "password": "correct horse battery", "name": "E", "role": "finance_user"}
-    await harness.client.post(
-        f"{API_PREFIX}/admin/users", json=new, auth=await harness.create_admin()
-    )
+    await harness.post(f"{API_PREFIX}/admin/users", json=new, auth=await harness.create_admin())
     spellings = (email, "EVE@example.com", "Eve@Example.Com")
     responses = await asyncio.gather(
         *(
@@ -281,7 +279,7 @@ async def test_one_time_code_allows_three_attempts(
     )
     admin = await harness.create_admin("S")
     url = f"{API_PREFIX}/subscribers/{holder['id']}/{purpose}"
-    assert (await harness.client.post(url, auth=admin)).is_success
+    assert (await harness.post(url, auth=admin)).is_success
     code = await harness.get_pending_code(holder["phone_number"])
 
     async def redeem(client: httpx2.AsyncClient, otp: str) -> httpx2.Response:

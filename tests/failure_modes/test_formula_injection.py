@@ -82,11 +82,11 @@ async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: H
             "memo": payload,
         }
         url = "/api/v1/wallet/transfer-p2p"
-        response = await harness.client.post(url, json=body, auth=harness.get_service_auth())
+        response = await harness.post(url, json=body, auth=harness.get_service_auth())
         assert response.status_code in (200, 403, 422), response.text
     key = await harness.create_api_key("payments:read")
     statement = await get_statement(harness, key, receiver, format="csv")
-    file = await harness.client.get(
+    file = await harness.get(
         statement["statement_url"].removeprefix(harness.services.settings.public_url)
     )
     assert statement["transaction_count"] >= 10

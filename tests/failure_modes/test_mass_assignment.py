@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import httpx2
 import msgspec
 import pytest
 
@@ -144,7 +143,7 @@ def list_new_records() -> list[tuple[str, dict[str, Any]]]:
     ("url", "body"), list_new_records(), ids=lambda it: it if type(it) is str else ""
 )
 async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
-    client: httpx2.AsyncClient, harness: Harness, url: str, body: dict[str, Any]
+    harness: Harness, url: str, body: dict[str, Any]
 ) -> None:
     """The classic attack: register with `"balance": 1000000` or `"role": "admin"`."""
     (endpoint,) = [
@@ -154,7 +153,7 @@ async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
         name: UNDECLARED_FIELDS[name]
         for name in UNDECLARED_FIELDS.keys() - list_wire_names(endpoint.body_type)
     }
-    response = await client.post(url, json={**body, **extra}, auth=await harness.create_admin())
+    response = await harness.post(url, json={**body, **extra}, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     response_body = response.json()
     record = next(
@@ -190,9 +189,7 @@ PROTECTED_FIELDS = [
 ]
 
 
-async def test_protected_fields_cannot_be_set_through_parser_differences(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_protected_fields_cannot_be_set_through_parser_differences(harness: Harness) -> None:
     """One JSON parser checks field access, and another decodes the values that are used.
 
     Without a second check, a body that only the second parser can read would bypass the first.
@@ -211,31 +208,29 @@ async def test_protected_fields_cannot_be_set_through_parser_differences(
                     b"{%b: %b, %b: %b}" % (b'"x"', invalid_value, name, value),
                     b"{%b: null, %b: %b, %b: %b}" % (name, b'"x"', invalid_value, name, value),
                 ):
-                    response = await client.put(url, content=body, auth=caller)
+                    response = await harness.put(url, content=body, auth=caller)
                     assert response.status_code in (400, 403), body[:80]
     assert await _get_record(harness, holder) == before
 
 
 async def _get_record(harness: Harness, holder: dict[str, Any]) -> dict[str, Any]:
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{holder['id']}", auth=harness.get_service_auth()
     )
     record: dict[str, Any] = response.json()
     return record
 
 
-async def test_immutable_fields_of_rules_are_ignored_on_update(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_immutable_fields_of_rules_are_ignored_on_update(harness: Harness) -> None:
     """Covers the ID and type of a compliance rule, and the KYC level of an account rule."""
     admin = await harness.create_admin()
-    (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
+    (rule, *_) = (await harness.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
-    response = await client.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
+    response = await harness.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
     assert response.json() == {**rule, "name": "Other"}
-    level = (await client.get("/api/v1/account-rules/1", auth=admin)).json()
+    level = (await harness.get("/api/v1/account-rules/1", auth=admin)).json()
     changed = {**level, "kyc_level": 3, "no_pin_limit": "1.00"}
-    response = await client.put("/api/v1/account-rules/1", json=changed, auth=admin)
+    response = await harness.put("/api/v1/account-rules/1", json=changed, auth=admin)
     assert response.json() == {**level, "no_pin_limit": "1.00"}
 
 

@@ -181,9 +181,7 @@ async def test_pipelined_upgrade_offers_do_not_grow_the_stack(
     assert max(depths) - min(depths) <= 1  # called by the transport or by the event loop
 
 
-async def test_signed_path_is_the_path_that_is_served(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_signed_path_is_the_path_that_is_served(harness: Harness) -> None:
     """Verifying the decoded path but routing the raw one would make one signature fit two paths."""
     terminal_auth = await harness.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
@@ -196,11 +194,11 @@ async def test_signed_path_is_the_path_that_is_served(
         ("/payment/lookup-card", "/api/v1/payment/lookup-card"),
         (served, "/api/v1/pos/payment"),
     ):
-        response = await client.post(
+        response = await harness.post(
             requested_path, content=body, headers=_sign_headers(terminal_auth, signed_path, body)
         )
         assert response.status_code in (401, 404), requested_path
-    response = await client.post(
+    response = await harness.post(
         served + "?a", content=body, headers=_sign_headers(terminal_auth, served, body)
     )
     assert response.json()["code"] == "CARD_NOT_FOUND"
@@ -212,18 +210,16 @@ def _sign_headers(terminal_auth: HmacAuth, path: str, body: bytes) -> dict[str, 
     return {"X-API-Key-ID": terminal_auth.id, "X-Timestamp": timestamp, "X-Signature": signature}
 
 
-async def test_host_header_does_not_appear_in_generated_links(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_host_header_does_not_appear_in_generated_links(harness: Harness) -> None:
     """A link built from the Host header would send the statement token to an attacker's host."""
     spoofed = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
-    client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
+    harness.client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
     holder = await harness.create_subscriber()
     statement = await get_statement(
         harness, await harness.create_api_key("payments:read"), holder, format="csv"
     )
     assert statement["statement_url"].startswith(harness.services.settings.public_url + "/api/v1/")
-    file = await client.get(
+    file = await harness.get(
         statement["statement_url"].removeprefix(harness.services.settings.public_url)
     )
     assert "evil" not in str(file.headers)

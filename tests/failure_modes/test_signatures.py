@@ -102,14 +102,14 @@ async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(harness: 
     headers = _sign_headers(get_partner_auth(partner), request, FUND_URL)
     signature = signing.webhook_signature(partner["webhook_secret"].encode(), webhook)
     for reencoding, reencode in REENCODINGS.items():
-        response = await harness.client.post(FUND_URL, content=reencode(request), headers=headers)
+        response = await harness.post(FUND_URL, content=reencode(request), headers=headers)
         assert parse_error(response) == UNAUTHORIZED, reencoding
         response = await post_webhook(
             harness.client, partner, reencode(webhook), **{"X-Webhook-Signature": signature}
         )
         assert parse_error(response) == UNAUTHORIZED, reencoding
     assert await count_transactions(harness) == 0
-    assert (await harness.client.post(FUND_URL, content=request, headers=headers)).is_success
+    assert (await harness.post(FUND_URL, content=request, headers=headers)).is_success
     assert (await post_webhook(harness.client, partner, webhook)).is_success
     assert await get_wallet_balance(harness, customer) == "10.00"
 
@@ -123,7 +123,7 @@ async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
         f'{{"request_id": "{request_id}", "card_serial": "{merchant.card}", "pin": "{WRONG_PIN}",'
         f'"amount": "1", "amount": "700", "pin": "{PIN}"}}'
     ).encode()
-    response = await harness.client.post(
+    response = await harness.post(
         PAY_URL, content=body, headers=_sign_headers(merchant.merchant_auth, body, PAY_URL)
     )
     assert (response.status_code, response.json()["amount"]) == (200, "700.00 SLE")
@@ -138,7 +138,7 @@ async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
         b"700", b"501"
     )
     body_without_pin = body_without_pin.replace(request_id.encode(), new_request_id().encode())
-    response = await harness.client.post(
+    response = await harness.post(
         PAY_URL,
         content=body_without_pin,
         headers=_sign_headers(merchant.merchant_auth, body_without_pin, PAY_URL),
@@ -153,9 +153,7 @@ async def test_replay_attack_with_a_recorded_pin_check_counts_as_failed_attempts
     harness = merchant.harness
     raw = _encode_json({"card_serial": merchant.card, "pin": WRONG_PIN})
     headers = _sign_headers(merchant.merchant_auth, raw, VERIFY_URL)
-    responses = [
-        await harness.client.post(VERIFY_URL, content=raw, headers=headers) for _ in range(4)
-    ]
+    responses = [await harness.post(VERIFY_URL, content=raw, headers=headers) for _ in range(4)]
     assert [parse_error(response) for response in responses] == [
         (400, "INVALID_PIN"),
         (400, "INVALID_PIN"),

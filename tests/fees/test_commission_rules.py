@@ -27,11 +27,11 @@ def build_rule(
 
 
 async def put_rules(harness: Harness, *rules: dict[str, Any]) -> httpx2.Response:
-    return await harness.client.put(URL, json={"data": rules}, auth=await harness.create_admin())
+    return await harness.put(URL, json={"data": rules}, auth=await harness.create_admin())
 
 
 async def get_rules(harness: Harness) -> Any:
-    response = await harness.client.get(URL, auth=await harness.create_admin("F"))
+    response = await harness.get(URL, auth=await harness.create_admin("F"))
     assert response.status_code == 200
     return response.json()
 

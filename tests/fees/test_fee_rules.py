@@ -33,11 +33,11 @@ def build_rule(
 
 
 async def put_rules(harness: Harness, *rules: dict[str, Any]) -> httpx2.Response:
-    return await harness.client.put(URL, json={"data": rules}, auth=await harness.create_admin())
+    return await harness.put(URL, json={"data": rules}, auth=await harness.create_admin())
 
 
 async def get_rules(harness: Harness) -> list[Any]:
-    response = await harness.client.get(URL, auth=await harness.create_admin("F"))
+    response = await harness.get(URL, auth=await harness.create_admin("F"))
     assert (response.status_code, list(response.json())) == (200, ["data"])
     rules: list[Any] = response.json()["data"]
     return rules
@@ -73,7 +73,7 @@ async def test_put_replaces_all_fee_rules(harness: Harness) -> None:
 
 
 async def put_rules_of_type(harness: Harness, kind: str, *rules: dict[str, Any]) -> httpx2.Response:
-    return await harness.client.put(
+    return await harness.put(
         f"{URL}/{kind}", json={"data": rules}, auth=await harness.create_admin("A")
     )
 
@@ -168,7 +168,7 @@ async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(harness: 
         response = await put_rules(harness, build_rule() | change)
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert list(response.json()["details"]["fields"]) == [field]
-    response = await harness.client.put(URL, json={}, auth=await harness.create_admin())
+    response = await harness.put(URL, json={}, auth=await harness.create_admin())
     assert response.status_code == 400
 
 

@@ -140,7 +140,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
             created_by=await tx.fetchval("SELECT id FROM admins LIMIT 1"),
         )
     admin = await harness.create_admin()
-    response = await harness.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
+    response = await harness.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
     assert response.status_code == 204
     return [
         BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
@@ -164,9 +164,9 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     disabled = await harness.create_admin()
     logged_out = await harness.create_admin()
     admin = await harness.create_admin()
-    response = await harness.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
+    response = await harness.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
     assert response.status_code == 200, response.text
-    assert (await harness.client.post("/api/v1/admin/logout", auth=logged_out)).status_code == 204
+    assert (await harness.post("/api/v1/admin/logout", auth=logged_out)).status_code == 204
     token = _get_credential(good)
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
@@ -216,9 +216,7 @@ async def _list_bad_signatures(
     other, other_partner = await harness.create_processor(), await harness.create_partner()
     rotated = await harness.create_second_key(terminal_auth)
     admin, owner = await harness.create_admin(), await harness.get_processor_id(terminal_auth)
-    response = await harness.client.delete(
-        f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin
-    )
+    response = await harness.delete(f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin)
     assert response.status_code == 204
     too_long = timedelta(minutes=6)
     changes: dict[str, ChangeRequest] = {

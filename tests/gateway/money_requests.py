@@ -37,7 +37,7 @@ def register_case(*names: str) -> Callable[[PrepareCase], PrepareCase]:
 
 
 async def _post_as_admin(harness: Harness, path: str, **body: Any) -> dict[str, Any]:
-    response = await harness.client.post(path, json=body, auth=await harness.create_admin())
+    response = await harness.post(path, json=body, auth=await harness.create_admin())
     assert response.is_success, response.text
     created: dict[str, Any] = response.json()
     return created
@@ -236,7 +236,7 @@ async def prepare_in_app_payment_alias(harness: Harness) -> MoneyCase:
 async def _prepare_refund(harness: Harness, path: str) -> MoneyCase:
     """Prepare a refund; it is declined once the merchant's balance is empty."""
     paid = await _prepare_payment(harness, "/api/v1/pos/payment")
-    response = await harness.client.post(
+    response = await harness.post(
         paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth
     )
     body = {
@@ -280,7 +280,7 @@ async def prepare_in_app_refund_alias(harness: Harness) -> MoneyCase:
 @register_case("/api/v1/processors/{id}/transfer")
 async def prepare_processor_transfer(harness: Harness) -> MoneyCase:
     paid = await _prepare_payment(harness, "/api/v1/pos/payment")
-    await harness.client.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
+    await harness.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
     subscriber = await harness.create_subscriber()
     return MoneyCase(
         f"/api/v1/processors/{await harness.get_processor_id(paid.auth)}/transfer",

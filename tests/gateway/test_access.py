@@ -193,9 +193,7 @@ def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:
     }
 
 
-async def test_only_declared_callers_can_call_the_endpoint(
-    access_fixtures: AccessFixtures,
-) -> None:
+async def test_only_declared_callers_can_call_the_endpoint(access_fixtures: AccessFixtures) -> None:
     await run_cases(
         (item.name, check_callers(access_fixtures, item)) for item in PROTECTED_ENDPOINTS
     )
@@ -235,10 +233,7 @@ async def test_every_admin_role_can_log_out(access_fixtures: AccessFixtures) -> 
         assert response.status_code == 204
         assert get_status_and_code(
             await access_fixtures.client.get("/api/v1/admin/me", auth=admin)
-        ) == (
-            401,
-            "UNAUTHORIZED",
-        )
+        ) == (401, "UNAUTHORIZED")
 
 
 async def test_protected_endpoints_reject_requests_without_credentials(

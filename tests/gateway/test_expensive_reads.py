@@ -48,17 +48,13 @@ async def blocking_reads(
 
 
 async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
-    client: httpx2.AsyncClient, harness: Harness, blocking_reads: BlockingReads
+    harness: Harness, blocking_reads: BlockingReads
 ) -> None:
     subscriber = await harness.create_subscriber()
-    body = {
-        "subscriber_id": subscriber["id"],
-        "from_date": "2026-01-01",
-        "to_date": "2026-01-31",
-    }
+    body = {"subscriber_id": subscriber["id"], "from_date": "2026-01-01", "to_date": "2026-01-31"}
 
     def request_statement(caller: BearerAuth) -> asyncio.Task[httpx2.Response]:
-        return asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
+        return asyncio.create_task(harness.post(STATEMENT_URL, json=body, auth=caller))
 
     greedy, other = await harness.create_api_key("payments:read"), await harness.create_admin("F")
     flood = [request_statement(greedy) for _ in range(30)]
@@ -70,7 +66,7 @@ async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
         while sum(task.done() for task in flood) < 20:
             await asyncio.sleep(0.01)
     listed = await asyncio.gather(
-        *(client.get("/api/v1/subscribers", auth=other) for _ in range(20))
+        *(harness.get("/api/v1/subscribers", auth=other) for _ in range(20))
     )
     assert {response.status_code for response in listed} == {200}
     blocking_reads.resume.set()
@@ -86,7 +82,7 @@ async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
 
 
 async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
-    client: httpx2.AsyncClient, harness: Harness, services: Services, blocking_reads: BlockingReads
+    harness: Harness, services: Services, blocking_reads: BlockingReads
 ) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
@@ -95,7 +91,7 @@ async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
     body = {"subscriber_id": subscriber["id"], "from_date": "2026-01-01", "to_date": "2026-01-31"}
     callers = [await harness.create_api_key("payments:read") for _ in range(10)]
     tasks = [
-        asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
+        asyncio.create_task(harness.post(STATEMENT_URL, json=body, auth=caller))
         for caller in callers
     ]
     await blocking_reads.wait_for_running(4)
@@ -136,15 +132,15 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
 
 
 async def test_list_without_search_needs_no_heavy_read_slot(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=0, slots_per_group=1, queue=0, queue_per_group=0, timeout=1
     )
     support = await harness.create_admin("S")
     url = "/api/v1/subscribers"
-    assert (await client.get(url, auth=support)).status_code == 200
-    response = await client.get(url, params={"search": "kamara"}, auth=support)
+    assert (await harness.get(url, auth=support)).status_code == 200
+    response = await harness.get(url, params={"search": "kamara"}, auth=support)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     services.heavy_read_limit = create_heavy_read_limit()
-    assert (await client.get(url, params={"search": "kamara"}, auth=support)).status_code == 200
+    assert (await harness.get(url, params={"search": "kamara"}, auth=support)).status_code == 200

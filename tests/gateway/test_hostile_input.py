@@ -49,7 +49,7 @@ async def build_path(harness: Harness, endpoint: Endpoint) -> str:
             "phone_number": harness.new_phone_number(),
             "email": "shop@example.com",
         }
-        response = await harness.client.post(
+        response = await harness.post(
             "/api/v1/processors", json=new, auth=await harness.create_admin()
         )
         return re.sub(
@@ -63,7 +63,7 @@ async def build_path(harness: Harness, endpoint: Endpoint) -> str:
     if "compliance/alerts/{id}" in endpoint.path:
         alert = {"alert_type": "TEST", "details": {}}
         url = "/api/v1/compliance/alerts"
-        response = await harness.client.post(url, json=alert, auth=harness.get_service_auth())
+        response = await harness.post(url, json=alert, auth=harness.get_service_auth())
         return endpoint.path.replace("{id}", response.json()["alert_id"])
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path.replace("{type}", "transfer_p2p"))
@@ -173,6 +173,6 @@ async def check_queries(harness: Harness, endpoint: Endpoint) -> None:
     path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
     for name in names:
         for value in hostile:
-            response = await harness.client.get(f"{path}?{name}={value}", auth=auth)
+            response = await harness.get(f"{path}?{name}={value}", auth=auth)
             assert response.status_code in (200, 422), (name, value[:20], response.text)
             assert CANARY not in response.text or response.status_code == 200

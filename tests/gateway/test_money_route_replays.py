@@ -50,7 +50,7 @@ async def test_replayed_request_returns_the_original_response_and_moves_no_money
 async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str) -> None:
     case = await CASES[route](harness)
     # Conflicting idempotency keys are reported before invalid fields.
-    response = await harness.client.post(
+    response = await harness.post(
         case.path,
         json=case.body | {"request_id": "one", "amount": "1e3", "currency": "USD"},
         auth=case.auth,

@@ -75,13 +75,13 @@ async def test_sent_events_match_their_description(
 
     async def create(path: str, event: str) -> str:
         body = {"url": f"{receiver.url}/{path}", "events": [event]}
-        created = await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)
+        created = await harness.post(ENDPOINTS_URL, json=body, auth=admin)
         return str(created.json()["id"])
 
     async with receiver.listen():
         await create("watch", "*")
         endpoint_id = await create("gone", "card.blocked")
-        await harness.client.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
+        await harness.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
         receiver.enqueue_statuses(410)
         await attempt_due_deliveries(harness.services, EVENT_RECORD_LOADERS)
         subscriber = await harness.create_subscriber(balance="5.00")
@@ -176,9 +176,7 @@ def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
             validators[key].validate(example)
 
 
-def test_idempotency_key_and_request_id_have_the_same_example(
-    document: dict[str, Any],
-) -> None:
+def test_idempotency_key_and_request_id_have_the_same_example(document: dict[str, Any]) -> None:
     header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
     bodies = [
         media["example"]["request_id"]
@@ -240,7 +238,7 @@ def test_files_have_exact_media_types(document: dict[str, Any]) -> None:
 async def test_card_upload_example_is_accepted(harness: Harness, document: dict[str, Any]) -> None:
     path = "/api/v1/cards/upload-csv"
     content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
-    sent = await harness.client.post(
+    sent = await harness.post(
         path,
         content=content["example"].encode(),
         headers={"Content-Type": "text/csv"},

@@ -78,7 +78,7 @@ class QueryExplainer:
 
 
 async def test_searches_do_not_scan_tables(
-    client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin, database = await harness.create_admin(), harness.services.database
     async with database.transaction() as tx:
@@ -88,7 +88,7 @@ async def test_searches_do_not_scan_tables(
     async with database.connection() as connection:
         for table in _FILLED_TABLES:
             await connection.execute(f"VACUUM ANALYZE {table}", timeout=120)
-    explainer = QueryExplainer(client, monkeypatch)
+    explainer = QueryExplainer(harness.client, monkeypatch)
     for path, (table, frequent, rare) in SEARCHES.items():
         for search in (frequent, rare):
             plan = await explainer.explain(database, path, search, admin)
@@ -100,24 +100,22 @@ async def test_searches_do_not_scan_tables(
 
 @pytest.mark.parametrize("path", SEARCHES)
 async def test_search_requires_a_word_of_at_least_three_characters(
-    client: httpx2.AsyncClient, harness: Harness, path: str
+    harness: Harness, path: str
 ) -> None:
     admin = await harness.create_admin()
     for search in ("a", "ab", "ab cd ef", " a  b ", "  %  "):
-        response = await client.get(path, params={"search": search}, auth=admin)
+        response = await harness.get(path, params={"search": search}, auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED"), search
         assert list(response.json()["details"]["fields"]) == ["search"]
     for search in ("abc", "ab cde", "a b cde"):
-        response = await client.get(path, params={"search": search}, auth=admin)
+        response = await harness.get(path, params={"search": search}, auth=admin)
         assert response.status_code == 200, search
 
 
-async def test_separators_do_not_count_toward_the_search_length(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_separators_do_not_count_toward_the_search_length(harness: Harness) -> None:
     admin = await harness.create_admin()
     for search in ("a:b", "-1-", "ab :: 1"):
-        response = await client.get("/api/v1/cards", params={"search": search}, auth=admin)
+        response = await harness.get("/api/v1/cards", params={"search": search}, auth=admin)
         assert response.status_code == 422, search
 
 
@@ -146,12 +144,12 @@ FILTERS = [
 
 @each("url, name, prefix", FILTERS)
 async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
-    client: httpx2.AsyncClient, harness: Harness, url: str, name: str, prefix: str
+    harness: Harness, url: str, name: str, prefix: str
 ) -> None:
     admin = await harness.create_admin()
     for bad in ("x", f"{prefix}x", "key_0000000000001"):
-        response = await client.get(url, params={name: bad}, auth=admin)
+        response = await harness.get(url, params={name: bad}, auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
         assert name in response.json()["details"]["fields"]
-    response = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
+    response = await harness.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
     assert (response.status_code, response.json()["data"]) == (200, [])

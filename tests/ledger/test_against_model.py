@@ -135,10 +135,7 @@ def build_rules() -> Rules:
         },
         commissions={
             (kind, 1): CommissionRate(
-                type=kind,
-                tier=1,
-                rate=rate,
-                minimum_amount=reference_model.MIN_COMMISSIONED_AMOUNT,
+                type=kind, tier=1, rate=rate, minimum_amount=reference_model.MIN_COMMISSIONED_AMOUNT
             )
             for kind, rate in reference_model.COMMISSION_RATES.items()
         },

@@ -150,14 +150,12 @@ async def test_transaction_chain_shows_the_number_and_time_of_replays(harness: H
         "request_id": "again and again",
     }
     for _ in range(3):
-        response = await harness.client.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
+        response = await harness.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
         assert response.status_code == 200, response.text
     url = f"/api/v1/transactions/{response.json()['transaction_id']}/chain"
     earliest, admin = datetime.now(UTC) - timedelta(minutes=1), await harness.create_admin("S")
     async with gateway._start_background_tasks(harness.services), asyncio.timeout(30):
-        while (replays := (await harness.client.get(url, auth=admin)).json()["replays"])[
-            "count"
-        ] < 2:
+        while (replays := (await harness.get(url, auth=admin)).json()["replays"])["count"] < 2:
             await asyncio.sleep(0.05)
     assert replays["count"] == 2
     assert datetime.fromisoformat(replays["last_at"]) > earliest
@@ -172,7 +170,7 @@ async def test_repeated_partner_reference_counts_as_a_replay(harness: Harness) -
             harness, chart.PARTNER_FUND, partner, subscriber["id"], "10", reference=reference
         )
     await harness.services.ledger.replay_counter.flush(harness.services.database)
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/transactions/{transaction_id}/chain", auth=await harness.create_admin("F")
     )
     assert response.json()["replays"]["count"] == 1

@@ -149,9 +149,7 @@ async def test_support_request_creates_an_alert(
     await perform(
         gateway, gateway_requests.RequestSupport(asked_by=phone, subscriber_id=record["id"])
     )
-    listed = await harness.client.get(
-        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
-    )
+    listed = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
     (alert,) = listed.json()["data"]
     assert alert["alert_type"] == "SUPPORT_REQUEST"
     assert alert["subscriber_id"] == record["id"]

@@ -77,12 +77,12 @@ async def test_delivery_record_shows_status_duration_and_response_of_the_last_at
     await attempt_due_deliveries(services)
     path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
     admin = await harness.create_admin("A")
-    (first,) = (await harness.client.get(path, auth=admin)).json()["data"]
+    (first,) = (await harness.get(path, auth=admin)).json()["data"]
     assert (first["status"], first["last_status"]) == ("pending", 500)
     assert first["response"] == "out of order" and first["duration_ms"] >= 0
     await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
     await attempt_due_deliveries(services)
-    (second,) = (await harness.client.get(path, auth=admin)).json()["data"]
+    (second,) = (await harness.get(path, auth=admin)).json()["data"]
     assert (second["status"], second["last_status"]) == ("delivered", 202)
     assert second["response"] == "accepted"
 

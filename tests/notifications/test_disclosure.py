@@ -80,7 +80,7 @@ async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict
     other = await harness.create_subscriber(balance="50")
 
     async def post(path: str, body: Any, auth: Any = admin) -> dict[str, Any]:
-        response = await harness.client.post(f"/api/v1/{path}", json=body, auth=auth)
+        response = await harness.post(f"/api/v1/{path}", json=body, auth=auth)
         assert response.is_success or response.status_code == 402, response.text
         record: dict[str, Any] = response.json()
         return record
@@ -116,7 +116,7 @@ async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict
         )["subscriber"],
     }
     body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
-    response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
+    response = await harness.post(f"{url}/kyc-documents", json=body, auth=service)
     assert response.status_code == 201, response.text
     return blocked
 
@@ -129,7 +129,7 @@ IMAGE_DATA_URI = (
 
 async def list_personal_values(harness: Harness, subscriber: dict[str, Any]) -> set[str]:
     url = f"/api/v1/subscribers/{subscriber['id']}"
-    record = (await harness.client.get(url, auth=harness.get_service_auth())).json()
+    record = (await harness.get(url, auth=harness.get_service_auth())).json()
     names = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in names}
 

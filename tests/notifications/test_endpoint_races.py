@@ -61,7 +61,7 @@ class ClaimedDeliveries:
 
     async def claim_deliveries(self, count: int = 3) -> WebhookWorker:
         body = {"url": f"{self.url}/old", "events": ["*"]}
-        response = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
+        response = await self.harness.post(ENDPOINTS_URL, json=body, auth=self.admin)
         self.created = response.json()
         for _ in range(count):
             await publish_event(self.harness.services)
@@ -96,13 +96,13 @@ ChangeEndpoint = Callable[[ClaimedDeliveries], Awaitable[Any]]
 
 
 async def pause_endpoint(deliveries: ClaimedDeliveries) -> Any:
-    return await deliveries.harness.client.put(
+    return await deliveries.harness.put(
         deliveries.path, json={"status": "paused"}, auth=deliveries.admin
     )
 
 
 async def delete_endpoint(deliveries: ClaimedDeliveries) -> Any:
-    return await deliveries.harness.client.delete(deliveries.path, auth=deliveries.admin)
+    return await deliveries.harness.delete(deliveries.path, auth=deliveries.admin)
 
 
 async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
@@ -141,7 +141,7 @@ async def test_claimed_deliveries_are_not_sent_to_a_paused_deleted_or_disabled_e
     assert {row["status"] for row in rows} == {status}
     if status == "pending":
         assert {row["attempts"] for row in rows} == {0}
-        await claimed_deliveries.harness.client.put(
+        await claimed_deliveries.harness.put(
             claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
         )
         await attempt_due_deliveries(
@@ -155,7 +155,7 @@ async def test_claimed_deliveries_are_signed_only_with_the_new_secret(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
     worker = await claimed_deliveries.claim_deliveries()
-    response = await claimed_deliveries.harness.client.post(
+    response = await claimed_deliveries.harness.post(
         f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
     )
     await claimed_deliveries.finish_deliveries(worker)
@@ -175,7 +175,7 @@ async def test_claimed_deliveries_are_sent_to_the_new_url(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
     worker = await claimed_deliveries.claim_deliveries()
-    await claimed_deliveries.harness.client.put(
+    await claimed_deliveries.harness.put(
         claimed_deliveries.path,
         json={"url": f"{claimed_deliveries.url}/new"},
         auth=claimed_deliveries.admin,
@@ -202,7 +202,7 @@ async def test_claim_that_cannot_be_released_expires(
         patch.setattr(delivery_queue, "release", fail_to_release)
         await claimed_deliveries.finish_deliveries(worker)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
-    await harness.client.put(
+    await harness.put(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
     )
     harness.advance_clock(seconds=LEASE_DURATION.total_seconds())
@@ -216,7 +216,7 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
 ) -> None:
     admin, services = await harness.create_admin("A"), harness.services
     body = {"url": f"{receiver.url}/slow", "events": ["*"]}
-    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(status)
     await publish_event(services)
@@ -227,18 +227,18 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
         return len(receiver.received)
 
     await wait_until_equal(count_received, 1)
-    (listed,) = (await harness.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
+    (listed,) = (await harness.get(f"{path}/deliveries", auth=admin)).json()["data"]
     redeliver_url = f"{path}/deliveries/{listed['id']}/redeliver"
-    assert (await harness.client.post(redeliver_url, auth=admin)).status_code == 200
+    assert (await harness.post(redeliver_url, auth=admin)).status_code == 200
     receiver.release_slow.set()
     await worker.wait_until_idle()
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
     assert row["next_attempt_at"] <= services.clock()
-    assert (await harness.client.get(path, auth=admin)).json()["status"] == endpoint_status
+    assert (await harness.get(path, auth=admin)).json()["status"] == endpoint_status
 
     receiver.enqueue_statuses(204)
-    await harness.client.put(path, json={"status": "active"}, auth=admin)
+    await harness.put(path, json={"status": "active"}, auth=admin)
     await attempt_due_deliveries(services)
     (row,) = await list_deliveries(services)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
@@ -250,7 +250,7 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
 ) -> None:
     admin, services = await harness.create_admin("A"), harness.services
     body = {"url": f"{receiver.url}/slow", "events": ["*"]}
-    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(410)
     await publish_event(services)
@@ -261,10 +261,10 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
         return len(receiver.received)
 
     await wait_until_equal(count_received, 1)
-    changed = (await harness.client.put(path, json=change, auth=admin)).json()
+    changed = (await harness.put(path, json=change, auth=admin)).json()
     receiver.release_slow.set()
     await worker.wait_until_idle()
-    assert (await harness.client.get(path, auth=admin)).json() == changed
+    assert (await harness.get(path, auth=admin)).json() == changed
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", 410)
 
@@ -274,7 +274,7 @@ async def test_concurrent_410_responses_disable_the_endpoint_once(
 ) -> None:
     admin, services = await harness.create_admin("A"), harness.services
     endpoints = [
-        (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()["id"]
+        (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()["id"]
         for body in (
             {"url": f"{receiver.url}/slow", "events": ["card.linked"]},
             {"url": "http://127.0.0.1:9/", "events": ["webhook_endpoint.disabled"]},
@@ -293,10 +293,10 @@ async def test_concurrent_410_responses_disable_the_endpoint_once(
     receiver.release_slow.set()
     for worker in workers:
         await worker.wait_until_idle()
-    disabled = await harness.client.get(f"{ENDPOINTS_URL}/{endpoints[0]}", auth=admin)
+    disabled = await harness.get(f"{ENDPOINTS_URL}/{endpoints[0]}", auth=admin)
     assert disabled.json()["status"] == "disabled"
     entries = await harness.list_audit_entries(endpoints[0], "webhook_endpoint.disabled")
-    events = await harness.client.get(f"{ENDPOINTS_URL}/{endpoints[1]}/deliveries", auth=admin)
+    events = await harness.get(f"{ENDPOINTS_URL}/{endpoints[1]}/deliveries", auth=admin)
     assert (len(entries), len(events.json()["data"])) == (1, 1)
 
 
@@ -305,18 +305,18 @@ async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_
 ) -> None:
     admin = await harness.create_admin("A")
     body = {"url": "https://shop.example.com", "events": ["*"]}
-    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     rotations, updates = await asyncio.gather(
         asyncio.gather(
             *(
-                harness.client.post(f"{path}/rotate-secret", json={"grace_seconds": 60}, auth=admin)
+                harness.post(f"{path}/rotate-secret", json={"grace_seconds": 60}, auth=admin)
                 for _ in range(8)
             )
         ),
         asyncio.gather(
             *(
-                harness.client.put(path, json={"status": status}, auth=admin)
+                harness.put(path, json={"status": status}, auth=admin)
                 for status in ("paused", "active") * 4
             )
         ),

@@ -26,22 +26,20 @@ class EndpointsDriver:
 
     async def create(self, url: str, *events: str) -> str:
         body = {"url": url, "events": list(events or ("*",))}
-        response = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
+        response = await self.harness.post(ENDPOINTS_URL, json=body, auth=self.admin)
         assert response.status_code == 201, response.text
         return str(response.json()["id"])
 
     async def get(self, id: str) -> dict[str, Any]:
-        response = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
+        response = await self.harness.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
         record: dict[str, Any] = response.json()
         return record
 
     async def put(self, id: str, **body: Any) -> httpx2.Response:
-        return await self.harness.client.put(f"{ENDPOINTS_URL}/{id}", json=body, auth=self.admin)
+        return await self.harness.put(f"{ENDPOINTS_URL}/{id}", json=body, auth=self.admin)
 
     async def list_deliveries(self, id: str) -> list[dict[str, Any]]:
-        response = await self.harness.client.get(
-            f"{ENDPOINTS_URL}/{id}/deliveries", auth=self.admin
-        )
+        response = await self.harness.get(f"{ENDPOINTS_URL}/{id}/deliveries", auth=self.admin)
         listed: list[dict[str, Any]] = response.json()["data"]
         return listed
 
@@ -129,7 +127,7 @@ async def test_events_for_a_paused_endpoint_are_queued_and_sent_when_it_is_resum
     await publish_event(services)
     subscriber = await harness.create_subscriber(balance="5.00")  # causes a ledger event
     await harness.deposit(subscriber["id"], "1.00")
-    await harness.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
+    await harness.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
     await attempt_due_deliveries(services)
     assert receiver.received == []
     queued = await endpoints_driver.list_deliveries(id)
@@ -156,9 +154,7 @@ async def test_redelivery_to_a_paused_endpoint_is_sent_when_it_is_resumed(
     (delivery,) = await endpoints_driver.list_deliveries(id)
     await endpoints_driver.put(id, status="paused")
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{delivery['id']}/redeliver"
-    assert (await harness.client.post(path, auth=endpoints_driver.admin)).json()[
-        "status"
-    ] == "pending"
+    assert (await harness.post(path, auth=endpoints_driver.admin)).json()["status"] == "pending"
     await attempt_due_deliveries(harness.services)
     assert len(receiver.received) == 1
     await endpoints_driver.put(id, status="active")

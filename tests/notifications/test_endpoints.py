@@ -49,10 +49,10 @@ def use_production_settings(services: Services) -> None:
 
 
 async def test_endpoint_secret_is_shown_once_and_stored_sealed(
-    client: httpx2.AsyncClient, harness: Harness, admin: BearerAuth
+    harness: Harness, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(
-        client, admin, events=("card.linked", "alert.created", "card.linked")
+        harness.client, admin, events=("card.linked", "alert.created", "card.linked")
     )
     assert created.keys() == {
         "id", "url", "events", "status", "status_reason", "status_changed_at", "secret"
@@ -62,22 +62,24 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
     assert created["id"].startswith("whk_")
     prefix, _, encoded = created["secret"].partition("_")
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
-    listed = (await client.get(ENDPOINTS_URL, auth=admin)).json()
+    listed = (await harness.get(ENDPOINTS_URL, auth=admin)).json()
     assert listed["data"] == [drop_secret(created)]
     stored = await harness.services.database.fetch(
         "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
     )
     assert created["secret"] not in str(stored)
     assert encoded.encode().hex() not in str(stored)
-    other = await create_endpoint(client, admin)
+    other = await create_endpoint(harness.client, admin)
     assert other["secret"] != created["secret"]
 
 
 async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
-    client: httpx2.AsyncClient, harness: Harness, admin: BearerAuth
+    harness: Harness, admin: BearerAuth
 ) -> None:
-    created = await create_endpoint(client, admin, "https://shop.example.com/hook?password=hunter2")
-    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    created = await create_endpoint(
+        harness.client, admin, "https://shop.example.com/hook?password=hunter2"
+    )
+    await harness.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
     (creation,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.created")
     assert creation["actor"]["id"] == admin.id
     assert creation["changes"] == {
@@ -264,25 +266,21 @@ async def test_delivery_shows_the_result_of_its_last_attempt(
 
 
 async def test_redelivery_is_due_immediately_and_sends_the_same_body(
-    client: httpx2.AsyncClient,
-    services: Services,
-    harness: Harness,
-    admin: BearerAuth,
-    receiver: WebhookReceiver,
+    services: Services, harness: Harness, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    created = await create_endpoint(client, admin, receiver.url)
+    created = await create_endpoint(harness.client, admin, receiver.url)
     path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
     await publish_event(services)
     await attempt_due_deliveries(services)
-    (delivered,) = (await client.get(path, auth=admin)).json()["data"]
-    response = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
+    (delivered,) = (await harness.get(path, auth=admin)).json()["data"]
+    response = await harness.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
     assert response.status_code == 200
     assert response.json() == delivered | {"status": "pending"}
     await attempt_due_deliveries(services)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
     assert second.is_signed_with(created["secret"])
-    (again,) = (await client.get(path, auth=admin)).json()["data"]
+    (again,) = (await harness.get(path, auth=admin)).json()["data"]
     assert (again["status"], again["attempts"]) == ("delivered", 2)
     (entry,) = await harness.list_audit_entries(delivered["id"], "webhook_delivery.redelivered")
     assert entry["changes"] == {"status": ["delivered", "pending"]}
@@ -373,12 +371,12 @@ async def test_deleting_an_endpoint_fails_its_pending_deliveries(
 
 
 async def test_ledger_events_are_stored_only_while_an_endpoint_subscribes_to_them(
-    client: httpx2.AsyncClient, services: Services, harness: Harness, admin: BearerAuth
+    services: Services, harness: Harness, admin: BearerAuth
 ) -> None:
     subscriber = await harness.create_subscriber(balance="5.00")
-    created = await create_endpoint(client, admin, events=("transaction.completed",))
+    created = await create_endpoint(harness.client, admin, events=("transaction.completed",))
     await harness.deposit(subscriber["id"], "1.00")
-    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    await harness.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
     await harness.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
@@ -397,16 +395,12 @@ async def test_endpoint_is_returned_without_its_secret(
 
 
 async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscriptions(
-    client: httpx2.AsyncClient,
-    services: Services,
-    harness: Harness,
-    admin: BearerAuth,
-    receiver: WebhookReceiver,
+    services: Services, harness: Harness, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    other = await create_endpoint(client, admin, receiver.url, events=("*",))
-    tested = await create_endpoint(client, admin, receiver.url, events=("card.linked",))
+    other = await create_endpoint(harness.client, admin, receiver.url, events=("*",))
+    tested = await create_endpoint(harness.client, admin, receiver.url, events=("card.linked",))
     url = f"{ENDPOINTS_URL}/{tested['id']}"
-    response = await client.post(f"{url}/test", auth=admin)
+    response = await harness.post(f"{url}/test", auth=admin)
     assert response.status_code == 201
     delivery = response.json()
     created_at = delivery["created_at"]
@@ -432,15 +426,15 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
         "timestamp": created_at,
         "data": {"webhook_endpoint_id": tested["id"]},
     }
-    listed = (await client.get(f"{url}/deliveries", auth=admin)).json()["data"]
+    listed = (await harness.get(f"{url}/deliveries", auth=admin)).json()["data"]
     (after,) = listed
     assert (after["status"], after["attempts"], after["last_status"]) == ("delivered", 2, 204)
-    assert (await client.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)).json()[
+    assert (await harness.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)).json()[
         "data"
     ] == []
     (entry,) = await harness.list_audit_entries(tested["id"], "webhook_endpoint.tested")
     assert entry["actor"]["id"] == admin.id
-    again = await client.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)
+    again = await harness.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)
     assert again.json()["status"] == "pending"
 
 

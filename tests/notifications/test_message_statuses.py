@@ -22,7 +22,7 @@ async def record(harness: Harness) -> dict[str, Any]:
 async def request_code(harness: Harness, record: dict[str, Any]) -> str:
     """Request a PIN reset code and return the ID of its message."""
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
-    assert (await harness.client.post(url, auth=harness.get_service_auth())).status_code == 200
+    assert (await harness.post(url, auth=harness.get_service_auth())).status_code == 200
     internal_id = await harness.services.database.fetchval(
         "SELECT max(id) FROM messages WHERE recipient = $1", record["phone_number"]
     )
@@ -32,7 +32,7 @@ async def request_code(harness: Harness, record: dict[str, Any]) -> str:
 async def report_statuses(
     harness: Harness, *reports: dict[str, Any], auth: Any = None
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         STATUSES_URL, json={"data": list(reports)}, auth=auth or harness.get_service_auth()
     )
 
@@ -40,7 +40,7 @@ async def report_statuses(
 async def list_messages(
     harness: Harness, record: dict[str, Any], auth: Any = None, **query: str
 ) -> list[dict[str, Any]]:
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{record['id']}/messages",
         params=query,
         auth=auth or await harness.create_admin("S"),
@@ -150,7 +150,7 @@ async def test_expired_message_is_shown_as_failed(harness: Harness, record: dict
 async def test_malformed_status_report_is_rejected(
     harness: Harness, body: dict[str, Any], status: int, field: str
 ) -> None:
-    response = await harness.client.post(STATUSES_URL, json=body, auth=harness.get_service_auth())
+    response = await harness.post(STATUSES_URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == status
     assert list(response.json()["details"]["fields"]) == [field]
 
@@ -178,7 +178,7 @@ async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
     async def change_phone_number(subscriber: dict[str, Any], phone_number: str) -> None:
         url = f"/api/v1/subscribers/{subscriber['id']}"
         change = {"phone_number": phone_number}
-        response = await harness.client.put(url, json=change, auth=admin)
+        response = await harness.put(url, json=change, auth=admin)
         assert response.status_code == 200, response.text
 
     existing = await harness.create_subscriber()
@@ -195,7 +195,7 @@ async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
     assert await list_messages(harness, existing) == []
     harness.advance_clock(minutes=1)
     message_id = await request_code(harness, existing | {"phone_number": number})
-    await harness.client.put(
+    await harness.put(
         f"/api/v1/subscribers/{existing['id']}", json={"first_name": "Fatu"}, auth=admin
     )
     assert [message["message_id"] for message in await list_messages(harness, existing)] == [
@@ -215,13 +215,13 @@ async def test_only_codes_are_listed_for_a_restricted_subscriber_without_an_acce
         record["phone_number"],
     )
     url = f"/api/v1/subscribers/{record['id']}/restricted-access"
-    await harness.client.post(url, auth=admin)
+    await harness.post(url, auth=admin)
     assert [message["template"] for message in await list_messages(harness, record, admin)] == [
         "one_time_code"
     ]
     assert await list_messages(harness, record, admin, template="money_received") == []
     code = await harness.get_pending_code(record["phone_number"])
-    await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    await harness.post(f"{url}/verify", json={"otp": code}, auth=admin)
     assert [message["template"] for message in await list_messages(harness, record, admin)] == [
         "one_time_code",
         "money_received",
@@ -234,7 +234,7 @@ async def test_metrics_count_each_status_change_once(
     message_id = await request_code(harness, record)
     for status in ("sent", "failed", "failed"):
         await report_statuses(harness, {"message_id": message_id, "status": status})
-    metrics = (await harness.client.get("/metrics")).text
+    metrics = (await harness.get("/metrics")).text
     assert 'tapgate_message_statuses_total{status="failed"} 1.0' in metrics
     assert 'tapgate_message_statuses_total{status="sent"} 1.0' in metrics
     assert 'tapgate_message_statuses_total{status="read"} 0.0' in metrics

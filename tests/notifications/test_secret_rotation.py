@@ -32,7 +32,7 @@ class RotatingEndpoint:
     async def post(self, body: Any = None) -> httpx2.Response:
         path = f"{ENDPOINTS_URL}/{self.id}/rotate-secret"
         content = {} if body is None else {"json": body}
-        return await self.harness.client.post(path, **content, auth=self.admin)
+        return await self.harness.post(path, **content, auth=self.admin)
 
     def list_signing_secrets(self, request: ReceivedWebhook) -> list[int]:
         """Return the indexes of the secrets that signed a request; fail on other signatures."""
@@ -47,7 +47,7 @@ class RotatingEndpoint:
 async def rotating_endpoint(harness: Harness, receiver: WebhookReceiver) -> RotatingEndpoint:
     admin = await harness.create_admin("A")
     body = {"url": receiver.url, "events": ["*"]}
-    created = await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)
+    created = await harness.post(ENDPOINTS_URL, json=body, auth=admin)
     return RotatingEndpoint(harness, admin, created.json())
 
 
@@ -140,7 +140,7 @@ async def test_rotated_secrets_are_stored_sealed_and_not_audited_or_returned(
     for table in ("webhook_endpoints", "audit_entries"):
         rows = await harness.services.database.fetch(f"SELECT {table}::text FROM {table}")
         stored += str(rows)
-    response = await harness.client.get(
+    response = await harness.get(
         f"{ENDPOINTS_URL}/{rotating_endpoint.id}", auth=rotating_endpoint.admin
     )
     for secret in rotating_endpoint.secrets:

@@ -287,9 +287,7 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
     assert (row["status"], row["next_attempt_at"]) == ("pending", current.next_attempt_at)
     current_result = AttemptResult(problem="status 503", status=503)
     await delivery_queue.record_failed_attempts(
-        services_with_fake_clock.database,
-        [(current, current_result, fake_clock())],
-        fake_clock(),
+        services_with_fake_clock.database, [(current, current_result, fake_clock())], fake_clock()
     )
     assert (await get_only_delivery(services_with_fake_clock))["last_status"] == 503
 
@@ -491,11 +489,7 @@ async def test_delivery_is_retried_if_its_record_cannot_be_loaded(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
-        for records in (
-            {"transaction": find_nothing},
-            _load_with(raise_error),
-            {},
-        ):
+        for records in ({"transaction": find_nothing}, _load_with(raise_error), {}):
             await attempt_due_deliveries(services_with_fake_clock, records)
             fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [

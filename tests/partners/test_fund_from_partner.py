@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import httpx2
-
 from builders.participants import (
     FUND_URL,
     UNKNOWN_PARTNER_IDS,
@@ -30,9 +28,7 @@ async def _build_request(harness: Harness, new: dict[str, Any], **fields: Any) -
     }
 
 
-async def test_api_key_admin_and_partner_can_fund_a_subscriber(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_api_key_admin_and_partner_can_fund_a_subscriber(harness: Harness) -> None:
     new = await create_partner(harness, balance="1000")
     body = await _build_request(harness, new, amount="400")
     callers = (
@@ -42,7 +38,7 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
     )
     for number, (channel, caller) in enumerate(callers, start=1):
         request_body = body | {"partner_reference": channel, "amount": "300"}
-        response = await client.post(FUND_URL, json=request_body, auth=caller)
+        response = await harness.post(FUND_URL, json=request_body, auth=caller)
         assert response.status_code == 200, response.text
         receipt = response.json()
         assert receipt == {
@@ -62,16 +58,14 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
     assert await get_partner_balance(harness, new) == "100.00"
 
 
-async def test_subscriber_can_be_identified_by_card(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_subscriber_can_be_identified_by_card(harness: Harness) -> None:
     new, customer = await create_partner(harness, balance="100"), await harness.create_subscriber()
     body = {
         "card_serial": await harness.create_card(customer["id"]),
         "partner_reference": "INV-1",
         "amount": "40",
     }
-    response = await client.post(FUND_URL, json=body, auth=get_partner_auth(new))
+    response = await harness.post(FUND_URL, json=body, auth=get_partner_auth(new))
     assert response.json()["new_balance"] == "40.00 SLE"
     assert await get_wallet_balance(harness, customer) == "40.00"
 
@@ -90,70 +84,66 @@ async def test_subscriber_can_be_identified_by_card(
     ],
 )
 async def test_invalid_funding_field_is_rejected(
-    client: httpx2.AsyncClient,
-    harness: Harness,
-    change: dict[str, Any],
-    status: int,
-    reported_field: str,
+    harness: Harness, change: dict[str, Any], status: int, reported_field: str
 ) -> None:
     body = await _build_request(harness, await create_partner(harness), **change)
-    response = await client.post(FUND_URL, json=body, auth=await harness.create_admin())
+    response = await harness.post(FUND_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status, response.text
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
-async def test_partner_reference_funds_once_across_all_endpoints(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_partner_reference_funds_once_across_all_endpoints(harness: Harness) -> None:
     new = await create_partner(harness, balance="100")
     customer, another = await harness.create_subscriber(), await harness.create_subscriber()
     serial = await harness.create_card(customer["id"])
     body = await _build_request(harness, new, subscriber_id=customer["id"], request_id="first")
-    first = await client.post(FUND_URL, json=body, auth=get_partner_auth(new))
+    first = await harness.post(FUND_URL, json=body, auth=get_partner_auth(new))
     assert "Idempotent-Replayed" not in first.headers
 
     by_card = {key: body[key] for key in ("partner_id", "partner_reference", "amount")}
     webhook = {"reference": "INV-1", "amount": "40.00"}
     for replayed in (
-        await client.post(
+        await harness.post(
             FUND_URL, json=body | {"request_id": "second"}, auth=get_partner_auth(new)
         ),
-        await client.post(
+        await harness.post(
             FUND_URL, json=by_card | {"card_serial": serial}, auth=await harness.create_admin()
         ),
-        await post_webhook(client, new, webhook | {"card_serial": serial}),
-        await post_webhook(client, new, webhook | {"phone_number": customer["phone_number"]}),
+        await post_webhook(harness.client, new, webhook | {"card_serial": serial}),
+        await post_webhook(
+            harness.client, new, webhook | {"phone_number": customer["phone_number"]}
+        ),
     ):
         assert (replayed.status_code, replayed.json()) == (200, first.json())
         assert replayed.headers["Idempotent-Replayed"] == "true"
 
     for changed in (
-        await client.post(
+        await harness.post(
             FUND_URL, json=body | {"amount": "41", "request_id": "x"}, auth=get_partner_auth(new)
         ),
-        await client.post(
+        await harness.post(
             FUND_URL,
             json=by_card | {"subscriber_id": another["id"]},
             auth=await harness.create_admin(),
         ),
-        await client.post(
+        await harness.post(
             FUND_URL, json=by_card | {"subscriber_id": "sub_1"}, auth=get_partner_auth(new)
         ),
-        await post_webhook(client, new, webhook | {"phone_number": another["phone_number"]}),
-        await post_webhook(client, new, webhook | {"card_serial": serial, "amount": "39"}),
+        await post_webhook(
+            harness.client, new, webhook | {"phone_number": another["phone_number"]}
+        ),
+        await post_webhook(harness.client, new, webhook | {"card_serial": serial, "amount": "39"}),
     ):
         assert parse_error(changed) == (409, "DUPLICATE_REFERENCE")
     assert await get_partner_balance(harness, new) == "60.00"
 
     # References of different partners are independent.
     other = await create_partner(harness, balance="100")
-    response = await post_webhook(client, other, webhook | {"card_serial": serial})
+    response = await post_webhook(harness.client, other, webhook | {"card_serial": serial})
     assert response.json()["new_balance"] == "80.00 SLE"
 
 
-async def test_status_and_limit_violations_decline_the_funding(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_status_and_limit_violations_decline_the_funding(harness: Harness) -> None:
     new, admin = await create_partner(harness, balance="600000"), await harness.create_admin()
     customer = await harness.create_subscriber()
     active = await harness.create_card(customer["id"])
@@ -161,13 +151,13 @@ async def test_status_and_limit_violations_decline_the_funding(
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
 
     async def get_error(**fields: str) -> tuple[int, str, Any]:
-        response = await client.post(FUND_URL, json=body | fields, auth=admin)
+        response = await harness.post(FUND_URL, json=body | fields, auth=admin)
         return *parse_error(response), response.json().get("details")
 
     status, code, details = await get_error(card_serial=active, amount="500000.01")
     assert (status, code, details["party"]) == (403, "MAX_BALANCE_EXCEEDED", "receiver")
     assert await get_error(card_serial=blocked) == (403, "CARD_NOT_ACTIVE", {"party": "receiver"})
-    await client.post(
+    await harness.post(
         f"/api/v1/subscribers/{customer['id']}/block", json={"reason": "lost phone"}, auth=admin
     )
     expected = (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
@@ -186,36 +176,32 @@ async def test_status_and_limit_violations_decline_the_funding(
     ]
 
 
-async def test_unknown_partner_subscriber_or_card_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_unknown_partner_subscriber_or_card_is_not_found(harness: Harness) -> None:
     new, admin = await create_partner(harness, balance="100"), await harness.create_admin()
     body = await _build_request(harness, new)
     for id in UNKNOWN_PARTNER_IDS:
-        response = await client.post(FUND_URL, json=body | {"partner_id": id}, auth=admin)
+        response = await harness.post(FUND_URL, json=body | {"partner_id": id}, auth=admin)
         assert parse_error(response) == (404, "PARTNER_NOT_FOUND")
     for id in (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "é"):
-        response = await client.post(FUND_URL, json=body | {"subscriber_id": id}, auth=admin)
+        response = await harness.post(FUND_URL, json=body | {"subscriber_id": id}, auth=admin)
         assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
     del body["subscriber_id"]
-    response = await client.post(FUND_URL, json=body | {"card_serial": "NONE"}, auth=admin)
+    response = await harness.post(FUND_URL, json=body | {"card_serial": "NONE"}, auth=admin)
     assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
-async def test_balance_of_a_restricted_subscriber_is_not_revealed(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_balance_of_a_restricted_subscriber_is_not_revealed(harness: Harness) -> None:
     new = await create_partner(harness, balance="100")
     customer = await harness.create_restricted_subscriber()
     serial = await harness.create_card(customer["id"])
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin()):
         for identifier in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
-            response = await client.post(FUND_URL, json=body | identifier, auth=caller)
+            response = await harness.post(FUND_URL, json=body | identifier, auth=caller)
             assert parse_error(response) == (403, "OTP_REQUIRED")
     # A partner may fund the wallet. Its receipt, original or replayed, omits the balance.
     for _ in range(2):
-        response = await client.post(
+        response = await harness.post(
             FUND_URL, json=body | {"card_serial": serial}, auth=get_partner_auth(new)
         )
         assert (response.status_code, response.json()["new_balance"]) == (200, None)

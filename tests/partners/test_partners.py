@@ -17,11 +17,11 @@ from tapgate.api.services import Services
 
 
 async def test_new_partner_gets_secrets_that_are_stored_encrypted(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     admin = await harness.create_admin()
     new = {"name": "Big Bank", "overdraft_limit": "250"}
-    response = await client.post(PARTNERS_URL, json=new, auth=admin)
+    response = await harness.post(PARTNERS_URL, json=new, auth=admin)
     assert response.status_code == 201, response.text
     body = response.json()
     assert list(body) == ["partner", "api_key_id", "hmac_secret", "webhook_secret"]
@@ -37,7 +37,7 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
         "created_at": partner["created_at"],
     }
     assert partner["id"].startswith("ptn_")
-    assert parse_error(await client.get(PARTNERS_URL, auth=get_partner_auth(body))) == (
+    assert parse_error(await harness.get(PARTNERS_URL, auth=get_partner_auth(body))) == (
         403,
         "FORBIDDEN",
     )
@@ -59,13 +59,9 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     ],
 )
 async def test_invalid_partner_field_is_rejected(
-    client: httpx2.AsyncClient,
-    harness: Harness,
-    body: dict[str, object],
-    status: int,
-    reported_field: str,
+    harness: Harness, body: dict[str, object], status: int, reported_field: str
 ) -> None:
-    response = await client.post(PARTNERS_URL, json=body, auth=await harness.create_admin())
+    response = await harness.post(PARTNERS_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
@@ -75,35 +71,29 @@ async def test_overdraft_limit_defaults_to_zero(harness: Harness) -> None:
         assert (await create_partner(harness, **fields))["partner"]["overdraft_limit"] == "0.00"
 
 
-async def test_suspended_partner_cannot_be_funded(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_suspended_partner_cannot_be_funded(harness: Harness) -> None:
     new = await create_partner(harness)
     await suspend_partner(harness, new)
     url = f"{PARTNERS_URL}/{new['partner']['id']}/fund"
-    response = await client.post(url, json={"amount": "1"}, auth=await harness.create_admin())
+    response = await harness.post(url, json={"amount": "1"}, auth=await harness.create_admin())
     assert parse_error(response) == (403, "PARTNER_SUSPENDED")
     assert response.json()["details"] == {"party": "receiver"}
 
 
-async def test_partners_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_partners_are_listed_newest_first_in_pages(harness: Harness) -> None:
     admin = await harness.create_admin()
     created = [
         (await create_partner(harness, name=name))["partner"] for name in ("one", "two", "three")
     ]
-    first = (await client.get(PARTNERS_URL, params={"limit": 2}, auth=admin)).json()
+    first = (await harness.get(PARTNERS_URL, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(PARTNERS_URL, params=rest, auth=admin)).json()
+    second = (await harness.get(PARTNERS_URL, params=rest, auth=admin)).json()
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
 @each("id", UNKNOWN_PARTNER_IDS)
-async def test_unknown_partner_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness, id: str
-) -> None:
+async def test_unknown_partner_is_not_found(harness: Harness, id: str) -> None:
     admin = await harness.create_admin()
     for method, path in (
         ("GET", ""),
@@ -116,12 +106,14 @@ async def test_unknown_partner_is_not_found(
         ("DELETE", f"/keys/{ids.encode(ids.KEY, 1)}"),
     ):
         body = {"amount": "1"} if path == "/fund" else None
-        response = await client.request(method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin)
+        response = await harness.client.request(
+            method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin
+        )
         assert parse_error(response) == (404, "PARTNER_NOT_FOUND"), path
 
 
 async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new = await create_partner(harness)
     url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await harness.create_admin()
@@ -130,11 +122,11 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
         ("activate", "active", (403, "FORBIDDEN"), (400, "INVALID_REQUEST")),
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
     ):
-        response = await client.post(f"{url}/{verb}", json={"reason": "unpaid"}, auth=admin)
+        response = await harness.post(f"{url}/{verb}", json={"reason": "unpaid"}, auth=admin)
         assert response.status_code == 200, response.text
         assert list(response.json()) == ["success", "message", "partner"]
         assert response.json()["partner"] == new["partner"] | {"status": status}
-        for process in (other_process_client, client):
+        for process in (other_process_client, harness.client):
             assert (
                 parse_error(await process.get(PARTNERS_URL, auth=get_partner_auth(new)))
                 == key_error
@@ -147,20 +139,18 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
     assert entry["changes"] == {"status": ["suspended", "active"]}
 
 
-async def test_invalid_transition_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_invalid_transition_is_rejected(harness: Harness) -> None:
     new = await create_partner(harness)
     url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await harness.create_admin()
-    assert parse_error(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
+    assert parse_error(await harness.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
     await suspend_partner(harness, new)
-    assert parse_error(await client.post(f"{url}/suspend", auth=admin)) == (
+    assert parse_error(await harness.post(f"{url}/suspend", auth=admin)) == (
         409,
         "ALREADY_SUSPENDED",
     )
 
 
-async def test_partners_are_searched_and_filtered_by_status(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_partners_are_searched_and_filtered_by_status(harness: Harness) -> None:
     bank, wire = await create_partner(harness), await create_partner(harness, name="Wire Ltd")
     await suspend_partner(harness, wire)
     admin = await harness.create_admin()
@@ -172,8 +162,8 @@ async def test_partners_are_searched_and_filtered_by_status(
         ({"status": "suspended"}, [wire]),
         ({"status": "active"}, [bank]),
     ):
-        response = await client.get(PARTNERS_URL, params=query, auth=admin)
+        response = await harness.get(PARTNERS_URL, params=query, auth=admin)
         found_ids = [record["id"] for record in response.json()["data"]]
         assert found_ids == [new["partner"]["id"] for new in expected], query
-    response = await client.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
+    response = await harness.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import httpx2
 import msgspec
 import pytest
 
@@ -37,12 +36,12 @@ async def _build_top_up(harness: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_webhook_funds_the_subscriber(harness: Harness) -> None:
     new = await create_partner(harness, balance="100")
     customer = await harness.create_subscriber(balance="1000")
     serial = await harness.create_card(customer["id"])
     body = {"reference": "INV-1", "card_serial": serial, "amount": "40"}
-    response = await post_webhook(client, new, body)
+    response = await post_webhook(harness.client, new, body)
     assert response.status_code == 200, response.text
     receipt = response.json()
     assert receipt == {
@@ -62,32 +61,32 @@ async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, harness:
     assert tuple(row) == ("partner_fund", "partner", "INV-1", serial)
     by_phone = body | {"reference": "INV-2", "phone_number": customer["phone_number"]}
     del by_phone["card_serial"]
-    assert (await post_webhook(client, new, by_phone)).json()["new_balance"] == "1,080.00 SLE"
+    assert (await post_webhook(harness.client, new, by_phone)).json()[
+        "new_balance"
+    ] == "1,080.00 SLE"
     assert await get_partner_balance(harness, new) == "20.00"
 
 
 @pytest.mark.parametrize("pattern", ["{}", "sha256={}"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
 async def test_signature_is_accepted_with_or_without_prefix_in_any_case(
-    client: httpx2.AsyncClient, harness: Harness, pattern: str, case: Any
+    harness: Harness, pattern: str, case: Any
 ) -> None:
     new, body = await create_partner(harness, balance="100"), await _build_top_up(harness)
     raw = json.dumps(body).encode()
     signature = case(signing.webhook_signature(new["webhook_secret"].encode(), raw))
     headers = {"X-Webhook-Signature": pattern.format(signature)}
-    assert (await post_webhook(client, new, raw, **headers)).status_code == 200
+    assert (await post_webhook(harness.client, new, raw, **headers)).status_code == 200
 
 
-async def test_invalid_signature_and_unknown_partner_get_the_same_error(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_invalid_signature_and_unknown_partner_get_the_same_error(harness: Harness) -> None:
     new, other = await create_partner(harness, balance="100"), await create_partner(harness)
     body = await _build_top_up(harness)
     raw = json.dumps(body).encode()
     valid_signature = signing.webhook_signature(new["webhook_secret"].encode(), raw)
     signed_with_hmac_secret = signing.webhook_signature(new["hmac_secret"].encode(), raw)
     url = f"/api/v1/webhooks/partners/{new['partner']['id']}"
-    responses = [await client.post(url, content=raw)]
+    responses = [await harness.post(url, content=raw)]
     for signature in (
         "",
         "sha256=",
@@ -98,16 +97,21 @@ async def test_invalid_signature_and_unknown_partner_get_the_same_error(
         signed_with_hmac_secret,
     ):
         headers = {"X-Webhook-Signature": signature.encode()}
-        responses.append(await client.post(url, content=raw, headers=headers))
-    responses.append(await post_webhook(client, new | {"partner": other["partner"]}, raw))
+        responses.append(await harness.post(url, content=raw, headers=headers))
+    responses.append(await post_webhook(harness.client, new | {"partner": other["partner"]}, raw))
     responses.append(
-        await post_webhook(client, new, raw + b" ", **{"X-Webhook-Signature": valid_signature})
+        await post_webhook(
+            harness.client, new, raw + b" ", **{"X-Webhook-Signature": valid_signature}
+        )
     )
     responses.append(
-        await post_webhook(client, new, b"not JSON", **{"X-Webhook-Signature": valid_signature})
+        await post_webhook(
+            harness.client, new, b"not JSON", **{"X-Webhook-Signature": valid_signature}
+        )
     )
     responses += [
-        await post_webhook(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN_PARTNER_IDS
+        await post_webhook(harness.client, new | {"partner": {"id": id}}, raw)
+        for id in UNKNOWN_PARTNER_IDS
     ]
     for response in responses:
         assert parse_error(response) == (401, "UNAUTHORIZED")
@@ -136,82 +140,69 @@ async def test_invalid_signature_and_unknown_partner_get_the_same_error(
     ],
 )
 async def test_invalid_webhook_field_is_rejected(
-    client: httpx2.AsyncClient,
-    harness: Harness,
-    change: dict[str, Any],
-    status: int,
-    reported_field: str,
+    harness: Harness, change: dict[str, Any], status: int, reported_field: str
 ) -> None:
     new, body = await create_partner(harness), await _build_top_up(harness, **change)
-    response = await post_webhook(client, new, body)
+    response = await post_webhook(harness.client, new, body)
     assert response.status_code == status, response.text
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 @each("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
-async def test_malformed_body_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, raw: bytes
-) -> None:
-    response = await post_webhook(client, await create_partner(harness), raw)
+async def test_malformed_body_is_rejected(harness: Harness, raw: bytes) -> None:
+    response = await post_webhook(harness.client, await create_partner(harness), raw)
     assert parse_error(response) == (400, "INVALID_REQUEST")
 
 
-async def test_hostile_signed_bodies_are_rejected_without_echoing_them(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_hostile_signed_bodies_are_rejected_without_echoing_them(harness: Harness) -> None:
     new = await create_partner(harness)
     fields = [field.encode_name for field in msgspec.structs.fields(WebhookTopUp)]
     filled = [msgspec.json.encode(dict.fromkeys(fields, value)) for value in HOSTILE_VALUES]
     for raw in (*HOSTILE_BODIES, *filled):
-        response = await post_webhook(client, new, raw)
+        response = await post_webhook(harness.client, new, raw)
         assert response.status_code in (400, 413, 422), (raw[:80], response.text)
         assert CANARY not in response.text
 
 
-async def test_unsupported_currency_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
     response = await post_webhook(
-        client, await create_partner(harness), await _build_top_up(harness, currency="USD")
+        harness.client, await create_partner(harness), await _build_top_up(harness, currency="USD")
     )
     assert parse_error(response) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_unknown_phone_number_or_card_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_unknown_phone_number_or_card_is_not_found(harness: Harness) -> None:
     new = await create_partner(harness, balance="100")
     body = await _build_top_up(harness, phone_number=harness.new_phone_number())
-    assert parse_error(await post_webhook(client, new, body)) == (404, "SUBSCRIBER_NOT_FOUND")
+    assert parse_error(await post_webhook(harness.client, new, body)) == (
+        404,
+        "SUBSCRIBER_NOT_FOUND",
+    )
     del body["phone_number"]
-    response = await post_webhook(client, new, body | {"card_serial": "NONE"})
+    response = await post_webhook(harness.client, new, body | {"card_serial": "NONE"})
     assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
-async def test_redelivery_replays_and_changed_content_is_a_conflict(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_redelivery_replays_and_changed_content_is_a_conflict(harness: Harness) -> None:
     new, body = await create_partner(harness, balance="100"), await _build_top_up(harness)
-    first = await post_webhook(client, new, body)
-    replayed = await post_webhook(client, new, body | {"amount": "40"})
+    first = await post_webhook(harness.client, new, body)
+    replayed = await post_webhook(harness.client, new, body | {"amount": "40"})
     assert (replayed.status_code, replayed.json()) == (200, first.json())
     assert replayed.headers["Idempotent-Replayed"] == "true"
     for change in (
         {"amount": "41"},
         {"phone_number": (await harness.create_subscriber())["phone_number"]},
     ):
-        assert parse_error(await post_webhook(client, new, body | change)) == (
+        assert parse_error(await post_webhook(harness.client, new, body | change)) == (
             409,
             "DUPLICATE_REFERENCE",
         )
 
 
-async def test_decline_does_not_consume_the_reference(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_decline_does_not_consume_the_reference(harness: Harness) -> None:
     new, body = await create_partner(harness), await _build_top_up(harness)
     for _ in range(2):
-        response = await post_webhook(client, new, body)
+        response = await post_webhook(harness.client, new, body)
         assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
         assert response.json()["details"] == {"available": 0.0, "required": 40.0}
         assert "Idempotent-Replayed" not in response.headers
@@ -219,40 +210,38 @@ async def test_decline_does_not_consume_the_reference(
         "SELECT count(*) FROM transactions WHERE status = 'failed'"
     )
     assert failed == 2
-    await harness.client.post(
+    await harness.post(
         f"/api/v1/admin/partners/{new['partner']['id']}/fund",
         json={"amount": "40"},
         auth=await harness.create_admin(),
     )
-    assert (await post_webhook(client, new, body)).status_code == 200
+    assert (await post_webhook(harness.client, new, body)).status_code == 200
 
 
-async def test_webhook_of_a_suspended_partner_stores_nothing(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_webhook_of_a_suspended_partner_stores_nothing(harness: Harness) -> None:
     new, body = await create_partner(harness), await _build_top_up(harness)
     await suspend_partner(harness, new)
-    assert parse_error(await post_webhook(client, new, body)) == (403, "PARTNER_SUSPENDED")
+    assert parse_error(await post_webhook(harness.client, new, body)) == (403, "PARTNER_SUSPENDED")
     assert await harness.services.database.fetchval("SELECT count(*) FROM transactions") == 0
 
 
 async def test_webhook_funds_a_restricted_subscriber_without_revealing_the_balance(
-    client: httpx2.AsyncClient, harness: Harness
+    harness: Harness,
 ) -> None:
     new = await create_partner(harness, balance="100")
     customer = await harness.create_restricted_subscriber()
     body = await _build_top_up(harness, phone_number=customer["phone_number"])
-    response = await post_webhook(client, new, body)
+    response = await post_webhook(harness.client, new, body)
     assert (response.status_code, response.json()["new_balance"]) == (200, None)
     assert await get_wallet_balance(harness, customer) == "40.00"
 
 
 async def test_maximum_balance_decline_does_not_reveal_a_restricted_balance(
-    client: httpx2.AsyncClient, harness: Harness
+    harness: Harness,
 ) -> None:
     new = await create_partner(harness, balance="1000")
     customer = await harness.create_restricted_subscriber(balance="499980")
     body = await _build_top_up(harness, phone_number=customer["phone_number"])
-    response = await post_webhook(client, new, body)
+    response = await post_webhook(harness.client, new, body)
     assert parse_error(response) == (403, "MAX_BALANCE_EXCEEDED")
     assert response.json()["details"].keys() == {"limit", "attempted", "party"}

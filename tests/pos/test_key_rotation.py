@@ -17,14 +17,14 @@ REPLAYED_HEADER = "idempotent-replayed"
 async def _create_key(harness: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
     """Create another key of the same processor, or of one of its terminals."""
     url = f"/api/v1/processors/{await harness.get_processor_id(key)}/keys"
-    response = await harness.client.post(url, json=body, auth=await harness.create_admin())
+    response = await harness.post(url, json=body, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     return HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
 
 
 async def _delete_key(harness: Harness, key: HmacAuth) -> None:
     url = f"/api/v1/processors/{await harness.get_processor_id(key)}/keys/{key.id}"
-    assert (await harness.client.delete(url, auth=await harness.create_admin())).status_code == 204
+    assert (await harness.delete(url, auth=await harness.create_admin())).status_code == 204
 
 
 async def _downgrade_and_migrate(
@@ -86,7 +86,7 @@ async def test_owners_do_not_share_idempotency_keys(harness: Harness) -> None:
 
 
 async def test_concurrent_retries_under_two_keys_pay_once(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     pos = await PosDriver.create(harness)
     keys = [pos.merchant_auth, await _create_key(harness, pos.merchant_auth)]
@@ -95,7 +95,7 @@ async def test_concurrent_retries_under_two_keys_pay_once(
         *(
             process.post(PAY_URL, json=body, auth=key)
             for _ in range(10)
-            for process in (client, other_process_client)
+            for process in (harness.client, other_process_client)
             for key in keys
         )
     )
@@ -187,7 +187,7 @@ async def test_process_of_the_previous_release_does_not_pay_again(
 
 
 async def test_rotation_while_paying_pays_every_request_once(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """The client uses the newest key and repeats each request, as after an unknown outcome."""
     await harness.disable_compliance_rules()
@@ -197,7 +197,7 @@ async def test_rotation_while_paying_pays_every_request_once(
     async def pay(number: int) -> httpx2.Response:
         body = {"request_id": f"rotated-{number}", "card_serial": pos.card, "amount": "1.00"}
         for attempt in range(50):
-            process = (client, other_process_client)[(number + attempt) % 2]
+            process = (harness.client, other_process_client)[(number + attempt) % 2]
             response = await process.post(PAY_URL, json=body, auth=keys[-1])
             if response.status_code == 200 and attempt % 2:
                 return response

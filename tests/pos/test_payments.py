@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import httpx2
 import pytest
 
 from builders.payments import LOOKUP_URL, PAY_URL, VERIFY_URL, PosDriver
@@ -48,9 +47,7 @@ async def test_payment_above_the_no_pin_limit_requires_a_pin(harness: Harness) -
     assert (await pos.pay("500.01", pin=PIN)).status_code == 200
 
 
-async def test_wrong_pin_does_not_consume_the_request_id(
-    harness: Harness,
-) -> None:
+async def test_wrong_pin_does_not_consume_the_request_id(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
     wrong = await pos.pay("10", request_id="one", pin=WRONG_PIN)
     right = await pos.pay("10", request_id="one", pin=PIN)
@@ -71,7 +68,7 @@ async def test_inactive_card_is_declined(harness: Harness, column: str, value: s
 
 async def test_blocked_cardholder_is_declined(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
-    blocked = await harness.client.post(
+    blocked = await harness.post(
         f"/api/v1/subscribers/{pos.customer['id']}/block",
         json={"reason": "fraud"},
         auth=await harness.create_admin(),
@@ -103,9 +100,7 @@ async def test_terminal_id_must_be_an_active_terminal_of_the_processor(harness: 
     assert [ids.encode(ids.TERMINAL, row["id"]) for row in rows] == [own_terminal]
 
 
-async def test_replay_succeeds_after_the_terminal_is_blocked(
-    harness: Harness,
-) -> None:
+async def test_replay_succeeds_after_the_terminal_is_blocked(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
     terminal = await pos.create_terminal()
     first = await pos.pay("1", request_id="one", terminal_id=terminal)
@@ -133,11 +128,9 @@ async def test_alias_paths_share_idempotency_keys(harness: Harness) -> None:
     assert parse_error(terminal_payment) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_verify_card_with_pin_returns_holder_and_balance(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_verify_card_with_pin_returns_holder_and_balance(harness: Harness) -> None:
     pos = await PosDriver.create(harness, balance="1234.50")
-    response = await client.post(
+    response = await harness.post(
         VERIFY_URL, json={"card_serial": pos.card, "pin": PIN}, auth=pos.merchant_auth
     )
     assert response.status_code == 200, response.text
@@ -150,11 +143,9 @@ async def test_verify_card_with_pin_returns_holder_and_balance(
     }
 
 
-async def test_verify_inactive_card_omits_the_balance(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_verify_inactive_card_omits_the_balance(harness: Harness) -> None:
     pos = await PosDriver.create(harness, status="BLOCKED")
-    response = await client.post(
+    response = await harness.post(
         VERIFY_URL, json={"card_serial": pos.card, "pin": PIN}, auth=pos.merchant_auth
     )
     assert response.json() == {
@@ -166,11 +157,9 @@ async def test_verify_inactive_card_omits_the_balance(
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
-async def test_verify_card_by_an_app_omits_the_balance(
-    client: httpx2.AsyncClient, harness: Harness, prefix: str
-) -> None:
+async def test_verify_card_by_an_app_omits_the_balance(harness: Harness, prefix: str) -> None:
     pos = await PosDriver.create(harness)
-    response = await client.post(
+    response = await harness.post(
         f"{prefix}/payment/verify-card", json={"card_serial": pos.card}, auth=pos.merchant_auth
     )
     assert response.json() == {
@@ -182,12 +171,10 @@ async def test_verify_card_by_an_app_omits_the_balance(
 
 
 @pytest.mark.parametrize("url", [LOOKUP_URL, "/payment/lookup-card", "/api/v1/payment/lookup-card"])
-async def test_lookup_finds_a_card_by_serial_or_uid(
-    client: httpx2.AsyncClient, harness: Harness, url: str
-) -> None:
+async def test_lookup_finds_a_card_by_serial_or_uid(harness: Harness, url: str) -> None:
     pos = await PosDriver.create(harness, uid="04:A1:B2:C3:D4:E5:80")
     for identifier in (pos.card, "04:A1:B2:C3:D4:E5:80", "04a1b2c3d4e580", "04-a1-b2-c3-d4-e5-80"):
-        response = await client.post(
+        response = await harness.post(
             url, json={"card_identifier": identifier}, auth=pos.merchant_auth
         )
         assert response.status_code == 200, (identifier, response.text)
@@ -202,9 +189,7 @@ async def test_lookup_finds_a_card_by_serial_or_uid(
 
 
 @each("url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"])
-async def test_unknown_card_returns_card_not_found(
-    client: httpx2.AsyncClient, harness: Harness, url: str
-) -> None:
+async def test_unknown_card_returns_card_not_found(harness: Harness, url: str) -> None:
     body = {"card_serial": "NOBODY-1", "card_identifier": "NOBODY-1", "pin": PIN}
-    response = await client.post(url, json=body, auth=await harness.create_processor())
+    response = await harness.post(url, json=body, auth=await harness.create_processor())
     assert parse_error(response) == (404, "CARD_NOT_FOUND")

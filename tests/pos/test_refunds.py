@@ -51,7 +51,7 @@ async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_link
         ),
     )
     assert parse_error(await pos.refund(failed)) == (409, "NOT_REFUNDABLE")
-    linked = await harness.client.post(
+    linked = await harness.post(
         "/api/v1/cards/link",
         json={"subscriber_id": pos.customer["id"], "card_serial": serial, "pin": PIN},
         auth=await harness.create_admin(),
@@ -69,7 +69,7 @@ async def test_refund_is_allowed_to_a_blocked_payer_but_not_to_a_closed_one(
 ) -> None:
     pos = await PosDriver.create(harness, balance="100")
     paid = (await pos.pay("100")).json()["transaction_id"]
-    status_change = await harness.client.post(
+    status_change = await harness.post(
         f"/api/v1/subscribers/{pos.customer['id']}/{action}",
         json={"reason": "asked for"},
         auth=await harness.create_admin(),

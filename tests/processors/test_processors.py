@@ -1,7 +1,5 @@
 """Processors: create, read, list, search and transfer to a subscriber."""
 
-import httpx2
-
 from builders.participants import (
     PROCESSORS_URL,
     SUSPEND_BODY,
@@ -17,12 +15,10 @@ from harness import Harness
 from tapgate import ids
 
 
-async def test_new_processor_gets_a_working_key(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_new_processor_gets_a_working_key(harness: Harness) -> None:
     new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
     admin = await harness.create_admin()
-    response = await client.post(PROCESSORS_URL, json=new, auth=admin)
+    response = await harness.post(PROCESSORS_URL, json=new, auth=admin)
     assert response.status_code == 201, response.text
     body = response.json()
     processor = body["processor"]
@@ -52,7 +48,7 @@ async def test_new_processor_gets_a_working_key(
         "balance": "0.00",
         "currency": "SLE",
     }
-    assert await probe_credential(client, get_processor_auth(body)) == VALID_CREDENTIAL
+    assert await probe_credential(harness.client, get_processor_auth(body)) == VALID_CREDENTIAL
     (entry,) = await harness.list_audit_entries(processor["id"], "processor.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
@@ -75,32 +71,24 @@ async def test_new_processor_gets_a_working_key(
     ],
 )
 async def test_invalid_processor_field_is_rejected(
-    client: httpx2.AsyncClient,
-    harness: Harness,
-    change: dict[str, object],
-    status: int,
-    reported_field: str,
+    harness: Harness, change: dict[str, object], status: int, reported_field: str
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
-    response = await client.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
+    response = await harness.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
     assert response.status_code == status
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
-async def test_processor_record_shows_the_balance(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_processor_record_shows_the_balance(harness: Harness) -> None:
     processor = (await create_processor(harness))["processor"]
     await deposit_to_processor(harness, processor["id"], "1234.5")
     for caller in (await harness.create_api_key("payments:read"), await harness.create_admin("S")):
-        response = await client.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
+        response = await harness.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
         assert response.json() == processor | {"balance": "1234.50"}
 
 
 @each("id", UNKNOWN_PROCESSOR_IDS)
-async def test_unknown_processor_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness, id: str
-) -> None:
+async def test_unknown_processor_is_not_found(harness: Harness, id: str) -> None:
     admin = await harness.create_admin()
     customer = await harness.create_subscriber()
     url = f"{PROCESSORS_URL}/{id}"
@@ -118,35 +106,33 @@ async def test_unknown_processor_is_not_found(
         ("GET", f"{url}/keys", None),
         ("DELETE", f"{url}/keys/key_0000000000001", None),
     ):
-        response = await client.request(method, path, json=body, auth=admin)
+        response = await harness.client.request(method, path, json=body, auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "PROCESSOR_NOT_FOUND"), path
 
 
-async def test_processors_are_listed_newest_first_in_pages_and_by_status(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_processors_are_listed_newest_first_in_pages_and_by_status(harness: Harness) -> None:
     admin = await harness.create_admin()
     created = [
         (await create_processor(harness, name=name))["processor"]
         for name in ("one", "two", "three")
     ]
-    first = (await client.get(PROCESSORS_URL, params={"limit": 2}, auth=admin)).json()
+    first = (await harness.get(PROCESSORS_URL, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(PROCESSORS_URL, params=rest, auth=admin)).json()
+    second = (await harness.get(PROCESSORS_URL, params=rest, auth=admin)).json()
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
-    await client.post(f"{PROCESSORS_URL}/{created[1]['id']}/suspend", json=SUSPEND_BODY, auth=admin)
+    await harness.post(
+        f"{PROCESSORS_URL}/{created[1]['id']}/suspend", json=SUSPEND_BODY, auth=admin
+    )
     for status, names in (("suspended", ["two"]), ("active", ["three", "one"])):
-        page = (await client.get(PROCESSORS_URL, params={"status": status}, auth=admin)).json()
+        page = (await harness.get(PROCESSORS_URL, params={"status": status}, auth=admin)).json()
         assert [record["name"] for record in page["data"]] == names
-    response = await client.get(PROCESSORS_URL, params={"status": "blocked"}, auth=admin)
+    response = await harness.get(PROCESSORS_URL, params={"status": "blocked"}, auth=admin)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_processors_are_searched_by_name_email_phone_and_id(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_processors_are_searched_by_name_email_phone_and_id(harness: Harness) -> None:
     corner = (await create_processor(harness))["processor"]
     market = (await create_processor(harness, name="Big Market", email="sales@market.example"))[
         "processor"
@@ -160,7 +146,7 @@ async def test_processors_are_searched_by_name_email_phone_and_id(
         (corner["id"], [corner]),
         ("%%%", []),
     ):
-        response = await client.get(PROCESSORS_URL, params={"search": text}, auth=admin)
+        response = await harness.get(PROCESSORS_URL, params={"search": text}, auth=admin)
         assert response.json()["data"] == expected, text
 
 
@@ -171,13 +157,11 @@ async def _create_funded_processor(harness: Harness, amount: str = "100") -> str
     return f"{PROCESSORS_URL}/{processor_id}/transfer"
 
 
-async def test_transfer_receipt_shows_the_remaining_balance(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_transfer_receipt_shows_the_remaining_balance(harness: Harness) -> None:
     url = await _create_funded_processor(harness, "2000")
     customer = await harness.create_subscriber()
     body = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
-    response = await client.post(url, json=body, auth=await harness.create_admin("F"))
+    response = await harness.post(url, json=body, auth=await harness.create_admin("F"))
     assert response.status_code == 200, response.text
     receipt = response.json()
     transaction_id = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
@@ -193,30 +177,26 @@ async def test_transfer_receipt_shows_the_remaining_balance(
     )
     assert row is not None
     assert tuple(row) == ("processor_transfer", "admin", 0, {"memo": "Prize"})
-    subscriber = await client.get(
+    subscriber = await harness.get(
         f"/api/v1/subscribers/{customer['id']}", auth=harness.get_service_auth()
     )
     assert subscriber.json()["balance"] == "750.00"
 
 
-async def test_suspended_processor_cannot_transfer(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_suspended_processor_cannot_transfer(harness: Harness) -> None:
     url, admin = await _create_funded_processor(harness), await harness.create_admin()
     customer = await harness.create_subscriber()
-    await client.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
+    await harness.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
     body = {"subscriber_id": customer["id"], "amount": "1"}
-    response = await client.post(url, json=body, auth=admin)
+    response = await harness.post(url, json=body, auth=admin)
     assert (response.status_code, response.json()["code"]) == (403, "PROCESSOR_SUSPENDED")
     assert response.json()["details"] == {"party": "sender"}
 
 
 @each("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
-async def test_unknown_subscriber_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness, id: str
-) -> None:
+async def test_unknown_subscriber_is_not_found(harness: Harness, id: str) -> None:
     body = {"subscriber_id": id, "amount": "1"}
-    response = await client.post(
+    response = await harness.post(
         await _create_funded_processor(harness), json=body, auth=await harness.create_admin()
     )
     assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")

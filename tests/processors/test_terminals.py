@@ -28,7 +28,7 @@ async def _create_processor(harness: Harness) -> str:
 async def _add_terminal(
     harness: Harness, terminals_url: str, name: str = "Till 1"
 ) -> dict[str, Any]:
-    response = await harness.client.post(
+    response = await harness.post(
         terminals_url, json={"name": name}, auth=await harness.create_admin()
     )
     assert response.status_code == 201, response.text
@@ -36,9 +36,7 @@ async def _add_terminal(
     return body
 
 
-async def test_new_terminal_gets_its_own_key(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
-) -> None:
+async def test_new_terminal_gets_its_own_key(harness: Harness, services: Services) -> None:
     terminals_url = await _create_processor(harness)
     added = await _add_terminal(harness, terminals_url)
     assert list(added) == ["terminal", "api_key_id", "hmac_secret"]
@@ -53,7 +51,7 @@ async def test_new_terminal_gets_its_own_key(
         "created_at": terminal["created_at"],
     }
     assert terminal["id"].startswith("ter_")
-    assert await probe_credential(client, get_processor_auth(added)) == VALID_CREDENTIAL
+    assert await probe_credential(harness.client, get_processor_auth(added)) == VALID_CREDENTIAL
     key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
     assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
@@ -63,7 +61,7 @@ async def test_new_terminal_gets_its_own_key(
 
 
 async def test_terminals_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     await _add_terminal(harness, await _create_processor(harness), "another's")
@@ -78,15 +76,15 @@ async def test_terminals_are_listed_newest_first_in_pages(
         last_seen_at,
     )
     created[1]["last_seen_at"] = format_rfc3339(last_seen_at)
-    first = (await client.get(terminals_url, params={"limit": 2}, auth=admin)).json()
+    first = (await harness.get(terminals_url, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(terminals_url, params=rest, auth=admin)).json()
+    second = (await harness.get(terminals_url, params=rest, auth=admin)).json()
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
 async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_process(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     target = await _add_terminal(harness, terminals_url)
@@ -97,11 +95,11 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
         ("unblock", "active", VALID_CREDENTIAL),
         ("block", "blocked", TERMINAL_BLOCKED),
     ):
-        response = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
+        response = await harness.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
         assert response.status_code == 200, response.text
         assert list(response.json()) == ["success", "message", "terminal"]
         assert response.json()["terminal"] == target["terminal"] | {"status": status}
-        for process in (other_process_client, client):
+        for process in (other_process_client, harness.client):
             assert await probe_credential(process, get_processor_auth(target)) == expected
             assert await probe_credential(process, get_processor_auth(other)) == VALID_CREDENTIAL
     first, second = await harness.list_audit_entries(target["terminal"]["id"], "terminal.blocked")
@@ -109,23 +107,21 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
     assert first["reason"] == "stolen"
 
 
-async def test_invalid_terminal_transition_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_invalid_terminal_transition_is_rejected(harness: Harness) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     url = f"{terminals_url}/{(await _add_terminal(harness, terminals_url))['terminal']['id']}"
-    response = await client.post(f"{url}/unblock", auth=admin)
+    response = await harness.post(f"{url}/unblock", auth=admin)
     assert (response.status_code, response.json()["code"]) == (409, "NOT_BLOCKED")
-    await client.post(f"{url}/block", auth=admin)
-    response = await client.post(f"{url}/block", auth=admin)
+    await harness.post(f"{url}/block", auth=admin)
+    response = await harness.post(f"{url}/block", auth=admin)
     assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])
 async def test_terminal_requires_a_name(
-    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int
+    harness: Harness, body: dict[str, object], status: int
 ) -> None:
-    response = await client.post(
+    response = await harness.post(
         await _create_processor(harness), json=body, auth=await harness.create_admin()
     )
     assert response.status_code == status
@@ -135,7 +131,7 @@ UNAUTHORIZED = (401, "UNAUTHORIZED")
 
 
 async def _create_key(harness: Harness, url: str, **body: Any) -> dict[str, Any]:
-    response = await harness.client.post(
+    response = await harness.post(
         f"{url}/keys", json=body or None, auth=await harness.create_admin()
     )
     assert response.status_code == 201, response.text
@@ -145,18 +141,18 @@ async def _create_key(harness: Harness, url: str, **body: Any) -> dict[str, Any]
 
 
 async def test_deleted_key_is_rejected_immediately_in_every_process(
-    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
+    other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     old = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{old['processor_id']}", await harness.create_admin()
     new = await _create_key(harness, url)
     assert new["hmac_secret"] != old["hmac_secret"]
-    for process in (client, other_process_client):
+    for process in (harness.client, other_process_client):
         assert await probe_credential(process, get_processor_auth(new)) == VALID_CREDENTIAL
         assert await probe_credential(process, get_processor_auth(old)) == VALID_CREDENTIAL
-    response = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
+    response = await harness.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
     assert (response.status_code, response.content) == (204, b"")
-    for process in (other_process_client, client):
+    for process in (other_process_client, harness.client):
         assert await probe_credential(process, get_processor_auth(old)) == UNAUTHORIZED
         assert await probe_credential(process, get_processor_auth(new)) == VALID_CREDENTIAL
     (entry,) = await harness.list_audit_entries(new["api_key_id"], "signing_key.created")
@@ -165,41 +161,39 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
     assert entry["actor"]["id"] == admin.id
 
     # The last key can be deleted as well.
-    await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
-    assert await probe_credential(client, get_processor_auth(new)) == UNAUTHORIZED
-    assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
+    await harness.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
+    assert await probe_credential(harness.client, get_processor_auth(new)) == UNAUTHORIZED
+    assert (await harness.get(f"{url}/keys", auth=admin)).json()["data"] == []
 
 
-async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_terminal_key_can_be_rotated(harness: Harness) -> None:
     url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}"
     admin = await harness.create_admin()
-    added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    added = (await harness.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
 
     async def get_newest_key_id() -> Any:
-        (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
+        (terminal,) = (await harness.get(f"{url}/terminals", auth=admin)).json()["data"]
         return terminal["api_key_id"]
 
     new = await _create_key(harness, url, terminal_id=terminal_id)
     assert await get_newest_key_id() == new["api_key_id"]
-    await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
+    await harness.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
     assert await get_newest_key_id() == added["api_key_id"]
-    await client.delete(f"{url}/keys/{added['api_key_id']}", auth=admin)
+    await harness.delete(f"{url}/keys/{added['api_key_id']}", auth=admin)
     assert await get_newest_key_id() is None
 
 
-async def test_keys_are_listed_newest_first_in_pages_without_secrets(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_keys_are_listed_newest_first_in_pages_without_secrets(harness: Harness) -> None:
     new = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin()
     await create_processor(harness)
-    added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    added = (await harness.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     newest = await _create_key(harness, url)
-    response = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
+    response = await harness.get(f"{url}/keys", params={"limit": 2}, auth=admin)
     first = response.json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(f"{url}/keys", params=rest, auth=admin)).json()
+    second = (await harness.get(f"{url}/keys", params=rest, auth=admin)).json()
     listed = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
     assert listed == [
         (newest["api_key_id"], None),

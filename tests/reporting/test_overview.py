@@ -19,7 +19,7 @@ SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
 
 
 async def get_overview(harness: Harness, role: str = "A", **query: str) -> dict[str, Any]:
-    response = await harness.client.get(URL, params=query, auth=await harness.create_admin(role))
+    response = await harness.get(URL, params=query, auth=await harness.create_admin(role))
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -66,7 +66,7 @@ async def test_totals_and_declines_reflect_transactions(harness: Harness) -> Non
     assert overview["totals"]["amount"] == "1140.00"  # includes the initial deposit of 1000
     (decline,) = overview["declines"]
     assert decline["count"] == 1
-    listed = await harness.client.get(
+    listed = await harness.get(
         "/api/v1/transactions", params={"status": "failed"}, auth=await harness.create_admin()
     )
     assert [transaction["failure_code"] for transaction in listed.json()["data"]] == [
@@ -113,7 +113,7 @@ async def test_alert_under_investigation_is_not_counted_as_open(harness: Harness
         1,
         0,
     )
-    response = await harness.client.post(
+    response = await harness.post(
         f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
     assert response.status_code == 200
@@ -155,7 +155,7 @@ async def test_card_counts_match_the_filtered_lists(harness: Harness) -> None:
     counts = (await get_overview(harness))["standing"]["cards"]
     assert counts.pop("total") == 5
     for status, count in counts.items():
-        response = await harness.client.get(
+        response = await harness.get(
             "/api/v1/cards", params={"status": status.upper()}, auth=await harness.create_admin()
         )
         assert count == len(response.json()["data"]), status
@@ -184,9 +184,7 @@ async def test_alerts_are_shown_only_to_roles_that_may_list_them(
 
 
 async def test_unknown_period_is_rejected(harness: Harness) -> None:
-    response = await harness.client.get(
-        URL, params={"period": "year"}, auth=await harness.create_admin()
-    )
+    response = await harness.get(URL, params={"period": "year"}, auth=await harness.create_admin())
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
@@ -210,14 +208,14 @@ async def test_overview_does_not_read_transactions_or_entries(harness: Harness) 
     async with harness.services.transaction() as tx:
         await tx.execute("LOCK TABLE transactions, entries IN ACCESS EXCLUSIVE MODE")
         for period in ("day", "week", "month"):
-            response = await harness.client.get(URL, params={"period": period}, auth=admin)
+            response = await harness.get(URL, params={"period": period}, auth=admin)
             assert response.status_code == 200, response.text
             assert response.json()["totals"]["count"] == 2
 
 
 async def test_agent_floats_and_commissions_are_separate(harness: Harness) -> None:
     admin = await harness.create_admin()
-    created = await harness.client.post(
+    created = await harness.post(
         "/api/v1/agents",
         json={
             "agent_type": "super_agent",
@@ -229,7 +227,7 @@ async def test_agent_floats_and_commissions_are_separate(harness: Harness) -> No
     )
     assert created.status_code == 201, created.text
     agent_id = created.json()["agent"]["id"]
-    funded = await harness.client.post(
+    funded = await harness.post(
         f"/api/v1/agents/{agent_id}/fund",
         json={"request_id": "float", "amount": "75.00"},
         auth=admin,

@@ -19,13 +19,13 @@ _VERIFY_LOCKS_SQL = """
 
 
 async def get_last_proof(harness: Harness) -> Any:
-    response = await harness.client.get("/api/v1/overview", auth=await harness.create_admin("S"))
+    response = await harness.get("/api/v1/overview", auth=await harness.create_admin("S"))
     return response.json()["ledger"]["last_proof"]
 
 
 async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harness) -> None:
     await (await PosDriver.create(harness)).pay("100.00")
-    response = await harness.client.post(URL, auth=await harness.create_admin())
+    response = await harness.post(URL, auth=await harness.create_admin())
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, True)
     assert (proof["transactions"], proof["entries"]) == (2, 3)
@@ -42,7 +42,7 @@ async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harnes
 async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harness) -> None:
     await harness.create_subscriber(balance="100")
     await harness.services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
-    response = await harness.client.post(URL, auth=await harness.create_admin())
+    response = await harness.post(URL, auth=await harness.create_admin())
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, False)
     (broken,) = [claim for claim in proof["claims"] if not claim["holds"]]
@@ -60,25 +60,25 @@ async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
     admin = await harness.create_admin()
     async with harness.services.database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
-        rejected = await harness.client.post(URL, auth=admin)
+        rejected = await harness.post(URL, auth=admin)
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
     assert (rejected.status_code, rejected.json()["code"]) == (429, "RATE_LIMITED")
     assert rejected.headers["Retry-After"] == "1"
     assert "already" in rejected.json()["message"]
     assert await get_last_proof(harness) is None
     for _ in range(3):
-        assert (await harness.client.post(URL, auth=admin)).status_code == 200
+        assert (await harness.post(URL, auth=admin)).status_code == 200
 
 
 async def test_other_requests_are_served_during_a_long_verification(harness: Harness) -> None:
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.post(URL, auth=admin))
         while await database.fetchval(_VERIFY_LOCKS_SQL) is None:
             await asyncio.sleep(0.01)
         listed = await asyncio.gather(
-            *(harness.client.get("/api/v1/subscribers", auth=admin) for _ in range(20))
+            *(harness.get("/api/v1/subscribers", auth=admin) for _ in range(20))
         )
         assert {response.status_code for response in listed} == {200}
         assert not verification.done()
@@ -90,7 +90,7 @@ async def test_interrupted_verification_releases_its_lock(harness: Harness, caus
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.post(URL, auth=admin))
         while (backend := await database.fetchval(_VERIFY_LOCKS_SQL)) is None:
             await asyncio.sleep(0.01)
         if cause == "database connection is lost":
@@ -103,4 +103,4 @@ async def test_interrupted_verification_releases_its_lock(harness: Harness, caus
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)
         await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
-    assert (await harness.client.post(URL, auth=admin)).status_code == 200
+    assert (await harness.post(URL, auth=admin)).status_code == 200

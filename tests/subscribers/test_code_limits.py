@@ -22,7 +22,7 @@ async def record(harness: Harness) -> dict[str, Any]:
 
 async def request_code(harness: Harness, record: dict[str, Any], route: str) -> httpx2.Response:
     caller = harness.get_service_auth() if route == "reset-pin" else await harness.create_admin()
-    return await harness.client.post(f"{URL}/{record['id']}/{route}", auth=caller)
+    return await harness.post(f"{URL}/{record['id']}/{route}", auth=caller)
 
 
 def assert_limited(response: httpx2.Response, *seconds: int) -> None:
@@ -71,7 +71,7 @@ async def test_rate_limited_request_leaves_the_pending_code_valid(
     await request_code(harness, record, "reset-pin")
     code = await harness.get_pending_code(record["phone_number"])
     assert_limited(await request_code(harness, record, "reset-pin"), 59, 60)
-    confirmed = await harness.client.post(
+    confirmed = await harness.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": "5927"},
         auth=harness.get_service_auth(),
@@ -83,7 +83,7 @@ async def test_forbidden_request_does_not_count_toward_the_limit(
     harness: Harness, record: dict[str, Any]
 ) -> None:
     key = await harness.create_api_key("subscribers:write")
-    rejected = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
+    rejected = await harness.post(f"{URL}/{record['id']}/reset-pin", auth=key)
     assert rejected.status_code == 403
     assert (await request_code(harness, record, "reset-pin")).status_code == 200
 

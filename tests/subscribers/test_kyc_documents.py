@@ -72,7 +72,7 @@ async def upload_document(
     document_type: str = "id_front",
     caller: Any = None,
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         build_url(record),
         json={
             "document_type": document_type,
@@ -85,7 +85,7 @@ async def upload_document(
 async def get_document(
     harness: Harness, record: dict[str, Any], document_id: str, *, caller: Any = None
 ) -> httpx2.Response:
-    return await harness.client.get(
+    return await harness.get(
         f"{build_url(record)}/{document_id}", auth=caller or await harness.create_admin("C")
     )
 
@@ -101,7 +101,7 @@ async def upload_and_fetch(harness: Harness, image: str) -> tuple[httpx2.Respons
 
 
 async def get_kyc_status(harness: Harness, record: dict[str, Any]) -> str:
-    response = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    response = await harness.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
     status: str = response.json()["kyc_status"]
     return status
 
@@ -118,14 +118,14 @@ async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None
         assert response.json()["document_type"] == document_type
         assert response.json()["kyc_status"] == "PENDING"
     assert await get_kyc_status(harness, record) == "PENDING"
-    response = await harness.client.get(
+    response = await harness.get(
         build_url(record), params={"limit": "3"}, auth=harness.get_service_auth()
     )
     page = response.json()
     assert [list(document) for document in page["data"]] == [
         ["document_id", "document_type", "created_at"]
     ] * 3
-    response = await harness.client.get(
+    response = await harness.get(
         build_url(record), params={"cursor": page["next_cursor"]}, auth=harness.get_service_auth()
     )
     listed = [document["document_id"] for document in page["data"] + response.json()["data"]]
@@ -404,10 +404,10 @@ async def test_new_document_sets_the_kyc_status_to_pending_and_publishes_only_ch
     )
     await upload_document(harness, record, caller=admin)
     await upload_document(harness, record, caller=admin)
-    await harness.client.put(
+    await harness.put(
         f"{URL}/{record['id']}", json={"kyc_status": "VERIFIED", "kyc_level": 2}, auth=admin
     )
-    await harness.client.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
+    await harness.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
     await upload_document(harness, record, caller=admin)
     rows = await harness.services.database.fetch("SELECT type, data FROM events ORDER BY id")
     assert [(row["data"]["kyc_status"], row["data"]["kyc_level"]) for row in rows] == [
@@ -415,7 +415,7 @@ async def test_new_document_sets_the_kyc_status_to_pending_and_publishes_only_ch
         ("VERIFIED", 2),
         ("PENDING", 2),
     ]
-    response = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
+    response = await harness.get(f"{URL}/{record['id']}", auth=admin)
     assert rows[-1]["data"] == response.json()
 
 
@@ -438,7 +438,7 @@ async def test_unknown_subscriber_or_document_is_not_found(harness: Harness) -> 
     for response in (
         await upload_document(harness, unknown),
         await get_document(harness, unknown, document),
-        await harness.client.get(build_url(unknown), auth=harness.get_service_auth()),
+        await harness.get(build_url(unknown), auth=harness.get_service_auth()),
     ):
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     for owner, document_id in ((other, document), (record, "doc_0000000000000"), (record, "x")):
@@ -451,8 +451,8 @@ async def test_closed_subscriber_keeps_its_documents_and_accepts_no_new_ones(
 ) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin()
     document = (await upload_document(harness, record)).json()["document_id"]
-    await harness.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
+    await harness.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
     response = await upload_document(harness, record)
     assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE")
     assert (await get_document(harness, record, document, caller=admin)).status_code == 200
-    assert len((await harness.client.get(build_url(record), auth=admin)).json()["data"]) == 1
+    assert len((await harness.get(build_url(record), auth=admin)).json()["data"]) == 1

@@ -15,7 +15,7 @@ DOCUMENT_TYPES = ("id_front", "id_back", "selfie", "proof_of_address")
 
 
 async def decide_documents(harness: Harness, record: dict[str, Any], **fields: Any) -> None:
-    response = await harness.client.put(
+    response = await harness.put(
         f"{URL}/{record['id']}", json=fields, auth=await harness.create_admin("C")
     )
     assert response.status_code == 200, response.text
@@ -28,7 +28,7 @@ def assert_limited(response: httpx2.Response, limit: str, maximum: int) -> None:
 
 
 async def count_documents(harness: Harness, record: dict[str, Any]) -> int:
-    response = await harness.client.get(build_url(record), auth=harness.get_service_auth())
+    response = await harness.get(build_url(record), auth=harness.get_service_auth())
     return len(response.json()["data"])
 
 

@@ -14,7 +14,7 @@ from tapgate.ledger import chart
 
 
 async def get_limits(harness: Harness, subscriber_id: str, caller: Any = None) -> dict[str, Any]:
-    response = await harness.client.get(
+    response = await harness.get(
         f"/api/v1/subscribers/{subscriber_id}/limits", auth=caller or harness.get_service_auth()
     )
     assert response.status_code == 200, response.text
@@ -23,7 +23,7 @@ async def get_limits(harness: Harness, subscriber_id: str, caller: Any = None) -
 
 
 async def set_limit(harness: Harness, **limits: str) -> None:
-    response = await harness.client.put(
+    response = await harness.put(
         "/api/v1/account-rules/1", json=limits, auth=await harness.create_admin()
     )
     assert response.status_code == 200, response.text
@@ -142,8 +142,6 @@ async def test_unknown_subscriber_is_404_and_restricted_requires_an_access_code(
         (ids.encode(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),
         (restricted["id"], (403, "OTP_REQUIRED")),
     ):
-        response = await harness.client.get(
-            f"/api/v1/subscribers/{subscriber_id}/limits", auth=admin
-        )
+        response = await harness.get(f"/api/v1/subscribers/{subscriber_id}/limits", auth=admin)
         assert (response.status_code, response.json()["code"]) == expected
     assert (await get_limits(harness, restricted["id"]))["kyc_level"] == 1

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import httpx2
-
 from harness import Harness
 
 URL = "/api/v1/subscribers"
 
 
 async def list_subscribers(harness: Harness, **query: Any) -> list[dict[str, Any]]:
-    response = await harness.client.get(URL, params=query, auth=harness.get_service_auth())
+    response = await harness.get(URL, params=query, auth=harness.get_service_auth())
     assert response.status_code == 200, response.text
     records: list[dict[str, Any]] = response.json()["data"]
     return records
@@ -20,14 +18,12 @@ async def search_names(harness: Harness, search: str) -> list[str]:
     return [record["first_name"] for record in await list_subscribers(harness, search=search)]
 
 
-async def test_subscribers_are_paged_newest_first(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_subscribers_are_paged_newest_first(harness: Harness) -> None:
     records = [await harness.create_subscriber() for _ in range(5)]
     listed: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
-        page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
+        page = (await harness.get(URL, params=query, auth=harness.get_service_auth())).json()
         assert list(page) == ["data", "has_more", "next_cursor"]
         assert page["has_more"] is has_more
         listed += page["data"]
@@ -36,14 +32,12 @@ async def test_subscribers_are_paged_newest_first(
     assert listed == records[::-1]
 
 
-async def test_pages_are_stable_during_new_registrations(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_pages_are_stable_during_new_registrations(harness: Harness) -> None:
     existing_ids = [(await harness.create_subscriber())["id"] for _ in range(6)]
     listed: list[str] = []
     query = {"limit": "2"}
     while True:
-        page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
+        page = (await harness.get(URL, params=query, auth=harness.get_service_auth())).json()
         listed += [record["id"] for record in page["data"]]
         if not page["has_more"]:
             break
@@ -52,11 +46,11 @@ async def test_pages_are_stable_during_new_registrations(
     assert listed == existing_ids[::-1]
 
 
-async def test_subscribers_are_filtered(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_subscribers_are_filtered(harness: Harness) -> None:
     plain, blocked, verified = [await harness.create_subscriber() for _ in range(3)]
     admin = await harness.create_admin()
-    await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
-    await client.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
+    await harness.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
+    await harness.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
 
     async def list_ids(**query: Any) -> list[str]:
         return [record["id"] for record in await list_subscribers(harness, **query)]
@@ -108,7 +102,7 @@ async def test_search_has_no_wildcards(harness: Harness) -> None:
 
 async def test_search_reflects_updates(harness: Harness) -> None:
     record = await harness.create_subscriber(first_name="Mohamed")
-    await harness.client.put(
+    await harness.put(
         f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await harness.create_admin()
     )
     assert await search_names(harness, "mohamed") == []

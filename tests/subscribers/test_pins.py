@@ -11,7 +11,7 @@ NEW_PIN = "5927"
 
 
 async def verify_pin(harness: Harness, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=harness.get_service_auth()
     )
 
@@ -19,7 +19,7 @@ async def verify_pin(harness: Harness, record: dict[str, Any], pin: str = PIN) -
 async def change_pin(
     harness: Harness, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{URL}/{record['id']}/change-pin",
         json={"old_pin": old_pin, "new_pin": new_pin},
         auth=harness.get_service_auth(),
@@ -51,7 +51,7 @@ async def test_three_consecutive_wrong_pins_lock_the_pin(harness: Harness) -> No
         assert WRONG_PIN not in response.text
     response = await verify_pin(harness, record)
     assert (response.status_code, response.json()["code"]) == (403, "ACCOUNT_LOCKED")
-    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    subscriber = await harness.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
     assert subscriber.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
     assert subscriber.json()["pin_locked_until"] is not None
 
@@ -60,13 +60,13 @@ async def test_expired_pin_lock_is_not_in_the_record(harness: Harness) -> None:
     record = await harness.create_subscriber()
     await lock_pin(harness, record)
     harness.advance_clock(minutes=31)
-    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    subscriber = await harness.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
     assert subscriber.json()["pin_locked_until"] is None
 
 
 async def test_pin_of_a_blocked_subscriber_can_be_verified(harness: Harness) -> None:
     record = await harness.create_subscriber()
-    await harness.client.post(
+    await harness.post(
         f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await harness.create_admin()
     )
     assert (await verify_pin(harness, record)).status_code == 200
@@ -131,7 +131,7 @@ async def test_malformed_change_is_400_and_not_counted_as_an_attempt(harness: Ha
         ({"old_pin": PIN, "new_pin": "5" * 10_000}, "new_pin"),
     ]
     for body, field in bodies:
-        response = await harness.client.post(
+        response = await harness.post(
             f"{URL}/{record['id']}/change-pin", json=body, auth=harness.get_service_auth()
         )
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), body
@@ -151,7 +151,7 @@ async def test_weak_new_pin_is_rejected_with_400(harness: Harness) -> None:
 
 
 async def request_reset_code(harness: Harness, record: dict[str, Any]) -> str:
-    response = await harness.client.post(
+    response = await harness.post(
         f"{URL}/{record['id']}/reset-pin", auth=await harness.create_admin("S")
     )
     assert response.status_code == 200
@@ -164,7 +164,7 @@ async def request_reset_code(harness: Harness, record: dict[str, Any]) -> str:
 async def confirm_reset(
     harness: Harness, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": new_pin},
         auth=harness.get_service_auth(),
@@ -205,7 +205,7 @@ async def test_malformed_confirmation_is_not_counted_as_an_attempt(harness: Harn
         ({"otp": "123456", "new_pin": "abcd"}, 422, "new_pin"),
     ]
     for body, status, field in bodies:
-        response = await harness.client.post(
+        response = await harness.post(
             f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=harness.get_service_auth()
         )
         assert response.status_code == status

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import httpx2
-
 from cases import each
 from harness import PIN, Harness
 from tapgate import ids
@@ -22,9 +20,7 @@ def build_registration(harness: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_registration_returns_the_subscriber_record(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_registration_returns_the_subscriber_record(harness: Harness) -> None:
     body = build_registration(
         harness,
         email="Aminata@Example.com",
@@ -34,7 +30,7 @@ async def test_registration_returns_the_subscriber_record(
         id_number="SL-123456",
         category="vip",
     )
-    response = await client.post(
+    response = await harness.post(
         URL, json=body, auth=await harness.create_api_key("subscribers:write")
     )
     assert response.status_code == 201
@@ -96,12 +92,10 @@ async def test_e164_numbers_of_any_length_are_accepted(harness: Harness) -> None
         assert (await harness.create_subscriber(phone_number=phone))["phone_number"] == phone
 
 
-async def test_duplicate_phone_number_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_duplicate_phone_number_is_rejected(harness: Harness) -> None:
     record = await harness.create_subscriber()
     formatted = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
-    response = await client.post(
+    response = await harness.post(
         URL,
         json=build_registration(harness, phone_number=formatted),
         auth=harness.get_service_auth(),
@@ -109,32 +103,30 @@ async def test_duplicate_phone_number_is_rejected(
     assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_PHONE")
 
 
-async def test_duplicate_id_number_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_duplicate_id_number_is_rejected(harness: Harness) -> None:
     await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
     body = build_registration(harness, id_type="NATIONAL_ID", id_number="P1")
-    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    response = await harness.post(URL, json=body, auth=harness.get_service_auth())
     assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
 
 
 async def test_rejected_registration_creates_no_wallet(
-    client: httpx2.AsyncClient, harness: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     record = await harness.create_subscriber()
     body = build_registration(harness, phone_number=record["phone_number"])
-    await client.post(URL, json=body, auth=harness.get_service_auth())
+    await harness.post(URL, json=body, auth=harness.get_service_auth())
     wallets = await services.database.fetchval(
         "SELECT count(*) FROM accounts WHERE kind = 'wallet'"
     )
     assert wallets == 1
 
 
-async def test_missing_field_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_missing_field_is_named(harness: Harness) -> None:
     for field in ("phone_number", "first_name", "last_name", "pin"):
         body = build_registration(harness)
         del body[field]
-        response = await client.post(URL, json=body, auth=harness.get_service_auth())
+        response = await harness.post(URL, json=body, auth=harness.get_service_auth())
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert list(response.json()["details"]["fields"]) == [field]
 
@@ -156,24 +148,24 @@ async def test_missing_field_is_named(client: httpx2.AsyncClient, harness: Harne
     ],
 )
 async def test_invalid_field_is_named_without_echoing_its_value(
-    client: httpx2.AsyncClient, harness: Harness, field: str, values: list[str]
+    harness: Harness, field: str, values: list[str]
 ) -> None:
     for value in values:
         body = build_registration(harness, **{field: value})
-        response = await client.post(URL, json=body, auth=harness.get_service_auth())
+        response = await harness.post(URL, json=body, auth=harness.get_service_auth())
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED"), value
         message = response.json()["details"]["fields"].pop(field)
         assert not value.strip() or value not in message
         assert response.json()["message"] == f"{field} {message}"
 
 
-async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_weak_pin_is_rejected(harness: Harness) -> None:
     body = build_registration(harness, pin="1234")
-    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    response = await harness.post(URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == 422
     assert list(response.json()["details"]["fields"]) == ["pin"]
     body["pin"] = PIN
-    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    response = await harness.post(URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == 201
 
 
@@ -185,7 +177,7 @@ async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harn
         record = await harness.create_subscriber(first_name=first, last_name=last)
         assert record["last_name"] == last.strip()
         assert await get_public_name(harness, record) == public_name
-    response = await harness.client.put(
+    response = await harness.put(
         f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await harness.create_admin()
     )
     assert response.status_code == 200

@@ -35,22 +35,22 @@ async def verify_access(
 ) -> httpx2.Response:
     """Request an access code and verify it."""
     url = f"{URL}/{record['id']}/restricted-access"
-    response = await harness.client.post(url, auth=admin)
+    response = await harness.post(url, auth=admin)
     assert response.status_code == 200
     assert list(response.json()) == ["success", "message"]
     code = await harness.get_pending_code(record["phone_number"])
     assert code not in response.text
-    return await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    return await harness.post(f"{url}/verify", json={"otp": code}, auth=admin)
 
 
 async def list_ids(harness: Harness, caller: Any) -> list[str]:
-    response = await harness.client.get(URL, auth=caller)
+    response = await harness.get(URL, auth=caller)
     return [record["id"] for record in response.json()["data"]]
 
 
 async def block_subscriber(harness: Harness, record: dict[str, Any], caller: Any) -> dict[str, Any]:
     url = f"{URL}/{record['id']}/block"
-    response = await harness.client.post(url, json={"reason": "fraud"}, auth=caller)
+    response = await harness.post(url, json={"reason": "fraud"}, auth=caller)
     assert response.status_code == 200, response.text
     blocked: dict[str, Any] = response.json()["subscriber"]
     return blocked
@@ -87,13 +87,13 @@ async def test_update_that_restricts_a_subscriber_discloses_no_personal_data(
 ) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin("C")
     url = f"{URL}/{record['id']}"
-    response = await harness.client.put(url, json={"address": "1 Main St"}, auth=admin)
+    response = await harness.put(url, json={"address": "1 Main St"}, auth=admin)
     assert response.json().keys() == record.keys()
-    response = await harness.client.put(url, json={"restricted": True, "kyc_level": 2}, auth=admin)
+    response = await harness.put(url, json={"restricted": True, "kyc_level": 2}, auth=admin)
     assert response.status_code == 200
     assert response.json().keys() == {"id", "restricted", "status", "status_reason"}
     await verify_access(harness, admin, record)
-    response = await harness.client.put(url, json={"address": "2 Main St"}, auth=admin)
+    response = await harness.put(url, json={"address": "2 Main St"}, auth=admin)
     assert response.json()["address"] == "2 Main St"
 
 
@@ -115,11 +115,11 @@ async def test_code_grants_access_to_one_subscriber_for_one_admin(
     assert response.status_code == 200
     assert list(response.json()) == ["success", "expires_at"]
     assert response.json()["expires_at"].endswith("Z")
-    response = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
+    response = await harness.get(f"{URL}/{record['id']}", auth=admin)
     assert response.json() == record
     assert await list_ids(harness, admin) == [record["id"]]
     for caller, hidden in ((admin, another), (colleague, record)):
-        response = await harness.client.get(f"{URL}/{hidden['id']}", auth=caller)
+        response = await harness.get(f"{URL}/{hidden['id']}", auth=caller)
         assert response.json()["code"] == "OTP_REQUIRED"
     assert await list_ids(harness, colleague) == []
 
@@ -128,12 +128,10 @@ async def test_verified_admin_can_update_the_subscriber(harness: Harness) -> Non
     record = await harness.create_restricted_subscriber()
     admin = await harness.create_admin("C")
     await verify_access(harness, admin, record)
-    response = await harness.client.put(
-        f"{URL}/{record['id']}", json={"restricted": False}, auth=admin
-    )
+    response = await harness.put(f"{URL}/{record['id']}", json={"restricted": False}, auth=admin)
     assert response.status_code == 200
     key = await harness.create_api_key("subscribers:read")
-    assert (await harness.client.get(f"{URL}/{record['id']}", auth=key)).status_code == 200
+    assert (await harness.get(f"{URL}/{record['id']}", auth=key)).status_code == 200
 
 
 async def test_access_expires_after_fifteen_minutes(harness: Harness) -> None:
@@ -141,31 +139,31 @@ async def test_access_expires_after_fifteen_minutes(harness: Harness) -> None:
     admin = await harness.create_admin("S")
     await verify_access(harness, admin, record)
     harness.advance_clock(minutes=14)
-    assert (await harness.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
+    assert (await harness.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
     harness.advance_clock(minutes=1)
-    response = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
+    response = await harness.get(f"{URL}/{record['id']}", auth=admin)
     assert response.json()["code"] == "OTP_REQUIRED"
     assert await list_ids(harness, admin) == []
     await verify_access(harness, admin, record)
-    assert (await harness.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
+    assert (await harness.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
 
 
 async def test_closed_restricted_subscriber_can_be_read_with_a_code(harness: Harness) -> None:
     record = await harness.create_restricted_subscriber()
     admin = await harness.create_admin()
     await verify_access(harness, admin, record)
-    await harness.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
+    await harness.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
     auditor = await harness.create_admin("C")
     harness.advance_clock(minutes=1)  # the rate limit allows one code per minute
     await verify_access(harness, auditor, record)
-    response = await harness.client.get(f"{URL}/{record['id']}", auth=auditor)
+    response = await harness.get(f"{URL}/{record['id']}", auth=auditor)
     assert response.json()["status"] == "CLOSED"
 
 
 async def test_access_requests_and_grants_are_audited(harness: Harness) -> None:
     record = await harness.create_restricted_subscriber()
     admin = await harness.create_admin("F")
-    await harness.client.post(
+    await harness.post(
         f"{URL}/{record['id']}/restricted-access/verify", json={"otp": "123456"}, auth=admin
     )
     await verify_access(harness, admin, record)

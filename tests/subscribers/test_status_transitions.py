@@ -21,7 +21,7 @@ UNKNOWN_IDS = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0
 async def change_status(
     harness: Harness, record: dict[str, Any], verb: str, **body: Any
 ) -> httpx2.Response:
-    return await harness.client.post(
+    return await harness.post(
         f"{URL}/{record['id']}/{verb}",
         json={"reason": "customer asked", **body},
         auth=await harness.create_admin(),
@@ -65,14 +65,12 @@ async def test_transition_succeeds_or_conflicts_depending_on_the_status(
         assert (response.status_code, response.json()["code"]) == (409, result)
 
 
-async def test_transition_is_audited_with_old_and_new_status(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_transition_is_audited_with_old_and_new_status(harness: Harness) -> None:
     record = await harness.create_subscriber()
     admin = await harness.create_admin("C")
     url = f"{URL}/{record['id']}"
-    await client.post(f"{url}/block", json={"reason": "stolen phone"}, auth=admin)
-    await client.post(f"{url}/unblock", auth=admin)
+    await harness.post(f"{url}/block", json={"reason": "stolen phone"}, auth=admin)
+    await harness.post(f"{url}/unblock", auth=admin)
     (blocked,) = await harness.list_audit_entries(record["id"], "subscriber.blocked")
     assert blocked["actor"] == {
         "type": "admin",
@@ -132,16 +130,12 @@ async def test_concurrent_deposit_never_reaches_a_closed_wallet(harness: Harness
             harness.deposit(record["id"], "5"),
             return_exceptions=True,
         )
-        response = await harness.client.get(
-            f"{URL}/{record['id']}", auth=harness.get_service_auth()
-        )
+        response = await harness.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
         after = (response.json()["status"], response.json()["balance"])
         assert after in (("CLOSED", "0.00"), ("ACTIVE", "5.00"))
 
 
-async def test_closed_subscriber_cannot_be_changed(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_closed_subscriber_cannot_be_changed(harness: Harness) -> None:
     record = await create_subscriber_in_status(harness, "CLOSED")
     admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
@@ -153,17 +147,15 @@ async def test_closed_subscriber_cannot_be_changed(
         ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
     ]
     for method, path, body in requests:
-        response = await client.request(
+        response = await harness.client.request(
             method, f"{URL}/{record['id']}{path}", json=body, auth=admin
         )
         assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE"), path
-    response = await client.get(f"{URL}/{record['id']}", auth=admin)
+    response = await harness.get(f"{URL}/{record['id']}", auth=admin)
     assert response.json()["status"] == "CLOSED"
 
 
-async def test_unknown_subscriber_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
     admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
@@ -181,7 +173,7 @@ async def test_unknown_subscriber_is_not_found(
     for method, path, body in requests:
         for unknown in UNKNOWN_IDS:
             url = f"{URL}/{unknown}{path}"
-            response = await client.request(method, url, json=body, auth=admin)
+            response = await harness.client.request(method, url, json=body, auth=admin)
             assert (response.status_code, response.json()["code"]) == (
                 404,
                 "SUBSCRIBER_NOT_FOUND",

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx2
 import pytest
 
 from cases import each
@@ -13,9 +12,7 @@ from tapgate.api.services import Services
 URL = "/api/v1/subscribers"
 
 
-async def test_update_changes_the_given_fields_and_keeps_the_rest(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_update_changes_the_given_fields_and_keeps_the_rest(harness: Harness) -> None:
     record = await harness.create_subscriber(email="old@example.com", address="Freetown")
     changes = {
         "first_name": "Mariama",
@@ -26,7 +23,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
         "id_type": "DRIVERS_LICENSE",
         "id_number": "D-1",
     }
-    response = await client.put(
+    response = await harness.put(
         f"{URL}/{record['id']}",
         json=changes,
         auth=await harness.create_api_key("subscribers:write"),
@@ -36,69 +33,61 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     assert after["updated_at"] > record["updated_at"]
     expected = record | changes | {"max_child_cards": None, "updated_at": after["updated_at"]}
     assert after == expected
-    response = await client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    response = await harness.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
     assert response.json() == expected
 
 
-async def test_update_is_audited_with_old_and_new_values(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_update_is_audited_with_old_and_new_values(harness: Harness) -> None:
     record = await harness.create_subscriber()
     phone_number = harness.new_phone_number()
     admin = await harness.create_admin("S")
     body = {"phone_number": phone_number, "first_name": record["first_name"]}
-    await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+    await harness.put(f"{URL}/{record['id']}", json=body, auth=admin)
     (entry,) = await harness.list_audit_entries(record["id"], "subscriber.updated")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {"phone_number": [record["phone_number"], phone_number]}
 
 
-async def test_update_without_changes_writes_nothing(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_update_without_changes_writes_nothing(harness: Harness) -> None:
     record = await harness.create_subscriber()
     admin = await harness.create_admin()
     for body in ({}, {"first_name": record["first_name"]}, {"email": None}, {"id": "x"}):
-        response = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+        response = await harness.put(f"{URL}/{record['id']}", json=body, auth=admin)
         assert response.status_code == 200
         assert response.json() == record
     assert await harness.list_audit_entries(record["id"], "subscriber.updated") == []
 
 
-async def test_duplicate_phone_number_or_id_number_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_duplicate_phone_number_or_id_number_is_rejected(harness: Harness) -> None:
     other = await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
     record = await harness.create_subscriber(id_type="PASSPORT", id_number="P2")
     admin = await harness.create_admin()
     for field, code in (("phone_number", "DUPLICATE_PHONE"), ("id_number", "DUPLICATE_ID_NUMBER")):
-        response = await client.put(f"{URL}/{record['id']}", json={field: other[field]}, auth=admin)
+        response = await harness.put(
+            f"{URL}/{record['id']}", json={field: other[field]}, auth=admin
+        )
         assert (response.status_code, response.json()["code"]) == (409, code)
-    response = await client.get(f"{URL}/{record['id']}", auth=admin)
+    response = await harness.get(f"{URL}/{record['id']}", auth=admin)
     assert response.json() == record
 
 
-async def test_concurrent_swap_of_phone_numbers_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_concurrent_swap_of_phone_numbers_is_rejected(harness: Harness) -> None:
     first, second = await harness.create_subscriber(), await harness.create_subscriber()
     admin = await harness.create_admin()
     responses = await asyncio.gather(
-        client.put(
+        harness.put(
             f"{URL}/{first['id']}", json={"phone_number": second["phone_number"]}, auth=admin
         ),
-        client.put(
+        harness.put(
             f"{URL}/{second['id']}", json={"phone_number": first["phone_number"]}, auth=admin
         ),
     )
     assert {response.status_code for response in responses} <= {409, 503}
 
 
-async def test_id_number_can_be_corrected_without_the_id_type(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_id_number_can_be_corrected_without_the_id_type(harness: Harness) -> None:
     record = await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
-    response = await client.put(
+    response = await harness.put(
         f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await harness.create_admin()
     )
     assert (response.json()["id_type"], response.json()["id_number"]) == ("PASSPORT", "P2")
@@ -106,11 +95,11 @@ async def test_id_number_can_be_corrected_without_the_id_type(
 
 @pytest.mark.parametrize("role", ["A", "C"])
 async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
-    client: httpx2.AsyncClient, harness: Harness, services: Services, role: str
+    harness: Harness, services: Services, role: str
 ) -> None:
     record = await harness.create_subscriber()
     body = {"kyc_level": 3, "kyc_status": "VERIFIED"}
-    response = await client.put(
+    response = await harness.put(
         f"{URL}/{record['id']}", json=body, auth=await harness.create_admin(role)
     )
     assert response.status_code == 200
@@ -131,17 +120,17 @@ async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
     ],
 )
 async def test_forbidden_field_is_reported_before_other_errors(
-    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object]
+    harness: Harness, body: dict[str, object]
 ) -> None:
     """403 takes precedence over 400, 422 and 404."""
     for caller in (
         await harness.create_admin("S"),
         await harness.create_api_key("subscribers:write"),
     ):
-        response = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
+        response = await harness.put(f"{URL}/sub_nobody", json=body, auth=caller)
         assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
         assert response.json()["details"]["required"] == ["compliance_user", "system_admin"]
-    null = await client.put(f"{URL}/sub_nobody", json={"restricted": None}, auth=caller)
+    null = await harness.put(f"{URL}/sub_nobody", json={"restricted": None}, auth=caller)
     assert null.status_code == 404
 
 
@@ -150,9 +139,7 @@ async def list_events(harness: Harness) -> list[tuple[str, Any]]:
     return [(row["type"], row["data"]) for row in rows]
 
 
-async def test_registration_blocks_unblocks_and_kyc_changes_are_published(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_registration_blocks_unblocks_and_kyc_changes_are_published(harness: Harness) -> None:
     await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
@@ -171,24 +158,22 @@ async def test_registration_blocks_unblocks_and_kyc_changes_are_published(
         ("POST", "/close", {"reason": "r"}, None),
     ]
     for method, path, body, event in changes:
-        response = await client.request(method, url + path, json=body, auth=admin)
+        response = await harness.client.request(method, url + path, json=body, auth=admin)
         assert response.status_code == 200, response.text
         if event is not None:
             expected.append((event, response.json().get("subscriber", response.json())))
     assert await list_events(harness) == expected
 
 
-async def test_rejected_changes_are_not_published(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_rejected_changes_are_not_published(harness: Harness) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin()
     await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
         harness.services.new_id(),
     )
-    await client.post(f"{URL}/{record['id']}/unblock", auth=admin)
-    await harness.client.post(
+    await harness.post(f"{URL}/{record['id']}/unblock", auth=admin)
+    await harness.post(
         URL,
         json={
             "phone_number": record["phone_number"],

@@ -27,7 +27,7 @@ async def admin(harness: Harness) -> BearerAuth:
 
 
 async def get_transaction(harness: Harness, caller: Any, transaction_id: str, part: str) -> Any:
-    response = await harness.client.get(f"{URL}/{transaction_id}/{part}", auth=caller)
+    response = await harness.get(f"{URL}/{transaction_id}/{part}", auth=caller)
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -162,5 +162,5 @@ async def test_entries_and_chain_of_an_unknown_transaction_are_not_found(
     harness: Harness, admin: BearerAuth, part: str
 ) -> None:
     for name in ("x", "txn_x", ids.encode(ids.TRANSACTION, 1), "export"):
-        response = await harness.client.get(f"{URL}/{name}/{part}", auth=admin)
+        response = await harness.get(f"{URL}/{name}/{part}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")

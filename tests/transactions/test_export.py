@@ -24,7 +24,7 @@ async def key(harness: Harness) -> BearerAuth:
 
 
 async def get_csv(harness: Harness, caller: Any, **filters: Any) -> httpx2.Response:
-    response = await harness.client.get(f"{URL}/export", params=filters, auth=caller)
+    response = await harness.get(f"{URL}/export", params=filters, auth=caller)
     assert response.status_code == 200, response.text
     return response
 
@@ -68,7 +68,7 @@ async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> Non
             {"from": "2020-01-01", "to": "2020-12-31"},
             {"user_id": "sub_0000000000001"},
         ):
-            listed = await harness.client.get(URL, params=filters, auth=caller)
+            listed = await harness.get(URL, params=filters, auth=caller)
             exported = await get_csv(harness, caller, **filters)
             assert parse_rows(exported) == [
                 to_csv_row(record) for record in listed.json()["data"]
@@ -121,5 +121,5 @@ async def test_export_continues_from_the_cursor(
 async def test_export_with_invalid_filters_is_rejected(
     harness: Harness, key: BearerAuth, filters: dict[str, str]
 ) -> None:
-    response = await harness.client.get(f"{URL}/export", params=filters, auth=key)
+    response = await harness.get(f"{URL}/export", params=filters, auth=key)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

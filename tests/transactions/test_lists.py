@@ -31,7 +31,7 @@ URL = "/api/v1/transactions"
 
 
 async def get_page(harness: Harness, caller: Any, **filters: str) -> dict[str, Any]:
-    response = await harness.client.get(URL, params=filters, auth=caller)
+    response = await harness.get(URL, params=filters, auth=caller)
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -44,7 +44,7 @@ async def list_ids(harness: Harness, caller: Any, **filters: str) -> list[str]:
 async def get_error(
     harness: Harness, caller: Any, url: str = URL, **filters: str
 ) -> tuple[int, str]:
-    response = await harness.client.get(url, params=filters, auth=caller)
+    response = await harness.get(url, params=filters, auth=caller)
     return response.status_code, response.json()["code"]
 
 

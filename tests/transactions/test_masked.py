@@ -60,7 +60,7 @@ class MaskedTransactions:
         }
         url = "/api/v1/wallet/transfer-p2p"
         assert (
-            await harness.client.post(url, json=body, auth=harness.get_service_auth())
+            await harness.post(url, json=body, auth=harness.get_service_auth())
         ).status_code == 402
         (newest, *_) = await self.list_all(harness.get_service_auth())
         self.declined = newest["id"]
@@ -69,7 +69,7 @@ class MaskedTransactions:
         return await self.harness.create_card((await self.harness.create_subscriber())["id"])
 
     async def get_page(self, caller: Any, url: str = URL, **query: Any) -> dict[str, Any]:
-        response = await self.harness.client.get(url, params=query, auth=caller)
+        response = await self.harness.get(url, params=query, auth=caller)
         assert response.status_code == 200, response.text
         body: dict[str, Any] = response.json()
         return body
@@ -91,9 +91,9 @@ class MaskedTransactions:
     async def create_verified_admin(self, role: str = "A") -> BearerAuth:
         admin = await self.harness.create_admin(role)
         url = f"/api/v1/subscribers/{self.restricted_subscriber['id']}/restricted-access"
-        await self.harness.client.post(url, auth=admin)
+        await self.harness.post(url, auth=admin)
         code = await self.harness.get_pending_code(self.restricted_subscriber["phone_number"])
-        response = await self.harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+        response = await self.harness.post(f"{url}/verify", json={"otp": code}, auth=admin)
         assert response.status_code == 200, response.text
         return admin
 

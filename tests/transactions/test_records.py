@@ -3,8 +3,6 @@
 from itertools import pairwise
 from typing import Any
 
-import httpx2
-
 from builders.payments import (
     create_agent,
     create_partner,
@@ -30,7 +28,7 @@ URL = "/api/v1/transactions"
 async def get_transaction(
     harness: Harness, transaction_id: str, caller: Any = None
 ) -> dict[str, Any]:
-    response = await harness.client.get(
+    response = await harness.get(
         f"{URL}/{transaction_id}", auth=caller or await harness.create_api_key("payments:read")
     )
     assert response.status_code == 200, response.text
@@ -41,7 +39,7 @@ async def get_transaction(
 async def list_transactions(
     harness: Harness, caller: Any = None, **filters: str
 ) -> list[dict[str, Any]]:
-    response = await harness.client.get(
+    response = await harness.get(
         URL, params=filters, auth=caller or await harness.create_api_key("payments:read")
     )
     assert response.status_code == 200, response.text
@@ -274,7 +272,7 @@ async def test_processor_list_abbreviates_names_for_every_caller(harness: Harnes
     await submit_command(harness, chart.POS_PAYMENT, card, merchant, "5000")
     url = f"/api/v1/processors/{merchant}/transactions"
     for caller in (await harness.create_admin("A"), await harness.create_api_key("payments:read")):
-        failed, completed = (await harness.client.get(url, auth=caller)).json()["data"]
+        failed, completed = (await harness.get(url, auth=caller)).json()["data"]
         assert failed["failure_code"] == "INSUFFICIENT_FUNDS"
         assert "failure_details" not in failed
         assert (completed["id"], completed["from"]["name"]) == (payment, "Aminata K.")
@@ -282,7 +280,7 @@ async def test_processor_list_abbreviates_names_for_every_caller(harness: Harnes
     admin, other_subscriber = await harness.create_admin("F"), await harness.create_subscriber()
 
     async def list_ids(**filters: str) -> list[str]:
-        response = await harness.client.get(url, params=filters, auth=admin)
+        response = await harness.get(url, params=filters, auth=admin)
         return [record["id"] for record in response.json()["data"]]
 
     assert await list_ids(status="completed") == [payment]
@@ -292,16 +290,14 @@ async def test_processor_list_abbreviates_names_for_every_caller(harness: Harnes
     assert await list_ids(card_serial="TAP-NOBODY") == []
 
 
-async def test_unknown_transaction_and_processor_ids_are_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_unknown_transaction_and_processor_ids_are_not_found(harness: Harness) -> None:
     key = await harness.create_api_key("payments:read")
     for missing in ("txn_0000000000001", "sub_0000000000001", "x"):
-        response = await client.get(f"{URL}/{missing}", auth=key)
+        response = await harness.get(f"{URL}/{missing}", auth=key)
         assert (response.status_code, response.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
     subscriber = await harness.create_subscriber()
     for missing in ("prc_0000000000001", subscriber["id"], "prc_", "x"):
-        response = await client.get(f"/api/v1/processors/{missing}/transactions", auth=key)
+        response = await harness.get(f"/api/v1/processors/{missing}/transactions", auth=key)
         assert (response.status_code, response.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
 
 

@@ -19,9 +19,7 @@ URL = "/api/v1/balance"
 
 
 async def get_balance(harness: Harness, user_id: str, caller: Any = None) -> dict[str, Any]:
-    response = await harness.client.get(
-        f"{URL}/{user_id}", auth=caller or harness.get_service_auth()
-    )
+    response = await harness.get(f"{URL}/{user_id}", auth=caller or harness.get_service_auth())
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -72,9 +70,7 @@ async def test_balances_of_agents_processors_and_partners(harness: Harness) -> N
     assert (await get_balance(harness, merchant))["balance"] == "49.50"
 
 
-async def test_balance_of_an_unknown_id_is_not_found(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_balance_of_an_unknown_id_is_not_found(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     for user_id, code in {
         "sub_0000000000001": "SUBSCRIBER_NOT_FOUND",
@@ -85,7 +81,7 @@ async def test_balance_of_an_unknown_id_is_not_found(
         subscriber["account_id"]: "ACCOUNT_NOT_FOUND",
         "nobody": "ACCOUNT_NOT_FOUND",
     }.items():
-        response = await client.get(f"{URL}/{user_id}", auth=harness.get_service_auth())
+        response = await harness.get(f"{URL}/{user_id}", auth=harness.get_service_auth())
         assert (response.status_code, response.json()["code"]) == (404, code), user_id
 
 
@@ -110,29 +106,27 @@ async def _get_quote(client: httpx2.AsyncClient, harness: Harness, **body: Any) 
     ],
 )
 async def test_quote_returns_the_fee_and_total_of_each_type(
-    client: httpx2.AsyncClient, harness: Harness, kind: str, amount: str, fee: str, total: str
+    harness: Harness, kind: str, amount: str, fee: str, total: str
 ) -> None:
-    response = await _get_quote(client, harness, type=kind, amount=amount)
+    response = await _get_quote(harness.client, harness, type=kind, amount=amount)
     assert response.status_code == 200, response.text
     quote = response.json()
     assert (quote["fee_amount"], quote["total"]) == (fee, total)
     assert (quote["allowed"], quote["reasons"], quote["currency"]) == (True, [], "SLE")
 
 
-async def test_quote_lists_every_reason_for_a_decline(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_quote_lists_every_reason_for_a_decline(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="1000")
     allowed = await _get_quote(
-        client, harness, type="transfer_p2p", amount="900", sender_id=sender["id"]
+        harness.client, harness, type="transfer_p2p", amount="900", sender_id=sender["id"]
     )
     assert (allowed.json()["allowed"], allowed.json()["reasons"]) == (True, [])
     underfunded = await _get_quote(
-        client, harness, type="transfer_p2p", amount="990", sender_id=sender["id"]
+        harness.client, harness, type="transfer_p2p", amount="990", sender_id=sender["id"]
     )
     assert underfunded.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
     over_limit = await _get_quote(
-        client, harness, type="transfer_p2p", amount="200000", sender_id=sender["id"]
+        harness.client, harness, type="transfer_p2p", amount="200000", sender_id=sender["id"]
     )
     assert over_limit.json()["allowed"] is False
     assert over_limit.json()["reasons"] == [
@@ -143,7 +137,7 @@ async def test_quote_lists_every_reason_for_a_decline(
 
 
 async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
-    client: httpx2.AsyncClient, harness: Harness
+    harness: Harness,
 ) -> None:
     key = await harness.create_api_key("payments:write")
     funded = await harness.create_subscriber(balance="499999")
@@ -155,7 +149,7 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
         for amount in amounts:
             for sender, quotes in zip((funded, unfunded), quotes_by_sender, strict=True):
                 body = {"type": type, "amount": amount, "sender_id": sender["id"]}
-                quotes.append((await client.post(QUOTE_URL, json=body, auth=key)).json())
+                quotes.append((await harness.post(QUOTE_URL, json=body, auth=key)).json())
         assert quotes_by_sender[0] == quotes_by_sender[1]
         return [(quote["allowed"], quote["reasons"]) for quote in quotes_by_sender[0]]
 
@@ -168,7 +162,7 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
 
 @pytest.mark.parametrize("caller", ["key", "admin", "service"])
 async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
-    client: httpx2.AsyncClient, harness: Harness, caller: str
+    harness: Harness, caller: str
 ) -> None:
     auth = {
         "key": await harness.create_api_key("payments:write", "balance:read"),
@@ -181,18 +175,16 @@ async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
         ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
     ):
         body = {"type": type, "amount": amount, "sender_id": sender["id"]}
-        quote = (await client.post(QUOTE_URL, json=body, auth=auth)).json()
+        quote = (await harness.post(QUOTE_URL, json=body, auth=auth)).json()
         assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
-async def test_quote_matches_the_executed_payment(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_quote_matches_the_executed_payment(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     quote = (
         await _get_quote(
-            client, harness, type="transfer_p2p", amount="333.33", sender_id=sender["id"]
+            harness.client, harness, type="transfer_p2p", amount="333.33", sender_id=sender["id"]
         )
     ).json()
     body = {
@@ -201,7 +193,7 @@ async def test_quote_matches_the_executed_payment(
         "amount": "333.33",
         "pin": PIN,
     }
-    paid = await client.post(
+    paid = await harness.post(
         "/api/v1/wallet/transfer-p2p",
         json=body,
         auth=await harness.create_api_key("payments:write"),
@@ -211,17 +203,17 @@ async def test_quote_matches_the_executed_payment(
     assert quote["total"] == "338.33"
 
 
-async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(harness: Harness) -> None:
     restricted = await harness.create_restricted_subscriber()
-    unknown = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
+    unknown = await _get_quote(
+        harness.client, harness, type="transfer", amount="1", sender_id="sub_x"
+    )
     assert (unknown.status_code, unknown.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     rejected = await _get_quote(
-        client, harness, type="transfer", amount="1", sender_id=restricted["id"]
+        harness.client, harness, type="transfer", amount="1", sender_id=restricted["id"]
     )
     assert (rejected.status_code, rejected.json()["code"]) == (403, "OTP_REQUIRED")
-    service_response = await client.post(
+    service_response = await harness.post(
         QUOTE_URL,
         json={"type": "transfer", "amount": "1", "sender_id": restricted["id"]},
         auth=harness.get_service_auth(),

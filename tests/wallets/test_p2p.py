@@ -27,12 +27,10 @@ async def _build_p2p_transfer(harness: Harness, **fields: Any) -> dict[str, Any]
     }
 
 
-async def test_p2p_fee_is_charged_on_top_of_the_amount(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_p2p_fee_is_charged_on_top_of_the_amount(harness: Harness) -> None:
     body = await _build_p2p_transfer(harness)
     key = await harness.create_api_key("payments:write")
-    response = await client.post(P2P_URL, json=body, auth=key)
+    response = await harness.post(P2P_URL, json=body, auth=key)
     assert response.status_code == 200, response.text
     receipt = response.json()
     assert receipt.pop("transaction_id").startswith("txn_")
@@ -47,36 +45,32 @@ async def test_p2p_fee_is_charged_on_top_of_the_amount(
     }
 
 
-async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_required_funds_include_the_fee(harness: Harness) -> None:
     body = await _build_p2p_transfer(harness, amount="999")
-    response = await client.post(
+    response = await harness.post(
         P2P_URL, json=body, auth=await harness.create_api_key("payments:write")
     )
     assert (response.status_code, response.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
     assert response.json()["details"] == {"available": 1000.0, "required": 1013.99}
 
 
-async def test_idempotency_key_header_is_equivalent_to_request_id(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_idempotency_key_header_is_equivalent_to_request_id(harness: Harness) -> None:
     body, key = await _build_p2p_transfer(harness), await harness.create_api_key("payments:write")
     key_value = str(uuid.uuid4())
-    first = await client.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": key_value})
-    replay = await client.post(
+    first = await harness.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": key_value})
+    replay = await harness.post(
         P2P_URL, json=body | {"request_id": key_value, "amount": "100"}, auth=key
     )
     assert "Idempotent-Replayed" not in first.headers
     assert replay.headers["Idempotent-Replayed"] == "true"
     assert replay.json() == first.json()
-    both = await client.post(
+    both = await harness.post(
         P2P_URL, json=body | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": key_value}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_restricted_recipient_is_not_named_in_the_receipt(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_restricted_recipient_is_not_named_in_the_receipt(harness: Harness) -> None:
     recipient = await harness.create_restricted_subscriber()
     sender = await harness.create_subscriber(balance="1000")
     card = await harness.create_card(recipient["id"])
@@ -89,15 +83,15 @@ async def test_restricted_recipient_is_not_named_in_the_receipt(
     }
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("first", "replay"):
-            receipt = (await client.post(P2P_URL, json=body, auth=caller)).json()
+            receipt = (await harness.post(P2P_URL, json=body, auth=caller)).json()
             assert receipt["recipient"] == {"name": None, "card_serial": card}
             assert receipt["sender_new_balance"].endswith(" SLE")
-    receipt = (await client.post(P2P_URL, json=body, auth=harness.get_service_auth())).json()
+    receipt = (await harness.post(P2P_URL, json=body, auth=harness.get_service_auth())).json()
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
 async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
-    client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing_check = AsyncMock(side_effect=unavailable("The database cannot be reached"))
     body = await _build_p2p_transfer(harness, request_id="check fails")
@@ -105,17 +99,17 @@ async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     with monkeypatch.context() as patch:
         patch.setattr(submit, "find_hidden_subjects", failing_check)
         patch.setattr(submit, "is_hidden", failing_check)
-        response = await client.post(P2P_URL, json=body, auth=key)
+        response = await harness.post(P2P_URL, json=body, auth=key)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     failing_check.assert_awaited_once()
-    retry = await client.post(P2P_URL, json=body, auth=key)
+    retry = await harness.post(P2P_URL, json=body, auth=key)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
     assert retry.json()["recipient"]["name"] == "Mohamed S."
 
 
 async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
-    client: httpx2.AsyncClient, harness: Harness
+    harness: Harness,
 ) -> None:
     recipient = await harness.create_restricted_subscriber(balance="499950")
     sender = await harness.create_subscriber(balance="1000")
@@ -129,10 +123,10 @@ async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
     redacted = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("now", "again"):
-            response = await client.post(P2P_URL, json=body, auth=caller)
+            response = await harness.post(P2P_URL, json=body, auth=caller)
             assert (response.status_code, response.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
             assert response.json()["details"] == redacted
-    full_response = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
+    full_response = await harness.post(P2P_URL, json=body, auth=harness.get_service_auth())
     assert full_response.json()["details"] == redacted | {"used": "499950.00"}
 
 
@@ -158,9 +152,9 @@ async def _get_error(
     return response.status_code, response.json()["code"]
 
 
-async def test_transfer_has_no_fee(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_transfer_has_no_fee(harness: Harness) -> None:
     body = await _build_transfer(harness, description="rent")
-    response = await client.post(
+    response = await harness.post(
         TRANSFER_URL, json=body, auth=await harness.create_api_key("payments:write")
     )
     assert response.status_code == 200, response.text
@@ -176,31 +170,29 @@ async def test_transfer_has_no_fee(client: httpx2.AsyncClient, harness: Harness)
     }
 
 
-async def test_api_key_needs_a_pin_but_an_admin_does_not(
-    client: httpx2.AsyncClient, harness: Harness
-) -> None:
+async def test_api_key_needs_a_pin_but_an_admin_does_not(harness: Harness) -> None:
     key = await harness.create_api_key("payments:write")
     body = await _build_transfer(harness, pin=None)
-    assert await _get_error(client, body, key) == (403, "PIN_REQUIRED")
-    assert await _get_error(client, body | {"pin": WRONG_PIN}, key) == (400, "INVALID_PIN")
-    response = await client.post(TRANSFER_URL, json=body, auth=await harness.create_admin("F"))
+    assert await _get_error(harness.client, body, key) == (403, "PIN_REQUIRED")
+    assert await _get_error(harness.client, body | {"pin": WRONG_PIN}, key) == (400, "INVALID_PIN")
+    response = await harness.post(TRANSFER_URL, json=body, auth=await harness.create_admin("F"))
     assert response.status_code == 200, response.text
 
 
-async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_accounts_must_exist_and_differ(harness: Harness) -> None:
     key, body = await harness.create_api_key("payments:write"), await _build_transfer(harness)
     to_unknown = body | {"to_account_id": "acc_0000000000001"}
     to_self = body | {"to_account_id": body["from_account_id"]}
-    assert await _get_error(client, to_unknown, key) == (404, "ACCOUNT_NOT_FOUND")
-    assert await _get_error(client, body | {"from_account_id": "x"}, key) == (
+    assert await _get_error(harness.client, to_unknown, key) == (404, "ACCOUNT_NOT_FOUND")
+    assert await _get_error(harness.client, body | {"from_account_id": "x"}, key) == (
         404,
         "ACCOUNT_NOT_FOUND",
     )
-    assert await _get_error(client, to_self, key) == (422, "SELF_TRANSFER")
+    assert await _get_error(harness.client, to_self, key) == (422, "SELF_TRANSFER")
 
 
 async def test_restricted_wallet_allows_only_transfers_that_the_holder_confirms_by_pin(
-    client: httpx2.AsyncClient, harness: Harness
+    harness: Harness,
 ) -> None:
     restricted = await harness.create_restricted_subscriber()
     other = await harness.create_subscriber(balance="50")
@@ -216,8 +208,8 @@ async def test_restricted_wallet_allows_only_transfers_that_the_holder_confirms_
         "to_account_id": restricted["account_id"],
         "amount": "10",
     }
-    assert await _get_error(client, outgoing, admin) == (403, "OTP_REQUIRED")
-    assert await _get_error(client, incoming, admin) == (403, "OTP_REQUIRED")
-    assert await _get_error(client, incoming | {"pin": PIN}, key) == (403, "OTP_REQUIRED")
-    response = await client.post(TRANSFER_URL, json=outgoing | {"pin": PIN}, auth=key)
+    assert await _get_error(harness.client, outgoing, admin) == (403, "OTP_REQUIRED")
+    assert await _get_error(harness.client, incoming, admin) == (403, "OTP_REQUIRED")
+    assert await _get_error(harness.client, incoming | {"pin": PIN}, key) == (403, "OTP_REQUIRED")
+    response = await harness.post(TRANSFER_URL, json=outgoing | {"pin": PIN}, auth=key)
     assert response.status_code == 200, response.text

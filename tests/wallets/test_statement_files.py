@@ -71,7 +71,7 @@ async def fetch_statement(harness: Harness, response: dict[str, Any]) -> Any:
     """Download by the link alone, without credentials."""
     base = harness.services.settings.public_url
     assert response["statement_url"].startswith(f"{base}/api/v1/statements/")
-    return await harness.client.get(response["statement_url"].removeprefix(base))
+    return await harness.get(response["statement_url"].removeprefix(base))
 
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
@@ -111,10 +111,10 @@ async def set_restricted(
     admin = await harness.create_admin("C")
     url = f"/api/v1/subscribers/{holder['id']}"
     if not restricted:
-        await harness.client.post(f"{url}/restricted-access", auth=admin)
+        await harness.post(f"{url}/restricted-access", auth=admin)
         code = await harness.get_pending_code(holder["phone_number"])
-        await harness.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
-    response = await harness.client.put(url, json={"restricted": restricted}, auth=admin)
+        await harness.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
+    response = await harness.put(url, json={"restricted": restricted}, auth=admin)
     assert response.status_code == 200, response.text
 
 
@@ -128,7 +128,7 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     other_statement = await get_statement(harness, key, other, format=format)
     await set_restricted(harness, holder)
     revoked = await fetch_statement(harness, response)
-    unknown = await harness.client.get("/api/v1/statements/unknown")
+    unknown = await harness.get("/api/v1/statements/unknown")
     assert (revoked.status_code, revoked.json()) == (404, unknown.json())
     assert (await fetch_statement(harness, other_statement)).status_code == 200
     # The link of a statement that the subscriber later requests in the chat works.
@@ -149,9 +149,7 @@ async def test_no_link_remains_if_the_subscriber_is_restricted_during_the_reques
             task
             for holder in holders
             for task in (
-                harness.client.post(
-                    URL, json=build_request(harness, holder, format="csv"), auth=key
-                ),
+                harness.post(URL, json=build_request(harness, holder, format="csv"), auth=key),
                 set_restricted(harness, holder),
             )
         )
@@ -172,7 +170,7 @@ async def test_concurrent_files_of_one_subscriber_do_not_deadlock(harness: Harne
     issued = 0
     for _ in range(5):
         responses = await asyncio.gather(
-            *(harness.client.post(URL, json=body, auth=key) for key in keys * 2)
+            *(harness.post(URL, json=body, auth=key) for key in keys * 2)
         )
         statuses = [response.status_code for response in responses]
         # 503: more than four requests are queued for an expensive read.
@@ -194,9 +192,7 @@ async def test_restriction_during_rendering_prevents_the_link(
         return content
 
     monkeypatch.setattr(operations.rendering_threads, "run", render_and_restrict)
-    response = await harness.client.post(
-        URL, json=build_request(harness, holder, format="csv"), auth=key
-    )
+    response = await harness.post(URL, json=build_request(harness, holder, format="csv"), auth=key)
     assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
     assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
@@ -240,7 +236,7 @@ async def test_links_are_unguessable_and_stored_files_are_encrypted(
     assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
     assert b"transaction_id" not in row["file"]
     for guess in ("x", tokens[0][:-1], statements[0]["statement_id"], "%00", "é"):
-        response = await harness.client.get(f"/api/v1/statements/{guess}")
+        response = await harness.get(f"/api/v1/statements/{guess}")
         assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
@@ -379,7 +375,7 @@ def test_any_text_survives_csv_and_cannot_become_a_formula(text: str, start: str
 async def test_request_without_to_date_is_rejected(harness: Harness, key: BearerAuth) -> None:
     body = build_request(harness, {"id": "sub_0000000000001"})
     del body["to_date"]
-    response = await harness.client.post(URL, json=body, auth=key)
+    response = await harness.post(URL, json=body, auth=key)
     assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
@@ -389,11 +385,11 @@ async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
     monkeypatch.setattr(operations, "MAX_FILES", 3)
     holder, other = await harness.create_subscriber(), await harness.create_subscriber()
     body = build_request(harness, holder, format="csv")
-    requests = [harness.client.post(URL, json=body, auth=key) for _ in range(6)]
+    requests = [harness.post(URL, json=body, auth=key) for _ in range(6)]
     responses = await asyncio.gather(*requests)
     assert sorted(response.status_code for response in responses) == [200] * 3 + [429] * 3
     assert {
         response.headers["retry-after"] for response in responses if response.status_code == 429
     } == {"600"}
     body = build_request(harness, other, format="csv")
-    assert (await harness.client.post(URL, json=body, auth=key)).status_code == 200
+    assert (await harness.post(URL, json=body, auth=key)).status_code == 200

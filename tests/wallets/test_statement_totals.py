@@ -118,7 +118,7 @@ async def _create_subscriber(harness: Harness, key: Any) -> tuple[str, int]:
         "last_name": "Kamara",
         "pin": "4071",
     }
-    response = await harness.client.post("/api/v1/subscribers", json=body, auth=key)
+    response = await harness.post("/api/v1/subscribers", json=body, auth=key)
     assert response.status_code == 201, response.text
     record = response.json()["subscriber"]
     await set_kyc_level(harness, record["id"], 3)
@@ -178,7 +178,7 @@ async def _assert_statements_add_up(
     for offset, length in periods:
         first_day = today + timedelta(days=offset)
         last_day = first_day + timedelta(days=length)
-        response = await harness.client.post(
+        response = await harness.post(
             "/api/v1/wallet/account-statement",
             json={
                 "subscriber_id": holder,

@@ -47,9 +47,7 @@ async def key(harness: Harness) -> BearerAuth:
 async def get_statement(
     harness: Harness, key: BearerAuth, subscriber: dict[str, Any], **fields: Any
 ) -> dict[str, Any]:
-    response = await harness.client.post(
-        URL, json=build_request(harness, subscriber, **fields), auth=key
-    )
+    response = await harness.post(URL, json=build_request(harness, subscriber, **fields), auth=key)
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -58,9 +56,7 @@ async def get_statement(
 async def get_error(
     harness: Harness, key: Any, subscriber: dict[str, Any], **fields: Any
 ) -> tuple[int, dict[str, Any]]:
-    response = await harness.client.post(
-        URL, json=build_request(harness, subscriber, **fields), auth=key
-    )
+    response = await harness.post(URL, json=build_request(harness, subscriber, **fields), auth=key)
     return response.status_code, response.json()
 
 
@@ -267,7 +263,7 @@ async def test_closed_subscriber_gets_a_statement_but_a_pin_is_rejected(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder = await harness.create_subscriber()
-    response = await harness.client.post(
+    response = await harness.post(
         f"/api/v1/subscribers/{holder['id']}/close",
         json={"reason": "Moved away"},
         auth=await harness.create_admin("A"),

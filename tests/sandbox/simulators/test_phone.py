@@ -33,7 +33,7 @@ def unreachable_messenger_url(harness: Harness) -> str:
 
 async def test_only_a_system_admin_can_use_the_phone_simulator(harness: Harness) -> None:
     for path in PATHS:
-        response = await harness.client.get(path)
+        response = await harness.get(path)
         assert response.status_code == 303
         assert response.headers["Location"].startswith("/console/sign-in?to=")
     console = ConsoleClient(harness.client)
@@ -43,7 +43,7 @@ async def test_only_a_system_admin_can_use_the_phone_simulator(harness: Harness)
             assert (await console.get(path)).status_code == 403
         csrf = {"X-CSRF-Token": await console.get_csrf_token()}
         for path in ("send", "form"):
-            response = await harness.client.post(f"/simulator/phone/{path}", json={}, headers=csrf)
+            response = await harness.post(f"/simulator/phone/{path}", json={}, headers=csrf)
             assert response.status_code == 403
 
 
@@ -51,7 +51,7 @@ async def test_sending_requires_a_csrf_token(harness: Harness) -> None:
     console = ConsoleClient(harness.client)
     console.set_session(await harness.create_admin("A"))
     for path in ("send", "form"):
-        response = await harness.client.post(f"/simulator/phone/{path}", json={})
+        response = await harness.post(f"/simulator/phone/{path}", json={})
         assert response.status_code == 403
 
 
@@ -74,7 +74,7 @@ async def test_invalid_phone_number_is_reported(
     console = ConsoleClient(harness.client)
     console.set_session(await harness.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
-        response = await harness.client.get("/simulator/phone/messages", params={"to": number})
+        response = await harness.get("/simulator/phone/messages", params={"to": number})
         assert "must start with +" in response.json()["problem"]
 
 
@@ -85,7 +85,7 @@ async def test_invalid_message_is_reported_as_a_problem(
     console.set_session(await harness.create_admin("A"))
     headers = {"X-CSRF-Token": await console.get_csrf_token(), "Content-Type": "application/json"}
     for body in (b"", b"\xff", b"{}", b"[]", b'{"from": 7}', b'{"from": "+2"}'):
-        response = await harness.client.post("/simulator/phone/send", content=body, headers=headers)
+        response = await harness.post("/simulator/phone/send", content=body, headers=headers)
         assert response.status_code == 200
         assert response.json()["problem"]
 

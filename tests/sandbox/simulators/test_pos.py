@@ -61,7 +61,7 @@ async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, harness
     admin = await harness.create_admin()
 
     async def list_key_ids() -> list[str]:
-        keys = (await harness.client.get(keys_url, auth=admin)).json()["data"]
+        keys = (await harness.get(keys_url, auth=admin)).json()["data"]
         return [key["api_key_id"] for key in keys]
 
     assert created["api_key_id"] in await list_key_ids()
@@ -89,9 +89,9 @@ async def test_unknown_processor_or_terminal_is_rejected(
 async def test_merchant_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
     admin = await harness.create_admin()
     merchant = {"name": XSS_PAYLOAD, "phone_number": "+23276000001", "email": "shop@example.com"}
-    created = (await harness.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
+    created = (await harness.post("/api/v1/processors", json=merchant, auth=admin)).json()
     path = f"/api/v1/processors/{created['processor_id']}/terminals"
-    await harness.client.post(path, json={"name": '"><b>Till'}, auth=admin)
+    await harness.post(path, json={"name": '"><b>Till'}, auth=admin)
     response = await ada.get("/simulator/pos")
     assert XSS_PAYLOAD not in response.text
     assert "<b>Till" not in response.text
@@ -177,7 +177,7 @@ async def test_anonymous_visitor_is_redirected_to_sign_in(
 
 async def test_index_page_links_to_both_simulators(harness: Harness) -> None:
     harness.client.cookies["tapgate_session"] = (await harness.create_admin("S"))._credential
-    response = await harness.client.get("/simulator")
+    response = await harness.get("/simulator")
     assert response.status_code == 200
     assert 'href="/simulator/pos"' in response.text
     assert 'href="/simulator/phone"' in response.text
