@@ -125,11 +125,12 @@ class Harness:
             )
         return BearerAuth(key, ids.encode(ids.KEY, record.id))
 
-    async def create_processor(self) -> HmacAuth:
+    async def create_processor(self, name: str = "Shop", public_name: str = "Shop") -> HmacAuth:
         """Create a processor and return its key."""
         processor_id = self.services.new_id()
         async with self.services.transaction() as tx:
-            account_id = await self._create_account(tx, chart.SETTLEMENT, processor_id)
+            names = (name, public_name)
+            account_id = await self.create_account(tx, chart.SETTLEMENT, processor_id, *names)
             await tx.execute(
                 """INSERT INTO processors
                        (id, account_id, phone_number, email, created_at, updated_at)
@@ -167,11 +168,12 @@ class Harness:
             created = await keys.create(tx, processor_id=processor_id)
         return HmacAuth(ids.encode(ids.KEY, created.id), created.secret)
 
-    async def create_partner(self) -> HmacAuth:
+    async def create_partner(self, name: str = "Shop", public_name: str = "Shop") -> HmacAuth:
         """Create a partner and return its key."""
         partner_id = self.services.new_id()
         async with self.services.transaction() as tx:
-            account_id = await self._create_account(tx, chart.CLEARING, partner_id)
+            names = (name, public_name)
+            account_id = await self.create_account(tx, chart.CLEARING, partner_id, *names)
             await tx.execute(
                 """INSERT INTO partners (id, account_id, webhook_secret, created_at)
                    VALUES ($1, $2, $3, now())""",
@@ -183,15 +185,17 @@ class Harness:
         partner = ids.encode(ids.PARTNER, partner_id)
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret, partner)
 
-    async def _create_account(self, tx: Any, kind: str, owner_id: int) -> int:
+    async def create_account(
+        self, tx: Any, kind: str, owner_id: int, name: str, public_name: str
+    ) -> int:
         account_id = self.services.new_id()
         await open_account(
             tx,
             id=account_id,
             kind=kind,
             owner_id=owner_id,
-            holder_name="Shop",
-            public_name="Shop",
+            holder_name=name,
+            public_name=public_name,
             currency=self.services.settings.currency,
         )
         return account_id

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from drivers.connections import FakeServerState
 from tapgate.http.protocol import HttpProtocol
 
 _ATTEMPTS = 3
@@ -52,13 +53,6 @@ class FakeTransport:
         self._reading.set()
 
     abort = close
-
-
-class FakeServerState:
-    def __init__(self) -> None:
-        self.connections: set[Any] = set()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.default_headers: list[tuple[bytes, bytes]] = []
 
 
 class FakeConfig:

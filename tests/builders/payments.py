@@ -9,7 +9,6 @@ import httpx2
 from harness import PIN, Harness, HmacAuth
 from tapgate import ids, money
 from tapgate.ledger import chart, commands
-from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
 from tapgate.pins.storage import set_pin
 
@@ -100,7 +99,9 @@ async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
     accounts = {}
     async with services.transaction() as tx:
         for kind in (chart.FLOAT, chart.COMMISSION):
-            accounts[kind] = await _create_account(tx, harness, kind, agent_id, name)
+            accounts[kind] = await harness.create_account(
+                tx, kind, agent_id, name, _build_public_name(name)
+            )
         await tx.execute(
             """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number,
                                    created_at, updated_at)
@@ -116,44 +117,17 @@ async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
 
 async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str:
     """Create a processor and return its ID."""
-    processor_id = harness.services.new_id()
-    async with harness.services.transaction() as tx:
-        account_id = await _create_account(tx, harness, chart.SETTLEMENT, processor_id, name)
-        await tx.execute(
-            """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
-               VALUES ($1, $2, '+23276000000', 'shop@example.com', now(), now())""",
-            processor_id,
-            account_id,
-        )
-    return ids.encode(ids.PROCESSOR, processor_id)
+    key = await harness.create_processor(name, _build_public_name(name))
+    return await harness.get_processor_id(key)
 
 
 async def create_partner(harness: Harness, name: str = "Sierra Bank") -> str:
     """Create a partner and return its ID."""
-    partner_id = harness.services.new_id()
-    async with harness.services.transaction() as tx:
-        account_id = await _create_account(tx, harness, chart.CLEARING, partner_id, name)
-        await tx.execute(
-            """INSERT INTO partners (id, account_id, webhook_secret, created_at)
-               VALUES ($1, $2, '', now())""",
-            partner_id,
-            account_id,
-        )
-    return ids.encode(ids.PARTNER, partner_id)
+    return str((await harness.create_partner(name, _build_public_name(name))).partner_id)
 
 
-async def _create_account(tx: Any, harness: Harness, kind: str, owner_id: int, name: str) -> int:
-    account_id = harness.services.new_id()
-    await open_account(
-        tx,
-        id=account_id,
-        kind=kind,
-        owner_id=owner_id,
-        holder_name=name,
-        public_name=f"{name.split(' ', maxsplit=1)[0]} (public)",
-        currency=harness.services.settings.currency,
-    )
-    return account_id
+def _build_public_name(name: str) -> str:
+    return f"{name.split(' ', maxsplit=1)[0]} (public)"
 
 
 def build_party(public_id: str) -> Party:

@@ -55,65 +55,77 @@ class ReceivedWebhook(NamedTuple):
         return expected in self.signatures
 
 
-class WebhookReceiver:
-    """Returns `responses` in order, then 204. Requests to `/slow` wait for `release_slow`."""
+class _Receiver:
+    """HTTP server that reads one request per connection and writes the response of `respond`."""
+
+    path = ""
 
     def __init__(self) -> None:
         self.url = ""
         self.port = 0
-        self.responses: list[bytes] = []
-        self.received: list[ReceivedWebhook] = []
-        self.release_slow = asyncio.Event()
-        self.max_concurrent = 0
-        self._concurrent = 0
+        #: `respond` may wait for this event; it is set when the server stops.
+        self.allow_responses = asyncio.Event()
 
-    def enqueue_statuses(self, *statuses: int) -> None:
-        self.responses = [
-            f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode() for status in statuses
-        ]
-
-    def enqueue_response(self, status: int, body: bytes = b"", *headers: str) -> None:
-        lines = [f"HTTP/1.1 {status} X", *headers, f"Content-Length: {len(body)}", "", ""]
-        self.responses.append("\r\n".join(lines).encode() + body)
+    async def respond(self, request: ReceivedWebhook) -> bytes:
+        raise NotImplementedError
 
     @asynccontextmanager
     async def listen(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[None]:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}{self.path}"
         try:
             yield
         finally:
-            self.release_slow.set()
+            self.allow_responses.set()
             server.close()
             await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(EOFError, ConnectionError):
+            # A killed sender may disconnect before it sends a request or reads the response.
+            request, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+            parts = (line.partition(": ") for line in lines)
+            headers = {name.lower(): value for name, _, value in parts}
+            body = await reader.readexactly(int(headers["content-length"]))
+            writer.write(await self.respond(ReceivedWebhook(request, headers, body)))
+            await writer.drain()
+
+
+def _build_response(status: int) -> bytes:
+    return f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+class WebhookReceiver(_Receiver):
+    """Returns `responses` in order, then 204. Requests to `/slow` wait for `allow_responses`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.responses: list[bytes] = []
+        self.received: list[ReceivedWebhook] = []
+        self.max_concurrent = 0
+        self._concurrent = 0
+
+    def enqueue_statuses(self, *statuses: int) -> None:
+        self.responses = [_build_response(status) for status in statuses]
+
+    def enqueue_response(self, status: int, body: bytes = b"", *headers: str) -> None:
+        lines = [f"HTTP/1.1 {status} X", *headers, f"Content-Length: {len(body)}", "", ""]
+        self.responses.append("\r\n".join(lines).encode() + body)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._concurrent += 1
         self.max_concurrent = max(self.max_concurrent, self._concurrent)
         try:
-            await self._handle_request(reader, writer)
-        except (ConnectionError, EOFError):  # the sender was killed
-            pass
+            await super()._serve(reader, writer)
         finally:
             self._concurrent -= 1
-            writer.close()
 
-    async def _handle_request(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        request, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
-        headers = {
-            name.lower(): value for name, _, value in (line.partition(": ") for line in lines)
-        }
-        body = await reader.readexactly(int(headers["content-length"]))
-        received = ReceivedWebhook(request, headers, body)
-        self.received.append(received)
-        if received.path == "/slow":
-            await self.release_slow.wait()
-        response = self.responses.pop(0) if self.responses else b"HTTP/1.1 204 X\r\n\r\n"
-        writer.write(response)
-        await writer.drain()
+    async def respond(self, request: ReceivedWebhook) -> bytes:
+        self.received.append(request)
+        if request.path == "/slow":
+            await self.allow_responses.wait()
+        return self.responses.pop(0) if self.responses else b"HTTP/1.1 204 X\r\n\r\n"
 
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
@@ -203,38 +215,20 @@ PHONE_NUMBER_ID = "106540352242922"
 GRAPH_APP_SECRET = "the app secret"
 
 
-class ProviderWebhookServer:
+class ProviderWebhookServer(_Receiver):
     """Webhook endpoint that responds with `statuses` in order, then with 200."""
 
+    path = "/webhook"
+
     def __init__(self) -> None:
-        self.url = ""
+        super().__init__()
         self.statuses: list[int] = []
         #: Raw bodies and signatures.
         self.received: list[tuple[bytes, str]] = []
 
-    @asynccontextmanager
-    async def listen(self) -> AsyncIterator[None]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/webhook"
-        try:
-            yield
-        finally:
-            server.close()
-            await server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {
-            name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
-        }
-        body = await reader.readexactly(int(headers["content-length"]))
-        self.received.append((body, headers.get("x-hub-signature-256", "")))
-        status = self.statuses.pop(0) if self.statuses else 200
-        writer.write(
-            f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
-        )
-        await writer.drain()
-        writer.close()
+    async def respond(self, request: ReceivedWebhook) -> bytes:
+        self.received.append((request.body, request.headers.get("x-hub-signature-256", "")))
+        return _build_response(self.statuses.pop(0) if self.statuses else 200)
 
 
 def open_graph_client(url: str) -> httpx2.AsyncClient:
@@ -249,62 +243,36 @@ def open_graph_client(url: str) -> httpx2.AsyncClient:
 TEMPLATE_PATH = "/api/v1/messages/template"
 
 
-class FakeMessenger:
-    """Returns `statuses` in order, then 202; 401 for invalid signatures, 404 for other paths."""
+class FakeMessenger(_Receiver):
+    """Returns `statuses` in order, then 202; 401 for invalid signatures, 404 for other paths.
+
+    Responses are sent only while `allow_responses` is set.
+    """
 
     def __init__(self, secret: str) -> None:
-        self.url = ""
-        self.statuses: list[int] = []
-        #: Responses are sent only while this is set.
-        self.allow_responses = asyncio.Event()
+        super().__init__()
         self.allow_responses.set()
+        self.statuses: list[int] = []
         #: Number of requests received completely, with or without a response.
         self.requests = 0
         #: Bodies of requests with a valid signature, each with the message's ID added.
         self.received: list[dict[str, Any]] = []
         self._secret = secret.encode()
 
-    @asynccontextmanager
-    async def listen(self) -> AsyncIterator[None]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        host, port = server.sockets[0].getsockname()
-        self.url = f"http://{host}:{port}"
-        try:
-            yield
-        finally:
-            self.allow_responses.set()
-            server.close()
-            await server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.closing(writer), contextlib.suppress(EOFError, ConnectionError):
-            # A killed sender may disconnect before it sends a request or reads the response.
-            await self._handle_request(reader, writer)
-
-    async def _handle_request(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {
-            name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
-        }
-        body = await reader.readexactly(int(headers["content-length"]))
+    async def respond(self, request: ReceivedWebhook) -> bytes:
         self.requests += 1
         await self.allow_responses.wait()
-        status = self._check_request(head[0], headers, body)
-        writer.write(
-            f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
-        )
-        await writer.drain()
+        return _build_response(self._check_request(request))
 
-    def _check_request(self, request: str, headers: dict[str, str], body: bytes) -> int:
-        if request != f"POST {TEMPLATE_PATH} HTTP/1.1":
+    def _check_request(self, request: ReceivedWebhook) -> int:
+        if request.request_line != f"POST {TEMPLATE_PATH} HTTP/1.1":
             return 404
+        headers = request.headers
         signed = signing.service_signed_string(
             "POST", TEMPLATE_PATH, b"", headers["x-service-timestamp"]
         )
         genuine = signing.verify(self._secret, headers["x-service-signature"], signed)
         if headers["x-service-name"] != "gateway" or not genuine:
             return 401
-        self.received.append({"id": headers["idempotency-key"], **msgspec.json.decode(body)})
+        self.received.append({"id": headers["idempotency-key"], **request.content})
         return self.statuses.pop(0) if self.statuses else 202

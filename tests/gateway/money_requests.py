@@ -1,10 +1,21 @@
 """A ready-to-send request for every route that moves money, except partner webhooks."""
 
-from collections.abc import Awaitable, Callable
+import functools
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import httpx2
 
+from builders.participants import (
+    AGENT_PIN,
+    cash_in,
+    change_status,
+    create_agent,
+    create_partner,
+    create_sub_agent,
+    suspend_partner,
+)
 from harness import PIN, Harness
 
 
@@ -19,46 +30,27 @@ class MoneyCase(NamedTuple):
     body: dict[str, Any]
     auth: Any
     changed_fields: dict[str, Any]
-    declined_fields: dict[str, Any]
+    declined_fields: Mapping[str, Any] = MappingProxyType({"amount": "5000"})
     before_decline: Callable[[], Awaitable[Any]] | None = None
     changed_path: str | None = None
 
 
-PrepareCase = Callable[[Harness], Awaitable[MoneyCase]]
-CASES: dict[str, PrepareCase] = {}
+#: Prepares a request for a path, in which `{id}` is to be replaced.
+PrepareCase = Callable[[Harness, str], Awaitable[MoneyCase]]
+CASES: dict[str, Callable[[Harness], Awaitable[MoneyCase]]] = {}
 
 
-def register_case(*names: str) -> Callable[[PrepareCase], PrepareCase]:
+def register_case(*paths: str) -> Callable[[PrepareCase], PrepareCase]:
     def add(prepare: PrepareCase) -> PrepareCase:
-        CASES.update(dict.fromkeys((f"POST {name}" for name in names), prepare))
+        for path in paths:
+            CASES[f"POST {path}"] = functools.partial(prepare, path=path)
         return prepare
 
     return add
 
 
-async def _post_as_admin(harness: Harness, path: str, **body: Any) -> dict[str, Any]:
-    response = await harness.post(path, json=body, auth=await harness.create_admin())
-    assert response.is_success, response.text
-    created: dict[str, Any] = response.json()
-    return created
-
-
-async def _create_agent(harness: Harness, **fields: Any) -> str:
-    body = {
-        "agent_type": "super_agent",
-        "name": "Sorie",
-        "phone_number": harness.new_phone_number(),
-        "pin": PIN,
-        **fields,
-    }
-    agent_id: str = (await _post_as_admin(harness, "/api/v1/agents", **body))["agent_id"]
-    if fields.get("agent_type") != "sub_agent":
-        await _post_as_admin(harness, f"/api/v1/agents/{agent_id}/fund", amount="1000")
-    return agent_id
-
-
 @register_case("/api/v1/wallet/transfer-p2p")
-async def prepare_p2p(harness: Harness) -> MoneyCase:
+async def prepare_p2p(harness: Harness, path: str) -> MoneyCase:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     body = {
@@ -67,17 +59,11 @@ async def prepare_p2p(harness: Harness) -> MoneyCase:
         "amount": "100",
         "pin": PIN,
     }
-    return MoneyCase(
-        "/api/v1/wallet/transfer-p2p",
-        body,
-        await harness.create_api_key("payments:write"),
-        changed_fields={"memo": "rent"},
-        declined_fields={"amount": "5000"},
-    )
+    return MoneyCase(path, body, await harness.create_api_key("payments:write"), {"memo": "rent"})
 
 
 @register_case("/api/v1/wallet/transfer")
-async def prepare_transfer(harness: Harness) -> MoneyCase:
+async def prepare_transfer(harness: Harness, path: str) -> MoneyCase:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     body = {
@@ -85,225 +71,134 @@ async def prepare_transfer(harness: Harness) -> MoneyCase:
         "to_account_id": recipient["account_id"],
         "amount": "100",
     }
-    return MoneyCase(
-        "/api/v1/wallet/transfer",
-        body,
-        await harness.create_admin("F"),
-        changed_fields={"description": "rent"},
-        declined_fields={"amount": "5000"},
-    )
+    return MoneyCase(path, body, await harness.create_admin("F"), {"description": "rent"})
 
 
 @register_case("/api/v1/wallet/fund-from-partner")
-async def prepare_fund_from_partner(harness: Harness) -> MoneyCase:
+async def prepare_fund_from_partner(harness: Harness, path: str) -> MoneyCase:
     subscriber = await harness.create_subscriber()
-    partner = (await _post_as_admin(harness, "/api/v1/admin/partners", name="Remit"))["partner"][
-        "id"
-    ]
-    await _post_as_admin(harness, f"/api/v1/admin/partners/{partner}/fund", amount="1000")
+    partner = (await create_partner(harness, balance="1000"))["partner"]
     body = {
         "subscriber_id": subscriber["id"],
-        "partner_id": partner,
+        "partner_id": partner["id"],
         "partner_reference": "R-1",
         "amount": "100",
     }
-    return MoneyCase(
-        "/api/v1/wallet/fund-from-partner",
-        body,
-        await harness.create_api_key("payments:write"),
-        changed_fields={"partner_reference": "R-2"},
-        declined_fields={"amount": "5000"},
-    )
+    key = await harness.create_api_key("payments:write")
+    return MoneyCase(path, body, key, {"partner_reference": "R-2"})
 
 
 @register_case("/api/v1/agents/{id}/fund")
-async def prepare_fund_agent(harness: Harness) -> MoneyCase:
-    agent = await _create_agent(harness)
-    path = f"/api/v1/agents/{agent}"
+async def prepare_fund_agent(harness: Harness, path: str) -> MoneyCase:
+    agent = await create_agent(harness, balance="1000")
     return MoneyCase(
-        f"{path}/fund",
+        path.format_map(agent),
         {"amount": "100"},
         await harness.create_admin("F"),
         changed_fields={"description": "float"},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
+        before_decline=lambda: change_status(harness, agent, "suspend"),
     )
 
 
 @register_case("/api/v1/agents/{id}/payout-commission")
-async def prepare_payout_commission(harness: Harness) -> MoneyCase:
-    agent, subscriber = await _create_agent(harness), await harness.create_subscriber()
-    await _post_as_admin(
-        harness,
-        "/api/v1/agents/cashin",
-        agent_id=agent,
-        subscriber_id=subscriber["id"],
-        amount="100",
-        agent_pin=PIN,
-    )
-    path = f"/api/v1/agents/{agent}"
+async def prepare_payout_commission(harness: Harness, path: str) -> MoneyCase:
+    agent = await create_agent(harness, balance="1000")
+    response = await cash_in(harness, agent, await harness.create_subscriber(), "100")
+    assert response.is_success, response.text
     return MoneyCase(
-        f"{path}/payout-commission",
+        path.format_map(agent),
         {},
         await harness.create_admin("F"),
         changed_fields={},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
-        changed_path=f"/api/v1/agents/{await _create_agent(harness)}/payout-commission",
+        before_decline=lambda: change_status(harness, agent, "suspend"),
+        changed_path=path.format_map(await create_agent(harness, balance="1000")),
     )
 
 
-@register_case("/api/v1/agents/cashin")
-async def prepare_cash_in(harness: Harness) -> MoneyCase:
+@register_case("/api/v1/agents/cashin", "/api/v1/agents/cashout")
+async def prepare_cash_operation(harness: Harness, path: str) -> MoneyCase:
+    is_cash_out = path.endswith("cashout")
+    customer = await harness.create_subscriber(balance="1000" if is_cash_out else "0")
     body = {
-        "agent_id": await _create_agent(harness),
-        "subscriber_id": (await harness.create_subscriber())["id"],
+        "agent_id": (await create_agent(harness, balance="1000"))["id"],
+        "subscriber_id": customer["id"],
         "amount": "100",
-        "agent_pin": PIN,
+        "agent_pin": AGENT_PIN,
     }
-    return MoneyCase(
-        "/api/v1/agents/cashin",
-        body,
-        await harness.create_api_key("payments:write"),
-        changed_fields={"amount": "101"},
-        declined_fields={"amount": "5000"},
-    )
-
-
-@register_case("/api/v1/agents/cashout")
-async def prepare_cash_out(harness: Harness) -> MoneyCase:
-    body = {
-        "agent_id": await _create_agent(harness),
-        "subscriber_id": (await harness.create_subscriber(balance="1000"))["id"],
-        "amount": "100",
-        "agent_pin": PIN,
-        "pin": PIN,
-    }
-    return MoneyCase(
-        "/api/v1/agents/cashout",
-        body,
-        await harness.create_api_key("payments:write"),
-        changed_fields={"amount": "101"},
-        declined_fields={"amount": "5000"},
-    )
+    if is_cash_out:
+        body["pin"] = PIN
+    return MoneyCase(path, body, await harness.create_api_key("payments:write"), {"amount": "101"})
 
 
 @register_case("/api/v1/agents/transfer")
-async def prepare_agent_transfer(harness: Harness) -> MoneyCase:
-    parent = await _create_agent(harness)
+async def prepare_agent_transfer(harness: Harness, path: str) -> MoneyCase:
+    parent = await create_agent(harness, balance="1000")
     body = {
-        "from_agent_id": parent,
-        "to_agent_id": await _create_agent(harness, agent_type="sub_agent", parent_agent_id=parent),
+        "from_agent_id": parent["id"],
+        "to_agent_id": (await create_sub_agent(harness, parent))["id"],
         "amount": "100",
-        "pin": PIN,
+        "pin": AGENT_PIN,
     }
-    return MoneyCase(
-        "/api/v1/agents/transfer",
-        body,
-        await harness.create_api_key("payments:write"),
-        changed_fields={"description": "week 7"},
-        declined_fields={"amount": "5000"},
-    )
+    key = await harness.create_api_key("payments:write")
+    return MoneyCase(path, body, key, {"description": "week 7"})
 
 
-async def _prepare_payment(harness: Harness, path: str) -> MoneyCase:
+@register_case("/api/v1/pos/payment", "/api/v1/payment", "/payment")
+async def prepare_payment(harness: Harness, path: str) -> MoneyCase:
     subscriber = await harness.create_subscriber(balance="300")
     body = {"card_serial": await harness.create_card(subscriber["id"]), "amount": "100"}
-    return MoneyCase(
-        path,
-        body,
-        await harness.create_processor(),
-        changed_fields={"transaction_ref": "17"},
-        declined_fields={"amount": "400"},
-    )
+    merchant = await harness.create_processor()
+    return MoneyCase(path, body, merchant, {"transaction_ref": "17"}, {"amount": "400"})
 
 
-@register_case("/api/v1/pos/payment")
-async def prepare_pos_payment(harness: Harness) -> MoneyCase:
-    return await _prepare_payment(harness, "/api/v1/pos/payment")
+async def _pay(harness: Harness) -> tuple[str, Any]:
+    """Pay a new merchant; return the transaction ID and the merchant's credential."""
+    case = await prepare_payment(harness, "/api/v1/pos/payment")
+    response = await send_case(harness, case, "paid")
+    return response.json()["transaction_id"], case.auth
 
 
-@register_case("/api/v1/payment")
-async def prepare_in_app_payment(harness: Harness) -> MoneyCase:
-    return await _prepare_payment(harness, "/api/v1/payment")
-
-
-@register_case("/payment")
-async def prepare_in_app_payment_alias(harness: Harness) -> MoneyCase:
-    return await _prepare_payment(harness, "/payment")
-
-
-async def _prepare_refund(harness: Harness, path: str) -> MoneyCase:
+@register_case("/api/v1/pos/refund", "/api/v1/payment/refund", "/payment/refund")
+async def prepare_refund(harness: Harness, path: str) -> MoneyCase:
     """Prepare a refund; it is declined once the merchant's balance is empty."""
-    paid = await _prepare_payment(harness, "/api/v1/pos/payment")
-    response = await harness.post(
-        paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth
-    )
-    body = {
-        "original_transaction_id": response.json()["transaction_id"],
-        "amount": "10",
-        "reason": "returned",
-    }
-    account = await harness.get_account_id(paid.auth)
+    transaction_id, merchant = await _pay(harness)
+    body = {"original_transaction_id": transaction_id, "amount": "10", "reason": "returned"}
     other = await harness.create_subscriber()
-    return MoneyCase(
-        path,
-        body,
-        paid.auth,
-        changed_fields={"reason": "another"},
-        declined_fields={},
-        before_decline=lambda: _post_as_admin(
-            harness,
-            "/api/v1/wallet/transfer",
-            from_account_id=account,
-            to_account_id=other["account_id"],
-            amount="99",
-        ),
-    )
+    emptying_transfer = {
+        "from_account_id": await harness.get_account_id(merchant),
+        "to_account_id": other["account_id"],
+        "amount": "99",
+    }
 
+    async def empty_balance() -> None:
+        response = await harness.post(
+            "/api/v1/wallet/transfer", json=emptying_transfer, auth=await harness.create_admin()
+        )
+        assert response.is_success, response.text
 
-@register_case("/api/v1/pos/refund")
-async def prepare_pos_refund(harness: Harness) -> MoneyCase:
-    return await _prepare_refund(harness, "/api/v1/pos/refund")
-
-
-@register_case("/api/v1/payment/refund")
-async def prepare_in_app_refund(harness: Harness) -> MoneyCase:
-    return await _prepare_refund(harness, "/api/v1/payment/refund")
-
-
-@register_case("/payment/refund")
-async def prepare_in_app_refund_alias(harness: Harness) -> MoneyCase:
-    return await _prepare_refund(harness, "/payment/refund")
+    return MoneyCase(path, body, merchant, {"reason": "another"}, {}, empty_balance)
 
 
 @register_case("/api/v1/processors/{id}/transfer")
-async def prepare_processor_transfer(harness: Harness) -> MoneyCase:
-    paid = await _prepare_payment(harness, "/api/v1/pos/payment")
-    await harness.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
-    subscriber = await harness.create_subscriber()
-    return MoneyCase(
-        f"/api/v1/processors/{await harness.get_processor_id(paid.auth)}/transfer",
-        {"subscriber_id": subscriber["id"], "amount": "10"},
-        await harness.create_admin("F"),
-        changed_fields={"description": "payout"},
-        declined_fields={"amount": "5000"},
-    )
+async def prepare_processor_transfer(harness: Harness, path: str) -> MoneyCase:
+    _, merchant = await _pay(harness)
+    path = path.format(id=await harness.get_processor_id(merchant))
+    body = {"subscriber_id": (await harness.create_subscriber())["id"], "amount": "10"}
+    return MoneyCase(path, body, await harness.create_admin("F"), {"description": "payout"})
 
 
 @register_case("/api/v1/admin/partners/{id}/fund")
-async def prepare_fund_partner(harness: Harness) -> MoneyCase:
-    partner = (await _post_as_admin(harness, "/api/v1/admin/partners", name="Remit"))["partner"][
-        "id"
-    ]
-    path = f"/api/v1/admin/partners/{partner}"
+async def prepare_fund_partner(harness: Harness, path: str) -> MoneyCase:
+    partner = await create_partner(harness)
     return MoneyCase(
-        f"{path}/fund",
+        path.format_map(partner["partner"]),
         {"amount": "100"},
         await harness.create_admin("F"),
         changed_fields={"amount": "101"},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
+        before_decline=lambda: suspend_partner(harness, partner),
     )
 
 

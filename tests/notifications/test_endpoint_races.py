@@ -230,7 +230,7 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
     (listed,) = (await harness.get(f"{path}/deliveries", auth=admin)).json()["data"]
     redeliver_url = f"{path}/deliveries/{listed['id']}/redeliver"
     assert (await harness.post(redeliver_url, auth=admin)).status_code == 200
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await worker.wait_until_idle()
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
@@ -262,7 +262,7 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
 
     await wait_until_equal(count_received, 1)
     changed = (await harness.put(path, json=change, auth=admin)).json()
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await worker.wait_until_idle()
     assert (await harness.get(path, auth=admin)).json() == changed
     (row,) = await list_deliveries(services)
@@ -290,7 +290,7 @@ async def test_concurrent_410_responses_disable_the_endpoint_once(
         return len(receiver.received)
 
     await wait_until_equal(count_received, 2)
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     for worker in workers:
         await worker.wait_until_idle()
     disabled = await harness.get(f"{ENDPOINTS_URL}/{endpoints[0]}", auth=admin)

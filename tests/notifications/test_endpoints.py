@@ -323,7 +323,7 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
         await asyncio.sleep(0.01)
     (pending,) = (await client.get(path, auth=admin)).json()["data"]
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await worker.wait_until_idle()
     await attempt_due_deliveries(services)
     assert len(receiver.received) == 2

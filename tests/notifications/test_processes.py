@@ -43,7 +43,7 @@ async def test_deliveries_are_sent_after_all_workers_were_killed(
         assert len(workers) == 2
         for worker in workers:
             worker.kill()
-        receiver.release_slow.set()
+        receiver.allow_responses.set()
         # Expire the claim.
         await asyncio.sleep(0.5)
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")

@@ -256,7 +256,7 @@ async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
     await killed.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 1)
     await killed._shut_down(within=0)
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
 
     fake_clock.advance(seconds=29)
     await attempt_due_deliveries(services_with_fake_clock)
@@ -312,7 +312,7 @@ async def test_slow_endpoint_does_not_delay_other_endpoints(
     await wait_until_equal(count_slow, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
     await webhook_worker.start_due_attempts()
     assert await count_slow() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await webhook_worker.wait_until_idle()
 
 
@@ -328,7 +328,7 @@ async def test_total_concurrent_attempts_are_limited(
     await webhook_worker.start_due_attempts()
     await webhook_worker.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 4)
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await webhook_worker.wait_until_idle()
     assert receiver.max_concurrent == 4
 
@@ -381,7 +381,7 @@ async def test_attempt_in_progress_completes_during_shutdown(
     await wait_until_equal(lambda: _count_received(receiver), 1)
     running.cancel()
     await asyncio.sleep(0)
-    receiver.release_slow.set()
+    receiver.allow_responses.set()
     await asyncio.wait([running])
     assert (await get_only_delivery(services))["status"] == "delivered"
 
