@@ -91,6 +91,7 @@ class HmacAuth(httpx2.Auth):
 class Harness:
     def __init__(self, services: Services, client: httpx2.AsyncClient) -> None:
         self.services = services
+        self.database = services.database
         self.client = client
         self.get, self.post = client.get, client.post
         self.put, self.delete = client.put, client.delete
@@ -144,7 +145,7 @@ class Harness:
 
     async def get_account_id(self, key: HmacAuth) -> str:
         """Return the account ID of the processor or partner that a key belongs to."""
-        account_id = await self.services.database.fetchval(
+        account_id = await self.database.fetchval(
             """SELECT account.id FROM hmac_keys key
                JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
                WHERE key.id = $1""",
@@ -153,7 +154,7 @@ class Harness:
         return ids.encode(ids.ACCOUNT, account_id)
 
     async def get_processor_id(self, key: HmacAuth) -> str:
-        processor_id = await self.services.database.fetchval(
+        processor_id = await self.database.fetchval(
             "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
         )
         return ids.encode(ids.PROCESSOR, processor_id)
@@ -254,7 +255,7 @@ class Harness:
             "type": "PARENT",
             "status": "ACTIVE",
             "subscriber_id": holder,
-            "account_id": await self.services.database.fetchval(
+            "account_id": await self.database.fetchval(
                 "SELECT account_id FROM subscribers WHERE id = $1", holder
             ),
             "pin_holder_id": holder,
@@ -264,7 +265,7 @@ class Harness:
             **fields,
         }
         placeholders = ", ".join(f"${index}" for index in range(1, len(columns) + 1))
-        await self.services.database.execute(
+        await self.database.execute(
             f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
         )
         return str(columns["serial"])
@@ -295,7 +296,7 @@ class Harness:
 
     async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
         """Return the parameters of a phone's pending messages with a template, newest first."""
-        pending = await list_pending(self.services.database, self.services.vault, phone_number)
+        pending = await list_pending(self.database, self.services.vault, phone_number)
         return [message.parameters for message in pending if message.template == template]
 
     def advance_clock(self, **time: float) -> None:
@@ -309,7 +310,7 @@ class Harness:
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
         """Return the audit entries of an event on one resource, oldest first."""
-        rows = await self.services.database.fetch(
+        rows = await self.database.fetch(
             """SELECT actor, result, reason, changes FROM audit_entries
                WHERE resource_id = $1 AND event = $2 ORDER BY id""",
             resource_id,

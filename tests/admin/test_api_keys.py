@@ -166,7 +166,7 @@ async def _build_transfer(harness: Harness, request_id: str, sender: str) -> dic
 
 
 async def _get_balance(harness: Harness, subscriber_id: str) -> int:
-    balance: int = await harness.services.database.fetchval(
+    balance: int = await harness.database.fetchval(
         "SELECT balance FROM accounts WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, subscriber_id),
     )

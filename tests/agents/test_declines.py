@@ -118,10 +118,8 @@ async def add_compliance_rule(services: Services, action: str) -> None:
     )
 
 
-async def test_cash_out_under_review_does_not_credit_the_agent(
-    harness: Harness, services: Services
-) -> None:
-    await add_compliance_rule(services, "review")
+async def test_cash_out_under_review_does_not_credit_the_agent(harness: Harness) -> None:
+    await add_compliance_rule(harness.services, "review")
     agent, customer = await create_agent(harness), await harness.create_subscriber(balance="100")
     receipt = (await cash_out(harness, agent, customer, "60")).json()
     assert receipt["status"] == "under_review"

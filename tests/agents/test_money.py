@@ -23,7 +23,6 @@ from builders.participants import (
     transfer_float,
 )
 from harness import WRONG_PIN, Harness, parse_error
-from tapgate.api.services import Services
 
 
 def drop_transaction_id(response: httpx2.Response) -> dict[str, Any]:
@@ -119,9 +118,7 @@ async def test_commission_belongs_to_the_executing_agent_and_is_paid_out_in_full
     assert drop_transaction_id(response)["amount"] == "1.00 SLE"
 
 
-async def test_agent_transactions_are_recorded_with_the_agent_channel(
-    harness: Harness, services: Services
-) -> None:
+async def test_agent_transactions_are_recorded_with_the_agent_channel(harness: Harness) -> None:
     agent, customer = await create_agent(harness), await harness.create_subscriber()
     sub_agent = await create_sub_agent(harness, agent)
     await fund_agent(harness, agent, "1000", description="Float for the weekend")
@@ -129,7 +126,7 @@ async def test_agent_transactions_are_recorded_with_the_agent_channel(
     await cash_out(harness, agent, customer, "50")
     await transfer_float(harness, agent, sub_agent, "50", description="For Saturday")
     await pay_out_commission(harness, agent)
-    rows = await services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT type, channel, context->>'memo' FROM transactions ORDER BY id"
     )
     assert [tuple(row) for row in rows] == [

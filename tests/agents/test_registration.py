@@ -17,7 +17,6 @@ from cases import each
 from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.agents import model, queries
-from tapgate.api.services import Services
 
 RECORD_FIELDS = [
     "id",
@@ -92,11 +91,9 @@ async def test_omitted_fields_are_null_and_the_tier_defaults_to_one(harness: Har
     assert record["commission_tier"] == 1
 
 
-async def test_registration_opens_a_float_and_a_commission_account(
-    harness: Harness, services: Services
-) -> None:
+async def test_registration_opens_a_float_and_a_commission_account(harness: Harness) -> None:
     record = await create_agent(harness)
-    rows = await services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT id, kind, holder_name FROM accounts WHERE owner_id = $1 ORDER BY kind DESC",
         ids.decode(ids.AGENT, record["id"]),
     )
@@ -114,18 +111,18 @@ async def test_registration_opens_a_float_and_a_commission_account(
     ],
 )
 async def test_public_name_is_the_business_name_or_the_abbreviated_name(
-    harness: Harness, services: Services, fields: dict[str, str], public_name: str
+    harness: Harness, fields: dict[str, str], public_name: str
 ) -> None:
     record = await create_agent(harness, **fields)
-    rows = await services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT public_name FROM accounts WHERE owner_id = $1", ids.decode(ids.AGENT, record["id"])
     )
     assert {row["public_name"] for row in rows} == {public_name}
 
 
-async def test_agent_can_be_loaded_by_internal_id(harness: Harness, services: Services) -> None:
+async def test_agent_can_be_loaded_by_internal_id(harness: Harness) -> None:
     record = await create_agent(harness, balance="12")
-    agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
+    agent = await queries.get(harness.database, ids.decode(ids.AGENT, record["id"]) or 0)
     assert model.to_record(agent).float_balance == "12.00"
 
 

@@ -26,7 +26,6 @@ from cases import each
 from harness import Harness, parse_error
 from tapgate import ids
 from tapgate.agents.model import TERMINATE, Agent, apply_transition
-from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 
 
@@ -74,9 +73,9 @@ async def test_transitions_are_audited_with_old_and_new_status(harness: Harness)
         assert (entry["reason"], entry["changes"]) == (reason, {"status": states})
 
 
-async def test_agent_status_applies_to_both_accounts(harness: Harness, services: Services) -> None:
+async def test_agent_status_applies_to_both_accounts(harness: Harness) -> None:
     agent = await create_agent_in_status(harness, "suspended")
-    rows = await services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT status, status_reason FROM accounts WHERE owner_id = $1",
         ids.decode(ids.AGENT, agent["id"]),
     )

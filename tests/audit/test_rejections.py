@@ -243,6 +243,6 @@ async def test_rejected_requests_and_logins_are_bounded_over_http(
         await harness.post(
             "/api/v1/admin/login", json={"email": "eve@example.com", "password": "wrong password"}
         )
-    rows = await fetch_entries(harness.services.database)
+    rows = await fetch_entries(harness.database)
     assert [row["event"] for row in rows].count("access.denied") == 3
     assert [row["event"] for row in rows].count("admin.login") == 3

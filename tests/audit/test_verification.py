@@ -9,7 +9,6 @@ import pytest
 from builders.auth import WriteEntry, assert_seals
 from harness import Harness
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.audit import chain, verification
 from tapgate.audit.chain import Sealer
 from tapgate.audit.verification import Verifier
@@ -284,7 +283,7 @@ async def test_request_gets_503_if_another_process_verifies_longer_than_the_wait
     assert (await verifier.verify(full=False)).valid
 
 
-async def test_full_parameter_must_be_a_boolean(harness: Harness, services: Services) -> None:
+async def test_full_parameter_must_be_a_boolean(harness: Harness) -> None:
     admin = await harness.create_admin("C")
     for query in ("", "?full=true", "?full=false"):
         response = await harness.get(f"{VERIFY_URL}{query}", auth=admin)

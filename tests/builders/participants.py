@@ -141,7 +141,7 @@ async def create_card(harness: Harness, **fields: Any) -> str:
         **fields,
     }
     placeholders = ", ".join(f"${position}" for position in range(1, len(columns) + 1))
-    await harness.services.database.execute(
+    await harness.database.execute(
         f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
     )
     return str(columns["serial"])
@@ -204,7 +204,7 @@ async def get_card(harness: Harness, serial: str) -> dict[str, Any]:
 
 async def create_webhook_endpoint(harness: Harness) -> None:
     """Create a webhook endpoint for all events, so that events are stored."""
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
         harness.services.new_id(),
@@ -213,7 +213,7 @@ async def create_webhook_endpoint(harness: Harness) -> None:
 
 async def list_events(harness: Harness) -> list[tuple[str, Any]]:
     """Return type and data of all stored events except transaction events, in order."""
-    rows = await harness.services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT type, data FROM events WHERE type NOT LIKE 'transaction.%' ORDER BY id"
     )
     return [(row["type"], row["data"]) for row in rows]

@@ -70,7 +70,7 @@ class PosDriver:
 
     async def get_balance(self) -> int:
         """Return the customer's balance in minor units."""
-        balance: int = await self.harness.services.database.fetchval(
+        balance: int = await self.harness.database.fetchval(
             """SELECT balance FROM accounts a JOIN subscribers s ON s.account_id = a.id
                WHERE s.id = $1""",
             ids.decode(ids.SUBSCRIBER, self.customer["id"]),
@@ -190,7 +190,7 @@ async def decide_review(harness: Harness, transaction_id: str, *, release: bool)
 
 
 async def set_kyc_level(harness: Harness, subscriber_id: str, level: int) -> None:
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE accounts SET kyc_level = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, subscriber_id),
         level,
@@ -273,7 +273,7 @@ async def create_held_transfer(
 
 async def get_funds(harness: Harness, subscriber_id: str) -> tuple[int, int]:
     """Return the balance and the held amount in minor units."""
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         "SELECT balance, held FROM accounts WHERE owner_id = $1 AND kind = 'wallet'",
         decode_id(subscriber_id),
     )
@@ -283,7 +283,7 @@ async def get_funds(harness: Harness, subscriber_id: str) -> tuple[int, int]:
 
 async def get_transaction_status(harness: Harness, public_id: str) -> tuple[str, str | None]:
     """Return the status and the failure code."""
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         "SELECT status, failure_code FROM transactions WHERE id = $1", decode_id(public_id)
     )
     assert row is not None
@@ -292,14 +292,14 @@ async def get_transaction_status(harness: Harness, public_id: str) -> tuple[str,
 
 async def subscribe_to_events(harness: Harness) -> None:
     """Create a webhook endpoint subscribed to all events."""
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES (1, 'https://example.com', '{*}', '', now())"""
     )
 
 
 async def list_events(harness: Harness, event: str) -> list[Any]:
-    rows = await harness.services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT data FROM events WHERE type = $1 AND data IS NOT NULL ORDER BY id", event
     )
     return [row["data"] for row in rows]

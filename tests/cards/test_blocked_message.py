@@ -38,7 +38,7 @@ async def test_block_message_names_the_card_and_the_reason(harness: Harness, rea
 async def test_block_message_expires_after_a_day(harness: Harness) -> None:
     before = harness.services.clock()
     await block_card(harness, await harness.create_card((await harness.create_subscriber())["id"]))
-    expires_at = await harness.services.database.fetchval("SELECT expires_at FROM messages")
+    expires_at = await harness.database.fetchval("SELECT expires_at FROM messages")
     day = timedelta(hours=24)
     assert before + day <= expires_at <= harness.services.clock() + day
 
@@ -71,7 +71,7 @@ async def test_rejected_block_and_unblock_send_no_message(harness: Harness) -> N
     )
     blocked = await harness.create_card(holder["id"], status="BLOCKED")
     assert (await unblock_card(harness, blocked)).status_code == 200
-    assert await harness.services.database.fetchval("SELECT count(*) FROM messages") == 0
+    assert await harness.database.fetchval("SELECT count(*) FROM messages") == 0
 
 
 async def test_concurrent_blocks_send_one_message(harness: Harness) -> None:

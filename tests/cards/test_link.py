@@ -124,8 +124,7 @@ async def test_unknown_subscriber_or_card_is_not_found(harness: Harness, verb: s
     serial = await create_card(harness)
     link = link_card if verb == "link" else link_child_card
     for unknown in ("sub_0000000000000", "sub_", "x", serial):
-        response = await link(harness, serial, unknown)
-        assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
+        assert parse_error(await link(harness, serial, unknown)) == (404, "SUBSCRIBER_NOT_FOUND")
     response = await link(harness, "NEW-NOT-THERE", holder["id"])
     assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
@@ -213,9 +212,7 @@ async def test_subscriber_category_determines_the_maximum_number_of_child_cards(
     for category, allowed in (("standard", 4), ("vip", 10), ("corporate", None)):
         record = await harness.create_subscriber(category=category)
         assert record["max_child_cards"] == allowed
-        holder = await subscribers.get(
-            harness.services.database, require_id(ids.SUBSCRIBER, record["id"])
-        )
+        holder = await subscribers.get(harness.database, require_id(ids.SUBSCRIBER, record["id"]))
         assert get_child_card_error(holder, 3 if allowed is None else allowed - 1) is None
         error = get_child_card_error(holder, allowed or 1000)
         assert (error and error.code) == (allowed and Code.MAX_CHILD_CARDS)

@@ -100,7 +100,7 @@ async def test_search_finds_parts_of_serials_and_uids(harness: Harness) -> None:
 
 
 async def test_card_is_found_by_serial_or_uid(harness: Harness) -> None:
-    database = harness.services.database
+    database = harness.database
     serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
     short_uid_card = await create_card(harness, uid="DE:AD:BE:EF")
     for identifier in (serial, "04:A2:B3:C4:D5:E6:F7", "04-a2-b3-c4-d5-e6-f7", "04a2b3c4d5e6f7"):

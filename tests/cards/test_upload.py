@@ -325,7 +325,7 @@ async def test_upload_accepts_at_most_ten_thousand_rows(harness: Harness) -> Non
         "skipped": 0,
         "errors": [],
     }
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         """SELECT count(*), count(DISTINCT uid) AS uids, count(DISTINCT expires_at) AS days,
                   min(serial) AS first, max(serial) AS last FROM cards"""
     )
@@ -356,7 +356,7 @@ async def test_file_larger_than_eight_mebibytes_is_rejected(harness: Harness) ->
 async def test_upload_is_audited_once(harness: Harness) -> None:
     admin = await harness.create_admin()
     await upload_csv(harness, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
-    rows = await harness.services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT actor, resource_id, changes FROM audit_entries WHERE event = 'card.uploaded'"
     )
     (entry,) = rows

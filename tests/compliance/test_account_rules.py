@@ -6,7 +6,6 @@ import httpx2
 
 from harness import Harness
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
 
@@ -127,13 +126,11 @@ async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
     assert await get_rule(harness) == LEVEL_1_RULE
 
 
-async def test_changed_limit_applies_to_the_next_transaction(
-    harness: Harness, services: Services
-) -> None:
+async def test_changed_limit_applies_to_the_next_transaction(harness: Harness) -> None:
     payer, payee = await harness.create_subscriber(balance="100"), await harness.create_subscriber()
 
     async def pay() -> Outcome:
-        return await services.ledger.submit(
+        return await harness.services.ledger.submit(
             Command(
                 type=chart.TRANSFER,
                 channel="admin",

@@ -17,7 +17,7 @@ from builders.payments import (
     subscribe_to_events,
     update_rule,
 )
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate.compliance.alerts import queries
 from tapgate.ledger import chart
 
@@ -140,8 +140,7 @@ async def test_referenced_records_must_exist(harness: Harness) -> None:
     ):
         prefix = field[:3].replace("tra", "txn") + "_"
         for unknown in (f"{prefix}0000000000001", "nonsense", "sub_zzzzzzzzzzzzz"):
-            response = await post_alert(harness, **{field: unknown})
-            assert (response.status_code, response.json()["code"]) == (404, code)
+            assert parse_error(await post_alert(harness, **{field: unknown})) == (404, code)
     assert await list_alerts(harness) == []
 
 
@@ -340,7 +339,7 @@ async def test_new_and_resolved_alerts_are_published(harness: Harness) -> None:
 async def test_alert_record_matches_the_created_alert(harness: Harness) -> None:
     alert = await create_alert(harness)
     alert_id = decode_id(alert["id"])
-    record = (await queries.load_records(harness.services.database, [alert_id]))[alert_id]
+    record = (await queries.load_records(harness.database, [alert_id]))[alert_id]
     assert (record.id, record.details) == (alert["id"], alert["details"])
 
 

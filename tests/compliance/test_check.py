@@ -200,15 +200,13 @@ def build_rule(severity: str) -> ComplianceRule:
     )
 
 
-async def test_assessment_reports_fee_and_insufficient_funds(
-    harness: Harness, services: Services
-) -> None:
+async def test_assessment_reports_fee_and_insufficient_funds(harness: Harness) -> None:
     """Quotes are built from assessments."""
     subscriber = await harness.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:
-        return await services.ledger.assess(
-            services.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
+        return await harness.services.ledger.assess(
+            harness.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
         )
 
     sender_id = decode_id(subscriber["id"])

@@ -63,7 +63,7 @@ async def delete_rule(harness: Harness, rule_id: str) -> httpx2.Response:
 
 
 async def require_balanced_books(harness: Harness) -> None:
-    async with harness.services.database.connection() as connection:
+    async with harness.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
@@ -144,7 +144,7 @@ async def test_stored_rule_that_holds_refunds_can_be_renamed_and_deactivated(
     harness: Harness,
 ) -> None:
     rule = await create_rule(harness, subject="payer", transaction_types=["pos_payment"])
-    await harness.services.database.execute(
+    await harness.database.execute(
         """UPDATE compliance_rules SET action = 'review',
                   transaction_types = '{pos_payment,refund}' WHERE id = $1""",
         ids.decode(ids.RULE, rule["id"]),
@@ -251,7 +251,7 @@ async def test_masked_alert_keeps_a_valid_agent_id(harness: Harness) -> None:
     agent = await create_agent(harness, balance="500")
     customer = await harness.create_subscriber()
     assert (await cash_in(harness, agent, customer, "10")).is_success
-    await harness.services.database.execute("UPDATE subscribers SET restricted = true")
+    await harness.database.execute("UPDATE subscribers SET restricted = true")
     (alert,) = await list_alerts(harness)
     assert alert["masked"] is True
     assert alert["details"]["agent_id"] == agent["id"]
@@ -270,7 +270,7 @@ PREVIOUS_RELEASE_INSERT_SQL = """
 async def test_concurrent_alerts_of_two_releases_are_merged_per_rule_and_subject(
     harness: Harness,
 ) -> None:
-    database, new_id = harness.services.database, harness.services.new_id
+    database, new_id = harness.database, harness.services.new_id
     subscriber, agent = await harness.create_subscriber(), await create_agent(harness)
     rule_ids = {
         rule["name"]: decode_id(rule["id"]) for rule in (await get_rules_by_name(harness)).values()

@@ -281,7 +281,7 @@ async def set_limit(harness: Harness, kind: str) -> str:
         await update_rule(harness, "Daily velocity", threshold=1)
     elif kind == "cumulative":
         # The API cannot change the type of a rule.
-        await harness.services.database.execute(
+        await harness.database.execute(
             "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Daily velocity'"
         )
         await update_rule(harness, "Daily velocity", threshold="19.99", window_seconds=3600)
@@ -311,7 +311,7 @@ async def test_limit_for_one_transfer_declines_all_other_concurrent_transfers(
     )
     assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: count - 1}
     assert await get_funds(harness, receiver["id"]) == (10_00, 0)
-    async with harness.services.database.connection() as connection:
+    async with harness.database.connection() as connection:
         assert (await verify(connection)).is_valid
 
 

@@ -94,7 +94,7 @@ async def _request_code_and_report_status(
 ) -> None:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
     assert (await harness.post(url, auth=harness.get_service_auth())).is_success
-    message_id = await harness.services.database.fetchval("SELECT max(id) FROM messages")
+    message_id = await harness.database.fetchval("SELECT max(id) FROM messages")
     report = {"message_id": ids.encode(ids.MESSAGE, message_id), "status": status, **fields}
     response = await harness.post(
         "/api/v1/messages/statuses", json={"data": [report]}, auth=harness.get_service_auth()

@@ -111,7 +111,7 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     match = re.search(r"/console/webhooks/(\w+)", created.text)
     assert match is not None
     await ada.submit_action("webhook.test", id=match[1])
-    database = harness.services.database
+    database = harness.database
     await database.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
                   attempts = 1, last_status = 410, duration_ms = 1234, response = $1""",
@@ -151,7 +151,7 @@ async def test_audit_log_shows_old_and_new_values_and_escapes_the_reason(
 async def test_audit_verification_reports_pending_sealed_and_altered_entries(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    database = harness.services.database
+    database = harness.database
     await harness.create_subscriber()
     unsealed = (await ada.get_partial("/console/audit/verify")).text
     assert "intact." in unsealed and " pending." in unsealed
@@ -225,7 +225,7 @@ async def test_edit_form_shows_and_changes_the_settings_of_an_api_key(ada: Conso
 
 async def test_expired_api_key_can_be_renamed(ada: ConsoleClient, harness: Harness) -> None:
     key, _ = await _create_key(ada, expires_at="2999-01-31T12:00:42.5")
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
         ids.decode(ids.KEY, key),
     )

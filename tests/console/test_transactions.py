@@ -117,7 +117,7 @@ async def test_transaction_page_shows_the_number_of_replays_after_a_flush(
             idempotency_key=idempotency_key,
         )
     assert "<dd>None</dd>" in await ada.get_page_text(f"{URL}/{sent}")
-    await harness.services.ledger.replay_counter.flush(harness.services.database)
+    await harness.services.ledger.replay_counter.flush(harness.database)
     text = await ada.get_page_text(f"{URL}/{sent}")
     assert "2 retries, last " in text and "Money moved once" in text
 

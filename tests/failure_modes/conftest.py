@@ -15,7 +15,7 @@ async def two_gateways(
 ) -> AsyncIterator[TwoGateways]:
     """Two gateway processes on one database; the books must balance after each test."""
     yield await TwoGateways.open(harness, client, other_process_client)
-    await require_balanced_books(harness.services.database)
+    await require_balanced_books(harness.database)
 
 
 @pytest.fixture

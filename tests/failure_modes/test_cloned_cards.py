@@ -32,8 +32,7 @@ async def test_card_uid_cannot_be_uploaded_under_a_second_serial(
     terminal = (await two_gateways.create_merchant()).server
     found = require_success(await terminal.post("pos/lookup-card", card_identifier=spelling))
     assert found["card_serial"] == "REAL-1"
-    response = await terminal.pay("1", "COPY-1")
-    assert require_error(response) == (404, "CARD_NOT_FOUND")
+    assert require_error(await terminal.pay("1", "COPY-1")) == (404, "CARD_NOT_FOUND")
 
 
 async def test_upload_of_an_existing_serial_does_not_change_the_card_uid(

@@ -217,7 +217,7 @@ async def test_malformed_card_file_is_rejected_with_bounded_memory(harness: Harn
             response = await harness.post(UPLOAD_URL, content=body, headers=headers, auth=admin)
         assert response.status_code == status, name
         assert memory.growth < 10 * MAX_UPLOAD_BYTES, name
-    assert await harness.services.database.fetchval("SELECT count(*) FROM cards") == 0
+    assert await harness.database.fetchval("SELECT count(*) FROM cards") == 0
 
 
 def test_multipart_parsing_stops_after_the_maximum_number_of_parts(

@@ -166,7 +166,7 @@ async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGatew
     """The client disconnects while its payment waits for a lock."""
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
-    database = two_gateways.harness.services.database
+    database = two_gateways.harness.database
     request_ids = [new_request_id() for _ in range(10)]
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
@@ -195,7 +195,7 @@ async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: Tw
     """The session is terminated while its payment waits for the lock on the wallet."""
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
-    database, request_id = two_gateways.harness.services.database, new_request_id()
+    database, request_id = two_gateways.harness.database, new_request_id()
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
         payment = asyncio.create_task(terminal.pay("60", aminata.card, request_id=request_id))
@@ -261,11 +261,11 @@ async def test_stalled_database_session_blocks_a_wallet_only_until_its_idle_time
 ) -> None:
     """The session holds a row lock on the wallet, as if its process were suspended."""
     setting = "idle_in_transaction_session_timeout"
-    value = await two_gateways.harness.services.database.fetchval(f"SHOW {setting}")
+    value = await two_gateways.harness.database.fetchval(f"SHOW {setting}")
     assert value == "30s"
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
-    async with two_gateways.harness.services.database.connection() as stalled:
+    async with two_gateways.harness.database.connection() as stalled:
         try:
             await stalled.execute("BEGIN")
             await _lock_account(stalled, aminata)

@@ -128,7 +128,7 @@ async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
     assert len(transaction_ids) == 8
     assert set(count_outcomes(responses)) == {200, INSUFFICIENT_FUNDS}
     assert await customer.get_balance() == "80.00"
-    balance = await two_gateways.harness.services.database.fetchval(
+    balance = await two_gateways.harness.database.fetchval(
         "SELECT balance FROM accounts WHERE owner_id = $1", ids.decode(ids.PARTNER, bank.id)
     )
     assert balance == -30_00

@@ -59,7 +59,7 @@ async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: T
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
     idempotency = {"request_id": new_request_id()}
-    database = two_gateways.harness.services.database
+    database = two_gateways.harness.database
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
@@ -157,7 +157,7 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
     aminata = await two_gateways.create_customer("100")
     terminal = (await two_gateways.create_merchant()).server
     idempotency = {"request_id": new_request_id()}
-    database = two_gateways.harness.services.database
+    database = two_gateways.harness.database
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",

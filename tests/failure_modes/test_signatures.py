@@ -57,7 +57,7 @@ def _sign_headers(
 
 
 async def count_transactions(harness: Harness) -> int:
-    count: int = await harness.services.database.fetchval(
+    count: int = await harness.database.fetchval(
         "SELECT count(*) FROM transactions WHERE type NOT IN ('transfer', 'partner_deposit')"
     )
     return count

@@ -253,13 +253,13 @@ async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
         payee = build_party(receiver)
         if kind in chart.PAYMENT_TYPES:
             key = await harness.create_processor()
-            processor_id = await harness.services.database.fetchval(
+            processor_id = await harness.database.fetchval(
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
             payee = commands.processor_party(processor_id)
         result = await submit_command(harness, kind, build_party(sender), payee, 10_00)
         assert result.fee == 5_00
-    async with harness.services.database.connection() as connection:
+    async with harness.database.connection() as connection:
         assert (await verify(connection)).is_valid
 
 
@@ -276,5 +276,5 @@ async def test_transactions_with_platform_accounts_have_no_fee(
     fees = commands.Party("owner", 0, chart.FEES)
     result = await submit_command(harness, chart.TRANSFER, build_party(subscriber), fees, 1_00)
     assert (result.fee, result.payer_available) == (0, 9_00)
-    async with harness.services.database.connection() as connection:
+    async with harness.database.connection() as connection:
         assert (await verify(connection)).is_valid

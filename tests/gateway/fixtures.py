@@ -127,14 +127,14 @@ class AccessFixtures:
 
     async def count_denials(self) -> int:
         """Return the number of denials in the audit log."""
-        count: int = await self.harness.services.database.fetchval(
+        count: int = await self.harness.database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )
         return count
 
     async def snapshot_tables(self, *excluded: str) -> Mapping[str, Any]:
         """Return the rows of all tables but `excluded`, the audit log, signals and migrations."""
-        database = self.harness.services.database
+        database = self.harness.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
                    ('schema_migrations', 'audit_entries', 'audit_budgets', 'audit_seal', 'signals')

@@ -224,12 +224,12 @@ async def send_case(
 
 
 async def count_entries(harness: Harness) -> int:
-    count: int = await harness.services.database.fetchval("SELECT count(*) FROM entries")
+    count: int = await harness.database.fetchval("SELECT count(*) FROM entries")
     return count
 
 
 async def count_transactions(harness: Harness, request_id: str) -> int:
-    count: int = await harness.services.database.fetchval(
+    count: int = await harness.database.fetchval(
         "SELECT count(*) FROM transactions WHERE request_id = $1", request_id
     )
     return count

@@ -283,7 +283,7 @@ def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
 
 async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:
     """Activate the person's accounts and cards, so that the next caller can block them too."""
-    database = ownership_fixtures.harness.services.database
+    database = ownership_fixtures.harness.database
     number = ids.decode(ids.SUBSCRIBER, person.id)
     await database.execute("UPDATE accounts SET status = 'active' WHERE owner_id = $1", number)
     await database.execute("UPDATE cards SET status = 'ACTIVE' WHERE subscriber_id = $1", number)

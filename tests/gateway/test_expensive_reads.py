@@ -82,9 +82,9 @@ async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
 
 
 async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
-    harness: Harness, services: Services, blocking_reads: BlockingReads
+    harness: Harness, blocking_reads: BlockingReads
 ) -> None:
-    services.heavy_read_limit = FairLimit(
+    harness.services.heavy_read_limit = FairLimit(
         "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
     )
     subscriber = await harness.create_subscriber()

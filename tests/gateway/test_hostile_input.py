@@ -58,7 +58,7 @@ async def build_path(harness: Harness, endpoint: Endpoint) -> str:
     if "agents/{id}" in endpoint.path:
         return endpoint.path.replace("{id}", (await create_agent(harness))["id"])
     if "compliance/rules/{id}" in endpoint.path:
-        rule_id = await harness.services.database.fetchval("SELECT min(id) FROM compliance_rules")
+        rule_id = await harness.database.fetchval("SELECT min(id) FROM compliance_rules")
         return endpoint.path.replace("{id}", ids.encode(ids.RULE, rule_id))
     if "compliance/alerts/{id}" in endpoint.path:
         alert = {"alert_type": "TEST", "details": {}}

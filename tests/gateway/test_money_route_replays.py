@@ -66,7 +66,7 @@ async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str)
     assert (replay.status_code, replay.json()) == (first.status_code, first.json())
     assert replay.headers["Idempotent-Replayed"] == "true"
     assert await count_entries(harness) == entry_count
-    status = await harness.services.database.fetchval(
+    status = await harness.database.fetchval(
         "SELECT status FROM transactions WHERE request_id = 'one'"
     )
     assert status == "failed"

@@ -80,7 +80,7 @@ class QueryExplainer:
 async def test_searches_do_not_scan_tables(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin, database = await harness.create_admin(), harness.services.database
+    admin, database = await harness.create_admin(), harness.database
     async with database.transaction() as tx:
         await tx.execute(_INSERT_ACCOUNTS_SQL.replace("$1", str(ROW_COUNT)), timeout=120)
         for statement in _INSERT_ROWS_SQL:
@@ -121,7 +121,7 @@ async def test_separators_do_not_count_toward_the_search_length(harness: Harness
 
 async def test_renamed_account_updates_the_search_text(harness: Harness) -> None:
     """A database trigger updates the search text of the account's owner."""
-    database = harness.services.database
+    database = harness.database
     processor = await harness.create_processor()
     await database.execute(
         "UPDATE accounts SET holder_name = 'Renamed Limited' WHERE kind = 'settlement'"

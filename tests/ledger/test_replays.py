@@ -169,7 +169,7 @@ async def test_repeated_partner_reference_counts_as_a_replay(harness: Harness) -
         transaction_id = await submit_and_get_id(
             harness, chart.PARTNER_FUND, partner, subscriber["id"], "10", reference=reference
         )
-    await harness.services.ledger.replay_counter.flush(harness.services.database)
+    await harness.services.ledger.replay_counter.flush(harness.database)
     response = await harness.get(
         f"/api/v1/transactions/{transaction_id}/chain", auth=await harness.create_admin("F")
     )

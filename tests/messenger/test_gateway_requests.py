@@ -70,11 +70,7 @@ async def test_payee_name_matches_the_receipt(
     receipt = await perform(
         gateway,
         gateway_requests.SendMoney(
-            request_id="once",
-            sender_id=sender["id"],
-            card_serial=serial,
-            amount="10.00",
-            pin=PIN,
+            request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
         ),
     )
     assert receipt.recipient.name == found.name

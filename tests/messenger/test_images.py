@@ -121,10 +121,7 @@ PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64
             build_data_uri(PNG_PREFIX, build_png_head(50_000, 50_000)),
             f"must have at most {MAX_PIXELS // 1_000_000} million pixels",
         ),
-        (
-            build_data_uri(PNG_PREFIX, PNG + bytes(images.MAX_IMAGE_BYTES)),
-            "must be at most 5 MB",
-        ),
+        (build_data_uri(PNG_PREFIX, PNG + bytes(images.MAX_IMAGE_BYTES)), "must be at most 5 MB"),
     ],
 )
 async def test_invalid_bridge_image_is_rejected(data: str | None, message: str) -> None:

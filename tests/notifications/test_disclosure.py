@@ -52,7 +52,7 @@ async def subscribe_to_events(harness: Harness, receiver: WebhookReceiver) -> No
 
 async def deliver_all(harness: Harness) -> None:
     worker = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
-    while await harness.services.database.fetchval(
+    while await harness.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
         harness.services.clock(),
     ):
@@ -63,7 +63,7 @@ async def deliver_all(harness: Harness) -> None:
 async def set_restricted(
     harness: Harness, subscriber: dict[str, Any], restricted: bool = True
 ) -> None:
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE subscribers SET restricted = $2 WHERE phone_number = $1",
         subscriber["phone_number"],
         restricted,
@@ -214,7 +214,7 @@ async def test_redelivery_is_redacted_only_while_the_subscriber_is_restricted(
     for restricted in (True, False):
         await set_restricted(harness, subscriber, restricted)
         receiver.received.clear()
-        await harness.services.database.execute(
+        await harness.database.execute(
             "UPDATE deliveries SET status = 'pending', next_attempt_at = $1, ended_at = NULL",
             harness.services.clock(),
         )

@@ -20,7 +20,6 @@ from drivers.webhooks import (
     wait_until_equal,
 )
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.store.signals import Signals
 from tapgate.store.work_queue import LEASE_DURATION
@@ -301,7 +300,7 @@ async def test_concurrent_410_responses_disable_the_endpoint_once(
 
 
 async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_audit_log(
-    harness: Harness, services: Services
+    harness: Harness,
 ) -> None:
     admin = await harness.create_admin("A")
     body = {"url": "https://shop.example.com", "events": ["*"]}
@@ -323,12 +322,12 @@ async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_
     )
     assert {response.status_code for response in (*rotations, *updates)} == {200}
     secrets = {response.json()["secret"] for response in rotations}
-    row = await services.database.fetchrow("SELECT * FROM webhook_endpoints")
+    row = await harness.database.fetchrow("SELECT * FROM webhook_endpoints")
     assert row is not None
 
     def open_secret(column: str) -> str:
         context = b"webhook endpoint %d" % row["id"]
-        return services.vault.open(row[column], context).decode()
+        return harness.services.vault.open(row[column], context).decode()
 
     assert len(secrets) == 8
     assert open_secret("secret") != open_secret("previous_secret")

@@ -64,7 +64,7 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
     listed = (await harness.get(ENDPOINTS_URL, auth=admin)).json()
     assert listed["data"] == [drop_secret(created)]
-    stored = await harness.services.database.fetch(
+    stored = await harness.database.fetch(
         "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
     )
     assert created["secret"] not in str(stored)
@@ -88,7 +88,7 @@ async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
     }
     (deletion,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.deleted")
     assert deletion["changes"]["events"] == [["*"], None]
-    logged = await harness.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
+    logged = await harness.database.fetch("SELECT audit_entries::text FROM audit_entries")
     assert created["secret"] not in str(logged)
     assert "hunter2" not in str(logged)
 
@@ -371,14 +371,14 @@ async def test_deleting_an_endpoint_fails_its_pending_deliveries(
 
 
 async def test_ledger_events_are_stored_only_while_an_endpoint_subscribes_to_them(
-    services: Services, harness: Harness, admin: BearerAuth
+    harness: Harness, admin: BearerAuth
 ) -> None:
     subscriber = await harness.create_subscriber(balance="5.00")
     created = await create_endpoint(harness.client, admin, events=("transaction.completed",))
     await harness.deposit(subscriber["id"], "1.00")
     await harness.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
     await harness.deposit(subscriber["id"], "1.00")
-    assert await services.database.fetchval("SELECT count(*) FROM events") == 1
+    assert await harness.database.fetchval("SELECT count(*) FROM events") == 1
 
 
 async def test_endpoint_is_returned_without_its_secret(

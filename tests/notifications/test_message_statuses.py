@@ -23,7 +23,7 @@ async def request_code(harness: Harness, record: dict[str, Any]) -> str:
     """Request a PIN reset code and return the ID of its message."""
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await harness.post(url, auth=harness.get_service_auth())).status_code == 200
-    internal_id = await harness.services.database.fetchval(
+    internal_id = await harness.database.fetchval(
         "SELECT max(id) FROM messages WHERE recipient = $1", record["phone_number"]
     )
     return ids.encode(ids.MESSAGE, internal_id)
@@ -122,9 +122,7 @@ async def test_report_about_an_unknown_message_is_ignored(harness: Harness) -> N
 
 async def test_expired_message_is_shown_as_failed(harness: Harness, record: dict[str, Any]) -> None:
     await request_code(harness, record)
-    await harness.services.database.execute(
-        "UPDATE messages SET status = 'expired', parameters = NULL"
-    )
+    await harness.database.execute("UPDATE messages SET status = 'expired', parameters = NULL")
     (message,) = await list_messages(harness, record)
     assert (message["status"], message["error_code"]) == ("failed", "expired")
 
@@ -208,7 +206,7 @@ async def test_only_codes_are_listed_for_a_restricted_subscriber_without_an_acce
 ) -> None:
     record = await harness.create_restricted_subscriber()
     admin = await harness.create_admin("S")
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO messages (id, recipient, template, language, status, next_attempt_at,
                                  expires_at, created_at)
            VALUES (1, $1, 'money_received', 'en', 'delivered', now(), now(), now())""",

@@ -144,11 +144,11 @@ async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_a
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
     )
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE accounts SET status = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
         state,
@@ -237,10 +237,10 @@ async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> 
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     harness.advance_clock(hours=20)
     await ReceiptWorker(harness.services).enqueue_due()
-    (completed_at,) = await harness.services.database.fetchrow(
+    (completed_at,) = await harness.database.fetchrow(
         "SELECT completed_at FROM transactions WHERE type = 'transfer_p2p'"
     )
-    rows = await harness.services.database.fetch("SELECT expires_at FROM messages")
+    rows = await harness.database.fetch("SELECT expires_at FROM messages")
     assert [row["expires_at"] for row in rows] == [completed_at + timedelta(hours=24)] * 2
     harness.advance_clock(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
@@ -253,11 +253,9 @@ async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness
     receiver = await create_subscriber(harness)
     amount = "77.31"  # cannot be part of a timestamp: no minute has 77 seconds
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
-    notices = await harness.services.database.fetch("SELECT notices::text FROM notices")
+    notices = await harness.database.fetch("SELECT notices::text FROM notices")
     await ReceiptWorker(harness.services).enqueue_due()
-    messages = await harness.services.database.fetch(
-        "SELECT messages::text, parameters FROM messages"
-    )
+    messages = await harness.database.fetch("SELECT messages::text, parameters FROM messages")
     assert (len(notices), len(messages)) == (2, 2)
     for plaintext in ("Ibrahim", amount):
         assert plaintext not in str([*notices, *messages])

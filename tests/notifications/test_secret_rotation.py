@@ -138,7 +138,7 @@ async def test_rotated_secrets_are_stored_sealed_and_not_audited_or_returned(
     assert entry["changes"] == {"grace_seconds": [None, 60]}
     stored = ""
     for table in ("webhook_endpoints", "audit_entries"):
-        rows = await harness.services.database.fetch(f"SELECT {table}::text FROM {table}")
+        rows = await harness.database.fetch(f"SELECT {table}::text FROM {table}")
         stored += str(rows)
     response = await harness.get(
         f"{ENDPOINTS_URL}/{rotating_endpoint.id}", auth=rotating_endpoint.admin

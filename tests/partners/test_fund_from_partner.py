@@ -49,7 +49,7 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(harness: Harness)
             "amount": "300.00 SLE",
             "new_balance": f"{300 * number}.00 SLE",
         }
-        row = await harness.services.database.fetchrow(
+        row = await harness.database.fetchrow(
             "SELECT type, channel, partner_reference FROM transactions WHERE id = $1",
             ids.decode(ids.TRANSACTION, receipt["transaction_id"]),
         )
@@ -165,7 +165,7 @@ async def test_status_and_limit_violations_decline_the_funding(harness: Harness)
     await suspend_partner(harness, new)
     expected = (403, "PARTNER_SUSPENDED", {"party": "sender"})
     assert await get_error(subscriber_id=customer["id"]) == expected
-    rows = await harness.services.database.fetch(
+    rows = await harness.database.fetch(
         "SELECT failure_code FROM transactions WHERE type = 'partner_fund' ORDER BY id"
     )
     assert [row["failure_code"] for row in rows] == [

@@ -13,12 +13,9 @@ from builders.participants import (
 from cases import each
 from harness import Harness, parse_error
 from tapgate import ids
-from tapgate.api.services import Services
 
 
-async def test_new_partner_gets_secrets_that_are_stored_encrypted(
-    harness: Harness, services: Services
-) -> None:
+async def test_new_partner_gets_secrets_that_are_stored_encrypted(harness: Harness) -> None:
     admin = await harness.create_admin()
     new = {"name": "Big Bank", "overdraft_limit": "250"}
     response = await harness.post(PARTNERS_URL, json=new, auth=admin)
@@ -41,7 +38,7 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
         403,
         "FORBIDDEN",
     )
-    stored = await services.database.fetchval("SELECT webhook_secret FROM partners")
+    stored = await harness.database.fetchval("SELECT webhook_secret FROM partners")
     assert body["webhook_secret"].encode() not in stored
     (entry,) = await harness.list_audit_entries(partner["id"], "partner.created")
     assert entry["changes"]["overdraft_limit"] == [None, "250.00"]

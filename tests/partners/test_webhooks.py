@@ -52,7 +52,7 @@ async def test_webhook_funds_the_subscriber(harness: Harness) -> None:
         "amount": "40.00 SLE",
         "new_balance": "1,040.00 SLE",
     }
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         """SELECT type, channel, partner_reference, to_card_serial FROM transactions
            WHERE id = $1""",
         ids.decode(ids.TRANSACTION, receipt["transaction_id"]),
@@ -206,7 +206,7 @@ async def test_decline_does_not_consume_the_reference(harness: Harness) -> None:
         assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
         assert response.json()["details"] == {"available": 0.0, "required": 40.0}
         assert "Idempotent-Replayed" not in response.headers
-    failed = await harness.services.database.fetchval(
+    failed = await harness.database.fetchval(
         "SELECT count(*) FROM transactions WHERE status = 'failed'"
     )
     assert failed == 2
@@ -222,7 +222,7 @@ async def test_webhook_of_a_suspended_partner_stores_nothing(harness: Harness) -
     new, body = await create_partner(harness), await _build_top_up(harness)
     await suspend_partner(harness, new)
     assert parse_error(await post_webhook(harness.client, new, body)) == (403, "PARTNER_SUSPENDED")
-    assert await harness.services.database.fetchval("SELECT count(*) FROM transactions") == 0
+    assert await harness.database.fetchval("SELECT count(*) FROM transactions") == 0
 
 
 async def test_webhook_funds_a_restricted_subscriber_without_revealing_the_balance(

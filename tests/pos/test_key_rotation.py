@@ -51,7 +51,7 @@ async def _downgrade_and_migrate(
 
 
 async def _count_transactions(harness: Harness) -> int:
-    count: int = await harness.services.database.fetchval(
+    count: int = await harness.database.fetchval(
         "SELECT count(*) FROM transactions WHERE type = 'pos_payment'"
     )
     return count

@@ -94,9 +94,7 @@ async def test_terminal_id_must_be_an_active_terminal_of_the_processor(harness: 
     assert parse_error(await pos.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
     assert parse_error(await pos.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
     await harness.services.authenticator.terminals.flush_last_seen()
-    rows = await harness.services.database.fetch(
-        "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
-    )
+    rows = await harness.database.fetch("SELECT id FROM terminals WHERE last_seen_at IS NOT NULL")
     assert [ids.encode(ids.TERMINAL, row["id"]) for row in rows] == [own_terminal]
 
 
@@ -114,8 +112,7 @@ async def test_replay_succeeds_after_the_terminal_is_blocked(harness: Harness) -
 
 async def test_app_payment_ignores_the_pin(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
-    response = await pos.pay("500.01", url="/payment", pin=PIN)
-    assert parse_error(response) == (403, "PIN_REQUIRED")
+    assert parse_error(await pos.pay("500.01", url="/payment", pin=PIN)) == (403, "PIN_REQUIRED")
 
 
 async def test_alias_paths_share_idempotency_keys(harness: Harness) -> None:

@@ -46,7 +46,7 @@ async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_link
     assert parse_error(declined) == (403, "CARD_NOT_ACTIVE")
     failed = ids.encode(
         ids.TRANSACTION,
-        await harness.services.database.fetchval(
+        await harness.database.fetchval(
             "SELECT id FROM transactions WHERE request_id = 'too early'"
         ),
     )

@@ -172,7 +172,7 @@ async def test_transfer_receipt_shows_the_remaining_balance(harness: Harness) ->
         "amount": "750.00 SLE",
         "processor_balance": "1,250.00 SLE",
     }
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         "SELECT type, channel, fee_amount, context FROM transactions WHERE id = $1", transaction_id
     )
     assert row is not None

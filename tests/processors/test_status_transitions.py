@@ -14,7 +14,6 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness
-from tapgate.api.services import Services
 
 PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")
 
@@ -107,8 +106,8 @@ async def test_concurrent_suspensions_apply_once(harness: Harness) -> None:
     assert len(await harness.list_audit_entries(processor_id, "processor.suspended")) == 1
 
 
-async def test_suspension_is_published_as_an_event(harness: Harness, services: Services) -> None:
-    await services.database.execute(
+async def test_suspension_is_published_as_an_event(harness: Harness) -> None:
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES (1, 'https://example.com', '{processor.suspended}', '', now())"""
     )
@@ -116,5 +115,5 @@ async def test_suspension_is_published_as_an_event(harness: Harness, services: S
     admin = await harness.create_admin()
     suspended = (await harness.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
     await harness.post(f"{url}/activate", auth=admin)
-    (event,) = await services.database.fetch("SELECT type, data FROM events")
+    (event,) = await harness.database.fetch("SELECT type, data FROM events")
     assert tuple(event) == ("processor.suspended", suspended["processor"])

@@ -12,9 +12,8 @@ from builders.participants import (
     get_processor_auth,
     probe_credential,
 )
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.clock import format_rfc3339
 
 TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
@@ -36,7 +35,7 @@ async def _add_terminal(
     return body
 
 
-async def test_new_terminal_gets_its_own_key(harness: Harness, services: Services) -> None:
+async def test_new_terminal_gets_its_own_key(harness: Harness) -> None:
     terminals_url = await _create_processor(harness)
     added = await _add_terminal(harness, terminals_url)
     assert list(added) == ["terminal", "api_key_id", "hmac_secret"]
@@ -52,7 +51,7 @@ async def test_new_terminal_gets_its_own_key(harness: Harness, services: Service
     }
     assert terminal["id"].startswith("ter_")
     assert await probe_credential(harness.client, get_processor_auth(added)) == VALID_CREDENTIAL
-    key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
+    key = await harness.services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
     assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
     (entry,) = await harness.list_audit_entries(terminal["id"], "terminal.created")
@@ -60,17 +59,15 @@ async def test_new_terminal_gets_its_own_key(harness: Harness, services: Service
     assert added["hmac_secret"] not in str(entry)
 
 
-async def test_terminals_are_listed_newest_first_in_pages(
-    harness: Harness, services: Services
-) -> None:
+async def test_terminals_are_listed_newest_first_in_pages(harness: Harness) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     await _add_terminal(harness, await _create_processor(harness), "another's")
     created = [
         (await _add_terminal(harness, terminals_url, name))["terminal"]
         for name in ("one", "two", "three")
     ]
-    last_seen_at = services.clock()
-    await services.database.execute(
+    last_seen_at = harness.services.clock()
+    await harness.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
         ids.decode(ids.TERMINAL, created[1]["id"]),
         last_seen_at,
@@ -110,11 +107,9 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
 async def test_invalid_terminal_transition_is_rejected(harness: Harness) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     url = f"{terminals_url}/{(await _add_terminal(harness, terminals_url))['terminal']['id']}"
-    response = await harness.post(f"{url}/unblock", auth=admin)
-    assert (response.status_code, response.json()["code"]) == (409, "NOT_BLOCKED")
+    assert parse_error(await harness.post(f"{url}/unblock", auth=admin)) == (409, "NOT_BLOCKED")
     await harness.post(f"{url}/block", auth=admin)
-    response = await harness.post(f"{url}/block", auth=admin)
-    assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
+    assert parse_error(await harness.post(f"{url}/block", auth=admin)) == (409, "ALREADY_BLOCKED")
 
 
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])

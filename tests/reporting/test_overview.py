@@ -127,7 +127,7 @@ async def test_alert_under_investigation_is_not_counted_as_open(harness: Harness
 
 async def test_standing_counts_cards_subscribers_and_balances(harness: Harness) -> None:
     pos = await PosDriver.create(harness, balance="250.50")
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-1', 'UNASSIGNED', now(), now())"""
     )
@@ -145,7 +145,7 @@ async def test_card_counts_match_the_filtered_lists(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     for status, days in (("ACTIVE", 1), ("ACTIVE", 3), ("BLOCKED", 1), ("LOST", 1), ("ACTIVE", 0)):
         serial = await harness.create_card(subscriber["id"])
-        await harness.services.database.execute(
+        await harness.database.execute(
             "UPDATE cards SET status = $2, expires_at = $3 WHERE serial = $1",
             serial,
             status,
@@ -245,7 +245,7 @@ async def test_cached_totals_stay_exact_when_rollups_are_compacted(
 ) -> None:
     alert, _, _ = await create_held_transfer(harness)
     harness.advance_clock(hours=3)
-    compactor = RollupCompactor(harness.services.database, harness.services.clock)
+    compactor = RollupCompactor(harness.database, harness.services.clock)
     for _ in range(2):
         assert (await get_overview(harness, period=period))["totals"]["under_review"] == 1
         await compactor.compact()

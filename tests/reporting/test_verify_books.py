@@ -36,12 +36,12 @@ async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harnes
         for name in ("proven_at", "holds", "seconds", "transactions", "entries", "accounts")
     }
     result_sql = "SELECT result FROM audit_entries WHERE event = 'ledger.verified'"
-    assert await harness.services.database.fetchval(result_sql) == "success"
+    assert await harness.database.fetchval(result_sql) == "success"
 
 
 async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harness) -> None:
     await harness.create_subscriber(balance="100")
-    await harness.services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
+    await harness.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     response = await harness.post(URL, auth=await harness.create_admin())
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, False)
@@ -51,14 +51,14 @@ async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harne
     assert "balance 5, entries 10000" in broken["examples"][0]
     assert (await get_last_proof(harness))["holds"] is False
     result_sql = "SELECT result, reason FROM audit_entries WHERE event = 'ledger.verified'"
-    row = await harness.services.database.fetchrow(result_sql)
+    row = await harness.database.fetchrow(result_sql)
     assert row is not None
     assert tuple(row) == ("failure", broken["claim"])
 
 
 async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
     admin = await harness.create_admin()
-    async with harness.services.database.connection() as connection:
+    async with harness.database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
         rejected = await harness.post(URL, auth=admin)
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
@@ -71,7 +71,7 @@ async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
 
 
 async def test_other_requests_are_served_during_a_long_verification(harness: Harness) -> None:
-    admin, database = await harness.create_admin(), harness.services.database
+    admin, database = await harness.create_admin(), harness.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         verification = asyncio.create_task(harness.post(URL, auth=admin))
@@ -87,7 +87,7 @@ async def test_other_requests_are_served_during_a_long_verification(harness: Har
 
 @pytest.mark.parametrize("cause", ["client disconnects", "database connection is lost"])
 async def test_interrupted_verification_releases_its_lock(harness: Harness, cause: str) -> None:
-    admin, database = await harness.create_admin(), harness.services.database
+    admin, database = await harness.create_admin(), harness.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         verification = asyncio.create_task(harness.post(URL, auth=admin))

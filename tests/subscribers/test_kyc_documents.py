@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from cases import each
-from harness import Harness
+from harness import Harness, parse_error
 from tapgate import ids, images
 from tapgate.subscribers.kyc_documents import operations
 from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_IMAGES, image_threads
@@ -146,7 +146,7 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: 
     document_ids = [
         ids.decode(ids.DOCUMENT, document["document_id"]) for document in (first, second)
     ]
-    database = harness.services.database
+    database = harness.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
         assert b"IHDR" not in row["image"]
@@ -397,7 +397,7 @@ async def test_new_document_sets_the_kyc_status_to_pending_and_publishes_only_ch
     harness: Harness,
 ) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin("C")
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{subscriber.kyc_changed}', '', now())""",
         harness.services.new_id(),
@@ -409,7 +409,7 @@ async def test_new_document_sets_the_kyc_status_to_pending_and_publishes_only_ch
     )
     await harness.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
     await upload_document(harness, record, caller=admin)
-    rows = await harness.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+    rows = await harness.database.fetch("SELECT type, data FROM events ORDER BY id")
     assert [(row["data"]["kyc_status"], row["data"]["kyc_level"]) for row in rows] == [
         ("PENDING", 1),
         ("VERIFIED", 2),
@@ -442,8 +442,7 @@ async def test_unknown_subscriber_or_document_is_not_found(harness: Harness) -> 
     ):
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     for owner, document_id in ((other, document), (record, "doc_0000000000000"), (record, "x")):
-        response = await get_document(harness, owner, document_id)
-        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
+        assert parse_error(await get_document(harness, owner, document_id)) == (404, "NOT_FOUND")
 
 
 async def test_closed_subscriber_keeps_its_documents_and_accepts_no_new_ones(
@@ -452,7 +451,6 @@ async def test_closed_subscriber_keeps_its_documents_and_accepts_no_new_ones(
     record, admin = await harness.create_subscriber(), await harness.create_admin()
     document = (await upload_document(harness, record)).json()["document_id"]
     await harness.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
-    response = await upload_document(harness, record)
-    assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE")
+    assert parse_error(await upload_document(harness, record)) == (409, "NOT_CLOSABLE")
     assert (await get_document(harness, record, document, caller=admin)).status_code == 200
     assert len((await harness.get(build_url(record), auth=admin)).json()["data"]) == 1

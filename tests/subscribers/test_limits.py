@@ -31,7 +31,7 @@ async def set_limit(harness: Harness, **limits: str) -> None:
 
 async def set_last_sent_day(harness: Harness, subscriber_id: str, day: date) -> None:
     """Backdate or postdate the recorded usage to `day`."""
-    await harness.services.database.execute(
+    await harness.database.execute(
         "UPDATE accounts SET usage_day = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, subscriber_id),
         day,

@@ -5,7 +5,6 @@ from typing import Any
 from cases import each
 from harness import PIN, Harness
 from tapgate import ids
-from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 
@@ -68,11 +67,9 @@ async def test_registration_returns_the_subscriber_record(harness: Harness) -> N
     assert list(record.items()) == list(expected.items())
 
 
-async def test_registration_opens_a_wallet_in_the_subscribers_name(
-    harness: Harness, services: Services
-) -> None:
+async def test_registration_opens_a_wallet_in_the_subscribers_name(harness: Harness) -> None:
     record = await harness.create_subscriber(first_name="Fatu", last_name="Sesay")
-    row = await services.database.fetchrow(
+    row = await harness.database.fetchrow(
         "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
     )
     assert row is not None
@@ -110,15 +107,11 @@ async def test_duplicate_id_number_is_rejected(harness: Harness) -> None:
     assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
 
 
-async def test_rejected_registration_creates_no_wallet(
-    harness: Harness, services: Services
-) -> None:
+async def test_rejected_registration_creates_no_wallet(harness: Harness) -> None:
     record = await harness.create_subscriber()
     body = build_registration(harness, phone_number=record["phone_number"])
     await harness.post(URL, json=body, auth=harness.get_service_auth())
-    wallets = await services.database.fetchval(
-        "SELECT count(*) FROM accounts WHERE kind = 'wallet'"
-    )
+    wallets = await harness.database.fetchval("SELECT count(*) FROM accounts WHERE kind = 'wallet'")
     assert wallets == 1
 
 
@@ -186,7 +179,7 @@ async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harn
 
 async def get_public_name(harness: Harness, record: dict[str, Any]) -> str:
     account_id = ids.decode(ids.ACCOUNT, record["account_id"])
-    public_name: str = await harness.services.database.fetchval(
+    public_name: str = await harness.database.fetchval(
         "SELECT public_name FROM accounts WHERE id = $1", account_id
     )
     return public_name

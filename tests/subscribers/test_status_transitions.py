@@ -8,9 +8,8 @@ import httpx2
 import pytest
 
 from cases import each
-from harness import PIN, Harness
+from harness import PIN, Harness, parse_error
 from tapgate import ids
-from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import CLOSE, Subscriber, apply_transition
 
@@ -93,8 +92,7 @@ async def test_transition_is_audited_with_old_and_new_status(harness: Harness) -
 
 async def test_wallet_with_a_balance_cannot_be_closed(harness: Harness) -> None:
     record = await harness.create_subscriber(balance="0.01")
-    response = await change_status(harness, record, "close")
-    assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE")
+    assert parse_error(await change_status(harness, record, "close")) == (409, "NOT_CLOSABLE")
 
 
 def test_wallet_with_held_funds_cannot_be_closed() -> None:
@@ -180,10 +178,10 @@ async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
             ), url
 
 
-async def test_status_is_stored_on_the_account(harness: Harness, services: Services) -> None:
+async def test_status_is_stored_on_the_account(harness: Harness) -> None:
     record = await harness.create_subscriber()
     await change_status(harness, record, "block", reason="stolen phone")
-    row = await services.database.fetchrow(
+    row = await harness.database.fetchrow(
         "SELECT status, status_reason FROM accounts WHERE kind = 'wallet'"
     )
     assert row is not None

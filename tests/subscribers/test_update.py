@@ -7,7 +7,6 @@ import pytest
 
 from cases import each
 from harness import Harness
-from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 
@@ -95,7 +94,7 @@ async def test_id_number_can_be_corrected_without_the_id_type(harness: Harness) 
 
 @pytest.mark.parametrize("role", ["A", "C"])
 async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
-    harness: Harness, services: Services, role: str
+    harness: Harness, role: str
 ) -> None:
     record = await harness.create_subscriber()
     body = {"kyc_level": 3, "kyc_status": "VERIFIED"}
@@ -105,7 +104,7 @@ async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
     assert response.status_code == 200
     assert response.json()["kyc_level"] == 3
     assert response.json()["kyc_status"] == "VERIFIED"
-    level = await services.database.fetchval("SELECT kyc_level FROM accounts WHERE kind = 'wallet'")
+    level = await harness.database.fetchval("SELECT kyc_level FROM accounts WHERE kind = 'wallet'")
     assert level == 3
 
 
@@ -135,12 +134,12 @@ async def test_forbidden_field_is_reported_before_other_errors(
 
 
 async def list_events(harness: Harness) -> list[tuple[str, Any]]:
-    rows = await harness.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+    rows = await harness.database.fetch("SELECT type, data FROM events ORDER BY id")
     return [(row["type"], row["data"]) for row in rows]
 
 
 async def test_registration_blocks_unblocks_and_kyc_changes_are_published(harness: Harness) -> None:
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
         harness.services.new_id(),
@@ -167,7 +166,7 @@ async def test_registration_blocks_unblocks_and_kyc_changes_are_published(harnes
 
 async def test_rejected_changes_are_not_published(harness: Harness) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin()
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
         harness.services.new_id(),

@@ -53,7 +53,7 @@ async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> Non
     )
     await submit_refund(harness, payment, merchant, "5")
     await submit_command(harness, chart.TRANSFER_P2P, payer["id"], recipient["id"], "9000")
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-UNASSIGNED', 'UNASSIGNED', now(), now())"""
     )

@@ -137,7 +137,7 @@ async def test_only_admins_see_full_names_and_failure_details(harness: Harness) 
 
 async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> None:
     merchant, card = await create_processor(harness), "TAP-UNLINKED"
-    await harness.services.database.execute(
+    await harness.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
         harness.services.new_id(),
@@ -152,7 +152,7 @@ async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> N
         record["id"]
     ]
     owner = await harness.create_subscriber()
-    await harness.services.database.execute(
+    await harness.database.execute(
         """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
            WHERE serial = $1""",
         card,
@@ -332,4 +332,4 @@ def test_approval_codes_of_consecutive_ids_differ() -> None:
 
 async def _load_record(harness: Harness, public_id: str) -> TransactionRecord:
     transaction_id = ids.decode(ids.TRANSACTION, public_id) or 0
-    return (await queries.load_records(harness.services.database, [transaction_id]))[transaction_id]
+    return (await queries.load_records(harness.database, [transaction_id]))[transaction_id]

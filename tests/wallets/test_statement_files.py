@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from builders.payments import submit_and_get_id
 from cases import each
-from harness import BearerAuth, Harness
+from harness import BearerAuth, Harness, parse_error
 from tapgate import ids
 from tapgate.api.csv_files import escape_formulas
 from tapgate.ledger import chart
@@ -101,8 +101,8 @@ async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
     harness.advance_clock(minutes=2)
     expired = await fetch_statement(harness, response)
     assert (expired.status_code, expired.json()["code"]) == (404, "NOT_FOUND")
-    await queries.remove_expired(harness.services.database, harness.services.clock())
-    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
+    await queries.remove_expired(harness.database, harness.services.clock())
+    assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def set_restricted(
@@ -160,7 +160,7 @@ async def test_no_link_remains_if_the_subscriber_is_restricted_during_the_reques
         else:
             # SERVICE_UNAVAILABLE: on a slow machine, the key has too many expensive reads.
             assert response.json()["code"] in ("OTP_REQUIRED", "SERVICE_UNAVAILABLE")
-    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
+    assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_concurrent_files_of_one_subscriber_do_not_deadlock(harness: Harness) -> None:
@@ -177,7 +177,7 @@ async def test_concurrent_files_of_one_subscriber_do_not_deadlock(harness: Harne
         assert set(statuses) <= {200, 503}, statuses
         issued += statuses.count(200)
     assert issued > 0
-    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == issued
+    assert await harness.database.fetchval("SELECT count(*) FROM statements") == issued
 
 
 async def test_restriction_during_rendering_prevents_the_link(
@@ -194,7 +194,7 @@ async def test_restriction_during_rendering_prevents_the_link(
     monkeypatch.setattr(operations.rendering_threads, "run", render_and_restrict)
     response = await harness.post(URL, json=build_request(harness, holder, format="csv"), auth=key)
     assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
-    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
+    assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_expired_files_are_removed_in_batches(
@@ -202,7 +202,7 @@ async def test_expired_files_are_removed_in_batches(
 ) -> None:
     """Deleting the backlog of a long outage at once could exceed the query timeout."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
-    database, holder = harness.services.database, await harness.create_subscriber()
+    database, holder = harness.database, await harness.create_subscriber()
     for _ in range(3):
         await get_statement(harness, key, holder, format="csv")
     harness.advance_clock(hours=25)
@@ -231,13 +231,12 @@ async def test_links_are_unguessable_and_stored_files_are_encrypted(
     tokens = [statement["statement_url"].rpartition("/")[2] for statement in statements]
     assert len(set(tokens)) == 2
     assert min(map(len, tokens)) >= 43
-    row = await harness.services.database.fetchrow("SELECT * FROM statements LIMIT 1")
+    row = await harness.database.fetchrow("SELECT * FROM statements LIMIT 1")
     assert row is not None
     assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
     assert b"transaction_id" not in row["file"]
     for guess in ("x", tokens[0][:-1], statements[0]["statement_id"], "%00", "é"):
-        response = await harness.get(f"/api/v1/statements/{guess}")
-        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
+        assert parse_error(await harness.get(f"/api/v1/statements/{guess}")) == (404, "NOT_FOUND")
 
 
 async def test_issuing_a_statement_file_is_audited(harness: Harness, key: BearerAuth) -> None:
@@ -273,7 +272,7 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
     harness: Harness, key: BearerAuth
 ) -> None:
     # Simulate outdated planner statistics by analyzing the tables while they are empty.
-    await harness.services.database.execute("ANALYZE transactions, entries, accounts")
+    await harness.database.execute("ANALYZE transactions, entries, accounts")
     holder = await harness.create_subscriber()
     await _insert_entries(harness, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
     response = await get_statement(harness, key, holder)
@@ -375,8 +374,7 @@ def test_any_text_survives_csv_and_cannot_become_a_formula(text: str, start: str
 async def test_request_without_to_date_is_rejected(harness: Harness, key: BearerAuth) -> None:
     body = build_request(harness, {"id": "sub_0000000000001"})
     del body["to_date"]
-    response = await harness.post(URL, json=body, auth=key)
-    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+    assert parse_error(await harness.post(URL, json=body, auth=key)) == (400, "INVALID_REQUEST")
 
 
 async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(

@@ -128,7 +128,7 @@ async def _create_subscriber(harness: Harness, key: Any) -> tuple[str, int]:
 
 async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, int]]:
     """Return the day and signed amount of every entry of an account."""
-    rows = await harness.services.database.fetch(
+    rows = await harness.database.fetch(
         """SELECT t.completed_at, e.amount, e.credit_account
            FROM entries e JOIN transactions t ON t.id = e.transaction_id
            WHERE $1 IN (e.debit_account, e.credit_account)""",
@@ -145,7 +145,7 @@ async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, i
 
 async def _get_recorded_balance(harness: Harness, account_id: int, before: datetime) -> int:
     """Return the balance recorded by the last transaction before the given time."""
-    row = await harness.services.database.fetchrow(
+    row = await harness.database.fetchrow(
         """SELECT from_account, from_balance, to_balance FROM transactions
            WHERE $1 IN (from_account, to_account) AND completed_at < $2
            ORDER BY completed_at DESC, id DESC LIMIT 1""",
@@ -243,7 +243,7 @@ async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
 
     async def load_repeatedly() -> None:
         for _ in range(20):
-            activity = await load_activity(harness.services.database, account_id, start, end)
+            activity = await load_activity(harness.database, account_id, start, end)
             assert activity.opening_balance == 0
             assert len(activity.movements) % 2 == 1  # the deposit, then each amount with its fee
 

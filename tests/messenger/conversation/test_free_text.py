@@ -167,10 +167,7 @@ def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
     chat = build_driver("send money", "xx-9999")
     assert [
         request.card_serial for request in chat.list_requests(gateway_requests.FindPayeeByCard)
-    ] == [
-        "xx-9999",
-        "XX-9999",
-    ]
+    ] == ["xx-9999", "XX-9999"]
     assert "can't find a card" in chat.reply_text
 
 

@@ -398,7 +398,4 @@ def check_replies(output: EngineOutput) -> None:
 
 
 TestRandomConversation = RandomConversation.TestCase
-TestRandomConversation.settings = settings(
-    max_examples=150,
-    stateful_step_count=40,
-)
+TestRandomConversation.settings = settings(max_examples=150, stateful_step_count=40)

@@ -129,16 +129,8 @@ def test_every_form_error_has_a_text_in_every_language() -> None:
             {"pin": "4821", "new_pin": "6174", "repeated_pin": "6174"},
             FormSubmitted(operation="op", pin="4821", new_pin="6174"),
         ),
-        (
-            "change_pin",
-            {"pin": "4821", "new_pin": "4821", "repeated_pin": "4821"},
-            "unchanged",
-        ),
-        (
-            "change_pin",
-            {"pin": "4821", "new_pin": "6174", "repeated_pin": "4821"},
-            "mismatch",
-        ),
+        ("change_pin", {"pin": "4821", "new_pin": "4821", "repeated_pin": "4821"}, "unchanged"),
+        ("change_pin", {"pin": "4821", "new_pin": "6174", "repeated_pin": "4821"}, "mismatch"),
         ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
     ],
 )

@@ -16,7 +16,7 @@ from tapgate.messenger.model import PinForm, TextReply
 
 
 async def count_waiting(services_driver: ServicesDriver) -> int:
-    count: int = await services_driver.harness.services.database.fetchval(
+    count: int = await services_driver.harness.database.fetchval(
         "SELECT count(*) FROM messenger.received WHERE status = 'waiting'"
     )
     return count
@@ -285,7 +285,7 @@ async def test_unreadable_message_does_not_block_later_messages(
     async with services_driver.run_messenger(http=HangingTransport()) as first:
         phone = first.create_phone(subscriber["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance")))
-    await services_driver.harness.services.database.execute(
+    await services_driver.harness.database.execute(
         """UPDATE messenger.received
            SET content = '{"type": "Hologram"}', attempts = 5, reserved_until = now()"""
     )
@@ -299,7 +299,7 @@ async def test_blocked_conversations_do_not_starve_others(
 ) -> None:
     """Leases of another process block as many addresses as one sweep loads."""
     monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
-    database = services_driver.harness.services.database
+    database = services_driver.harness.database
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     blocked, last = ["+100000001", "+100000002"], subscriber["phone_number"]
     for row_id, address in enumerate([*blocked, last]):

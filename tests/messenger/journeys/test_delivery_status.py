@@ -98,7 +98,7 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
     await wait_for_status(
         services_driver, record, "sent"
     )  # reported by the messenger's own reporter, which the updates below keep idle
-    database = services_driver.harness.services.database
+    database = services_driver.harness.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(
         "UPDATE messenger.outbox SET report_at = $1", clock() + LEASE_DURATION * 100
@@ -130,7 +130,7 @@ async def test_rejected_status_report_does_not_block_other_reports(
     for record, channel_id in ((rejected, "wamid.bad"), (accepted, "wamid.good")):
         await send_code(services_driver, messenger, record, channel_id)
         await wait_for_status(services_driver, record, "sent")
-    database = services_driver.harness.services.database
+    database = services_driver.harness.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(
         """UPDATE messenger.statuses SET status = 'failed', error_code = ' '

@@ -79,7 +79,7 @@ async def test_daily_document_limit_is_explained_in_the_chat(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()
-    await services_driver.harness.services.database.execute(
+    await services_driver.harness.database.execute(
         """INSERT INTO kyc_documents (id, subscriber_id, document_type, media_type, image,
                                       created_at, decided_at)
            SELECT n, s.id, 'selfie', 'image/png', '', now(), now()

@@ -62,13 +62,11 @@ async def test_code_allows_three_attempts_and_is_not_replaced_immediately(
     for _ in range(3):
         await send_text(eve, "balance")
         await send_text(eve, subscriber["phone_number"])
-    sent = await services_driver.harness.services.database.fetchval(
+    sent = await services_driver.harness.database.fetchval(
         "SELECT count(*) FROM messenger.outbox WHERE address = $1", subscriber["phone_number"]
     )
     assert sent == 1
-    codes = await services_driver.harness.services.database.fetchrow(
-        "SELECT * FROM messenger.codes"
-    )
+    codes = await services_driver.harness.database.fetchrow("SELECT * FROM messenger.codes")
     assert code.encode() not in codes["code_hash"]
 
 

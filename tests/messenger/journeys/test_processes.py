@@ -93,12 +93,7 @@ class ProviderUser:
         )
         flow_client = FlowClient(build_flow_key()[1])
         body = flow_client.encrypt(
-            {
-                "version": "3.0",
-                "action": "data_exchange",
-                "flow_token": token,
-                "data": fields,
-            }
+            {"version": "3.0", "action": "data_exchange", "flow_token": token, "data": fields}
         )
         signature = "sha256=" + signing.webhook_signature(GRAPH_APP_SECRET.encode(), body)
         async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:

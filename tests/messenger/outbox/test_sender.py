@@ -86,10 +86,7 @@ async def test_retry_delays_only_messages_to_the_same_recipient(
     assert (
         sender_driver.list_delivered_texts(),
         sender_driver.list_delivered_texts(OTHER_PHONE),
-    ) == (
-        [],
-        ["for another"],
-    )
+    ) == ([], ["for another"])
     sender_driver.clock.advance(seconds=2)
     await sender_driver.create_sender().send_due()
     assert sender_driver.list_delivered_texts() == ["one", "two"]

@@ -19,9 +19,7 @@ WriteResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def run_model_server(
-    reply: WriteResponse,
-) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+async def run_model_server(reply: WriteResponse) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
     requests: list[dict[str, Any]] = []
     done = asyncio.Event()
 

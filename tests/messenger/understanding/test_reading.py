@@ -267,10 +267,7 @@ def test_person_names_and_list_numbers_are_parsed() -> None:
     ],
 )
 def test_period_is_parsed(text: str, first: str, last: str) -> None:
-    assert parse_period(text, TODAY) == (
-        date.fromisoformat(first),
-        date.fromisoformat(last),
-    )
+    assert parse_period(text, TODAY) == (date.fromisoformat(first), date.fromisoformat(last))
 
 
 @each(
