@@ -18,6 +18,7 @@ VERIFY_URL = "/api/v1/pos/verify-card"
 LOOKUP_URL = "/api/v1/pos/lookup-card"
 
 _sequence = itertools.count(1)
+PartyLike = Party | dict[str, Any] | str
 
 
 def new_request_id() -> str:
@@ -130,8 +131,11 @@ def _build_public_name(name: str) -> str:
     return f"{name.split(' ', maxsplit=1)[0]} (public)"
 
 
-def build_party(public_id: str) -> Party:
-    """Build a party from a user ID, "cash" or a card serial."""
+def build_party(party: PartyLike) -> Party:
+    """Build a party from a record, a user ID, "cash" or a card serial."""
+    if isinstance(party, Party):
+        return party
+    public_id: str = party if isinstance(party, str) else party["id"]
     for prefix, build in (
         (ids.SUBSCRIBER, commands.subscriber_party),
         (ids.AGENT, commands.agent_party),
@@ -145,15 +149,15 @@ def build_party(public_id: str) -> Party:
 
 
 async def submit_command(
-    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **fields: Any
+    harness: Harness, kind: str, payer: PartyLike, payee: PartyLike, amount: str, **fields: Any
 ) -> Outcome:
     """Submit a command to the ledger directly."""
     return await harness.services.ledger.submit(
         Command(
             type=kind,
             channel=fields.pop("channel", "api"),
-            payer=build_party(payer) if isinstance(payer, str) else payer,
-            payee=build_party(payee) if isinstance(payee, str) else payee,
+            payer=build_party(payer),
+            payee=build_party(payee),
             amount=money.parse(amount, harness.services.settings.currency),
             **fields,
         )
@@ -161,7 +165,7 @@ async def submit_command(
 
 
 async def submit_and_get_id(
-    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **fields: Any
+    harness: Harness, kind: str, payer: PartyLike, payee: PartyLike, amount: str, **fields: Any
 ) -> str:
     """Submit a command, require that it is accepted, and return the transaction ID."""
     return encode_transaction_id(

@@ -162,9 +162,7 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
 async def test_alerts_are_filtered_and_paginated(harness: Harness) -> None:
     subscriber = await harness.create_subscriber(balance="10")
     recipient = await harness.create_subscriber()
-    transfer_id = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, subscriber["id"], recipient["id"], "1"
-    )
+    transfer_id = await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber, recipient, "1")
     transaction_alert = await create_alert(harness, transaction_id=transfer_id)
     high = await create_alert(harness, severity="HIGH")
     subscriber_alert = await create_alert(harness, subscriber_id=subscriber["id"])
@@ -197,7 +195,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     """No access code is required, because it would alert the subscriber under investigation."""
     restricted = await harness.create_restricted_subscriber(balance="50")
     other = await harness.create_subscriber()
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted, other, "5")
     details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
     invalid_values = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
     admin, url = await harness.create_admin("C"), f"/api/v1/subscribers/{restricted['id']}"

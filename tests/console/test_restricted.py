@@ -56,7 +56,7 @@ async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str
     processor_id = await create_processor(harness)
     payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor_id, "100")
     await submit_refund(harness, payment_id, processor_id, "30")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "77")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, person, other, "77")
     await harness.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
     return person, card
 

@@ -45,7 +45,7 @@ async def test_declined_refund_is_not_shown_as_refunded(
     pos, owner = await PosDriver.create(harness), await harness.create_subscriber()
     payment_id = (await pos.pay("100.00")).json()["transaction_id"]
     merchant = await harness.get_processor_id(pos.merchant_auth)
-    await submit_and_get_id(harness, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
+    await submit_and_get_id(harness, chart.PROCESSOR_TRANSFER, merchant, owner, "90")
     assert (await pos.refund(payment_id)).json()["code"] == "INSUFFICIENT_FUNDS"
     (declined,) = (
         await harness.get(
@@ -63,7 +63,7 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
 ) -> None:
     sender = await harness.create_subscriber(balance="1000")
     receiver = await harness.create_subscriber()
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "100")
     entries = (
         await harness.get(f"/api/v1/transactions/{sent}/entries", auth=await harness.create_admin())
     ).json()["entries"]
@@ -77,7 +77,7 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
 async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="5")
     receiver = await harness.create_subscriber()
-    outcome = await submit_command(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+    outcome = await submit_command(harness, chart.TRANSFER_P2P, sender, receiver, "100")
     assert outcome.result is not None
     text = await ada.get_page_text(f"{URL}/{encode_transaction_id(outcome.result)}")
     assert "Declined: Insufficient funds." in text and "INSUFFICIENT_FUNDS" in text
@@ -91,7 +91,7 @@ async def test_held_transaction_links_to_its_alert_for_compliance(
     for person in (rich, other):
         await set_kyc_level(harness, person["id"], 3)
     await harness.deposit(rich["id"], "2000000")
-    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich, other, "600000")
     compliance = await console_clients.create_signed_in("C")
     support = await console_clients.create_signed_in("S")
     assert 'href="/console/compliance/alerts/alr_' in await compliance.get_page_text(
@@ -109,12 +109,7 @@ async def test_transaction_page_shows_the_number_of_replays_after_a_flush(
     idempotency_key = build_request_key("once", "this")
     for _ in range(3):
         sent = await submit_and_get_id(
-            harness,
-            chart.TRANSFER_P2P,
-            sender["id"],
-            receiver["id"],
-            "10",
-            idempotency_key=idempotency_key,
+            harness, chart.TRANSFER_P2P, sender, receiver, "10", idempotency_key=idempotency_key
         )
     assert "<dd>None</dd>" in await ada.get_page_text(f"{URL}/{sent}")
     await harness.services.ledger.replay_counter.flush(harness.database)
@@ -127,7 +122,7 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
 ) -> None:
     sender = await harness.create_subscriber(balance="100")
     receiver = await harness.create_subscriber()
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10")
     assert sent in await ada.get_page_text(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
     assert sent not in (await ada.get_partial(f"{URL}?type=pos_payment")).text
     assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
@@ -143,7 +138,7 @@ async def test_restricted_subscriber_is_masked_until_the_access_code_is_entered(
     hidden = await harness.create_restricted_subscriber(balance="100")
     other = await harness.create_subscriber()
     card = await harness.create_card(hidden["id"])
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, hidden, other, "10")
     person = f"/console/subscribers/{hidden['id']}"
     for path in (
         f"{URL}?user_id={hidden['id']}",
@@ -176,7 +171,7 @@ async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harnes
     sender = await harness.create_subscriber(balance="100")
     receiver = await harness.create_subscriber()
     for _ in range(3):
-        await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+        await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"
     file = await ada.get(f"{URL}/export?{query}")
     api_export = await harness.get(

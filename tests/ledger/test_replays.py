@@ -167,7 +167,7 @@ async def test_repeated_partner_reference_counts_as_a_replay(harness: Harness) -
     reference = PartnerReference(ids.decode(ids.PARTNER, partner) or 0, "invoice 1")
     for _ in range(2):
         transaction_id = await submit_and_get_id(
-            harness, chart.PARTNER_FUND, partner, subscriber["id"], "10", reference=reference
+            harness, chart.PARTNER_FUND, partner, subscriber, "10", reference=reference
         )
     await harness.services.ledger.replay_counter.flush(harness.database)
     response = await harness.get(

@@ -94,21 +94,25 @@ async def list_broken_claims(database: Database) -> dict[str, Any]:
     return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
-async def test_verify_finds_each_broken_claim(
-    database_url: str, database: Database, claim: str
-) -> None:
+async def list_claims_broken_by(sql: str, database_url: str, database: Database) -> dict[str, Any]:
+    """Tamper with a valid history and return the claims that no longer hold."""
     ledger = await LedgerDriver.open(database_url, database)
     try:
         await create_history(ledger)
         assert await list_broken_claims(database) == {}
         await database.execute(
-            f"SET session_replication_role = replica; {TAMPERING_SQL[claim]};"
-            "SET session_replication_role = origin"
+            f"SET session_replication_role = replica; {sql}; SET session_replication_role = origin"
         )
-        assert claim in await list_broken_claims(database)
+        return await list_broken_claims(database)
     finally:
         await ledger.close()
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_verify_finds_each_broken_claim(
+    database_url: str, database: Database, claim: str
+) -> None:
+    assert claim in await list_claims_broken_by(TAMPERING_SQL[claim], database_url, database)
 
 
 CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
@@ -131,14 +135,4 @@ CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
 async def test_verify_finds_forged_cash_matches(
     database_url: str, database: Database, forgery: str
 ) -> None:
-    ledger = await LedgerDriver.open(database_url, database)
-    try:
-        await create_history(ledger)
-        assert await list_broken_claims(database) == {}
-        await database.execute(
-            f"SET session_replication_role = replica; {forgery};"
-            "SET session_replication_role = origin"
-        )
-        assert CASH_CLAIM in await list_broken_claims(database)
-    finally:
-        await ledger.close()
+    assert CASH_CLAIM in await list_claims_broken_by(forgery, database_url, database)

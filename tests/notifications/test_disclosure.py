@@ -234,8 +234,8 @@ async def test_receipt_of_the_counterparty_names_a_restricted_subscriber_by_id(
     subscriber = await harness.create_subscriber(balance="100", **PROFILE)
     other = await harness.create_subscriber(balance="100")
     await set_restricted(harness, subscriber)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber["id"], other["id"], "10")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, other["id"], subscriber["id"], "5")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber, other, "10")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, other, subscriber, "5")
     await ReceiptWorker(harness.services).enqueue_due()
     for template in ("money_received", "payment_made"):
         ((_, name, _),) = await harness.list_pending_messages(other["phone_number"], template)

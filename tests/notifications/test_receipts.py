@@ -69,7 +69,7 @@ async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: 
     sender = await create_subscriber(harness, "Ibrahim", "5000")
     receiver = await create_subscriber(harness)
     transaction_id = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
+        harness, chart.TRANSFER_P2P, sender, receiver, "1234.50"
     )
     assert await list_pending_messages(harness, receiver) == [
         (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", transaction_id])
@@ -107,13 +107,7 @@ async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Har
     merchant = await create_processor(harness)
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
-        harness,
-        chart.POS_PAYMENT,
-        subscriber["id"],
-        merchant,
-        "10.00",
-        context=context,
-        channel="pos",
+        harness, chart.POS_PAYMENT, subscriber, merchant, "10.00", context=context, channel="pos"
     )
     refunded = await submit_refund(harness, paid, merchant, "4.00")
     assert await list_pending_messages(harness, subscriber) == [
@@ -130,7 +124,7 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
     await services.signals.wait_for_acks(ticket)
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "50.00")
     ((_, parameters),) = await list_pending_messages(harness, receiver)
     assert parameters[0] == "49.00 SLE"
     ((_, parameters),) = await list_pending_messages(harness, sender)
@@ -143,7 +137,7 @@ async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_a
 ) -> None:
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     await harness.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
@@ -162,7 +156,7 @@ async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(
 ) -> None:
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     enqueue_messages = receipts.enqueue_messages
 
     async def enqueue_and_fail(*arguments: Any) -> None:
@@ -183,7 +177,7 @@ async def test_notices_of_a_killed_worker_are_processed_by_another(
 ) -> None:
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     enqueued, enqueue_messages = asyncio.Event(), receipts.enqueue_messages
 
     async def enqueue_and_hang(*arguments: Any) -> None:
@@ -217,7 +211,7 @@ async def test_concurrent_workers_enqueue_each_receipt_once(
     receiver = await create_subscriber(harness)
     transaction_ids = await asyncio.gather(
         *(
-            submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
+            submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "1.00")
             for _ in range(60)
         )
     )
@@ -234,7 +228,7 @@ async def test_concurrent_workers_enqueue_each_receipt_once(
 async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> None:
     sender = await create_subscriber(harness, balance="100")
     receiver = await create_subscriber(harness)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     harness.advance_clock(hours=20)
     await ReceiptWorker(harness.services).enqueue_due()
     (completed_at,) = await harness.database.fetchrow(
@@ -252,7 +246,7 @@ async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness
     sender = await create_subscriber(harness, "Ibrahim", "100")
     receiver = await create_subscriber(harness)
     amount = "77.31"  # cannot be part of a timestamp: no minute has 77 seconds
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, amount)
     notices = await harness.database.fetch("SELECT notices::text FROM notices")
     await ReceiptWorker(harness.services).enqueue_due()
     messages = await harness.database.fetch("SELECT messages::text, parameters FROM messages")
@@ -272,7 +266,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
             sender = await create_subscriber(harness, "Ibrahim", "100")
             receiver = await create_subscriber(harness)
             transaction_id = await submit_and_get_id(
-                harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
+                harness, chart.TRANSFER_P2P, sender, receiver, "10.00"
             )
             async with asyncio.timeout(30):
                 while len(messenger.received) < 2:

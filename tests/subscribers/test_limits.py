@@ -49,7 +49,7 @@ def format_midnight(day: date) -> str:
 async def test_limits_show_used_and_remaining_amounts(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="5000")
     recipient = await harness.create_subscriber()
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1500.50")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "1500.50")
     day = get_today(harness)
     month_end = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
     assert await get_limits(harness, sender["id"], await harness.create_admin("F")) == {
@@ -78,7 +78,7 @@ async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     await set_limit(harness, daily_limit="100", monthly_limit="100")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
     if period == "monthly" and get_today(harness).day > 1:
         # Usage from an earlier day of the month counts only toward the monthly limit.
@@ -86,18 +86,16 @@ async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period
         expected = Code.MONTHLY_LIMIT_EXCEEDED
     remaining = (await get_limits(harness, sender["id"]))[period]["remaining"]
     assert remaining == "30.00"
-    declined = await submit_command(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "30.01"
-    )
+    declined = await submit_command(harness, chart.TRANSFER_P2P, sender, recipient, "30.01")
     assert declined.code == expected
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], remaining)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, remaining)
     assert (await get_limits(harness, sender["id"]))[period]["remaining"] == "0.00"
 
 
 async def test_usage_of_a_previous_month_does_not_count(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "70")
     last_month = get_today(harness).replace(day=1) - timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], last_month)
     limits = await get_limits(harness, sender["id"])
@@ -107,7 +105,7 @@ async def test_usage_of_a_previous_month_does_not_count(harness: Harness) -> Non
 async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "70")
     ahead = get_today(harness) + timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], ahead)
     daily = (await get_limits(harness, sender["id"]))["daily"]

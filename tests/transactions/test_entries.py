@@ -101,7 +101,7 @@ async def test_commission_entry_credits_the_agents_commission_account(
 ) -> None:
     agent, subscriber = await create_agent(harness), await harness.create_subscriber()
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
-    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
+    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber, "100")
     entries = (await get_transaction(harness, admin, cash_in, "entries"))["entries"]
     assert await list_entries(harness, admin, cash_in) == [
         ("float", "wallet", "100.00", "400.00", "100.00"),
@@ -117,12 +117,8 @@ async def test_held_and_declined_transactions_have_no_entries(
     await set_kyc_level(harness, sender["id"], 3)
     await set_kyc_level(harness, recipient["id"], 3)
     await harness.deposit(sender["id"], "2000000")
-    held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
-    )
-    outcome = await submit_command(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1000001"
-    )
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "600000")
+    outcome = await submit_command(harness, chart.TRANSFER_P2P, sender, recipient, "1000001")
     assert outcome.code is not None and outcome.result is not None
     assert await list_entries(harness, admin, held) == []
     assert await list_entries(harness, admin, encode_transaction_id(outcome.result)) == []

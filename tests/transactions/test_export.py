@@ -52,7 +52,7 @@ async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> Non
         harness, chart.POS_PAYMENT, card, merchant, "10", context=context, idempotency_key=request
     )
     await submit_refund(harness, payment, merchant, "5")
-    await submit_command(harness, chart.TRANSFER_P2P, payer["id"], recipient["id"], "9000")
+    await submit_command(harness, chart.TRANSFER_P2P, payer, recipient, "9000")
     await harness.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-UNASSIGNED', 'UNASSIGNED', now(), now())"""

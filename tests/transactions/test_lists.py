@@ -62,10 +62,8 @@ async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> Non
     recipient_card = await harness.create_card(recipient["id"])
     by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
     by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, merchant, "10")
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer["id"], recipient_card, "10")
-    declined = await submit_command(
-        harness, chart.TRANSFER_P2P, payer["id"], recipient_card, "9000"
-    )
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer, recipient_card, "10")
+    declined = await submit_command(harness, chart.TRANSFER_P2P, payer, recipient_card, "9000")
     assert declined.result is not None
     failed = ids.encode(ids.TRANSACTION, declined.result.transaction_id)
     for filters, expected in [

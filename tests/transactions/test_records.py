@@ -117,9 +117,7 @@ async def test_refund_record_references_the_original_payment(harness: Harness) -
 async def test_only_admins_see_full_names_and_failure_details(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="10")
     recipient = await harness.create_subscriber()
-    outcome = await submit_command(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100"
-    )
+    outcome = await submit_command(harness, chart.TRANSFER_P2P, sender, recipient, "100")
     assert outcome.result is not None
     declined = encode_transaction_id(outcome.result)
     non_admins = (await harness.create_api_key("payments:read"), harness.get_service_auth())
@@ -168,7 +166,7 @@ async def test_record_names_the_type_of_each_party(harness: Harness) -> None:
     subscriber, partner = await harness.create_subscriber(), await create_partner(harness)
     agent, merchant = await create_agent(harness), await create_processor(harness)
     deposit = await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", partner, "500")
-    top_up = await submit_and_get_id(harness, chart.PARTNER_FUND, partner, subscriber["id"], "100")
+    top_up = await submit_and_get_id(harness, chart.PARTNER_FUND, partner, subscriber, "100")
     agent_fund = await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
     card = await harness.create_card(subscriber["id"])
     payment = await submit_and_get_id(harness, chart.ONLINE_PAYMENT, card, merchant, "10")
@@ -191,7 +189,7 @@ async def test_user_list_has_direction_and_balance_after(harness: Harness) -> No
     sender = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber(balance="50")
     sent = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, sender["id"], await harness.create_card(recipient["id"]), "100"
+        harness, chart.TRANSFER_P2P, sender, await harness.create_card(recipient["id"]), "100"
     )
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["id"], newest["direction"], newest["balance_after"]) == (sent, "debit", "898.50")
@@ -202,9 +200,7 @@ async def test_user_list_has_direction_and_balance_after(harness: Harness) -> No
         "150.00",
     )
     assert (oldest["direction"], oldest["balance_after"]) == ("credit", "50.00")
-    declined = await submit_command(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000"
-    )
+    declined = await submit_command(harness, chart.TRANSFER_P2P, sender, recipient, "5000")
     assert declined.result is not None
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["id"], newest["direction"]) == (encode_transaction_id(declined.result), "debit")
@@ -216,9 +212,7 @@ async def test_held_transaction_has_no_balance_after(harness: Harness) -> None:
     for subscriber in (sender, recipient):
         await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(sender["id"], "900000")
-    held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
-    )
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "600000")
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("under_review", None)
     assert newest["completed_at"] is None
@@ -251,7 +245,7 @@ async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
     agent, subscriber = await create_agent(harness), await harness.create_subscriber()
     agent_id = ids.decode(ids.AGENT, agent) or 0
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
-    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
+    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber, "100")
     payout = await submit_and_get_id(
         harness, chart.COMMISSION_PAYOUT, commands.commission_party(agent_id), agent, "1"
     )
@@ -305,12 +299,7 @@ async def test_record_for_third_parties_has_abbreviated_names(harness: Harness) 
     sender = await harness.create_subscriber(balance="500")
     recipient = await harness.create_subscriber()
     sent = await submit_and_get_id(
-        harness,
-        chart.TRANSFER_P2P,
-        sender["id"],
-        recipient["id"],
-        "100",
-        context={"memo": "School fees"},
+        harness, chart.TRANSFER_P2P, sender, recipient, "100", context={"memo": "School fees"}
     )
     record = await _load_record(harness, sent)
     assert record.from_ is not None

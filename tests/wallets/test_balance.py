@@ -46,7 +46,7 @@ async def test_held_funds_count_in_the_balance_but_are_not_available(harness: Ha
     for subscriber in (sender, recipient):
         await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(sender["id"], "900000")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "600000")
     balance = await get_balance(harness, sender["id"])
     assert (balance["balance"], balance["available"]) == ("900000.00", "297000.00")
     assert balance["held"] == "603000.00"
@@ -58,7 +58,7 @@ async def test_balances_of_agents_processors_and_partners(harness: Harness) -> N
     merchant = await create_processor(harness)
     subscriber = await harness.create_subscriber()
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
-    await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
+    await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber, "100")
     await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", partner, "70")
     await submit_and_get_id(
         harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), merchant, "50"

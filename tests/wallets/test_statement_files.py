@@ -218,7 +218,7 @@ async def test_file_matches_the_response_despite_later_transactions(
     holder = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     response = await get_statement(harness, key, holder, format="csv")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "100")
     rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
     assert [row["balance"] for row in rows] == [response["closing_balance"]] == ["1000.00"]
 
@@ -250,9 +250,7 @@ async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: Bea
     holder = await harness.create_subscriber(balance="1000")
     recipient = await harness.create_subscriber()
     context = {"memo": '=1+1, "quoted"\r\nand more'}
-    await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100", context=context
-    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "100", context=context)
     entries = (await get_statement(harness, key, holder))["entries"]
     file = await fetch_statement(harness, await get_statement(harness, key, holder, format="csv"))
     assert file.content.startswith(b",".join(name.encode() for name in COLUMNS) + b"\r\n")

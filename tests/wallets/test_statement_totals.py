@@ -122,7 +122,7 @@ async def _create_subscriber(harness: Harness, key: Any) -> tuple[str, int]:
     assert response.status_code == 201, response.text
     record = response.json()["subscriber"]
     await set_kyc_level(harness, record["id"], 3)
-    await submit_command(harness, chart.TRANSFER, "cash", record["id"], "5000000")
+    await submit_command(harness, chart.TRANSFER, "cash", record, "5000000")
     return record["id"], ids.decode(ids.ACCOUNT, record["account_id"]) or 0
 
 

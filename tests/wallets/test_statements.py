@@ -67,12 +67,7 @@ async def test_statement_lists_transactions_fees_refunds_and_totals(
     recipient = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
     merchant = await create_processor(harness)
     sent = await submit_and_get_id(
-        harness,
-        chart.TRANSFER_P2P,
-        holder["id"],
-        recipient["id"],
-        "100",
-        context={"memo": "School fees"},
+        harness, chart.TRANSFER_P2P, holder, recipient, "100", context={"memo": "School fees"}
     )
     payment = await submit_and_get_id(
         harness,
@@ -82,9 +77,7 @@ async def test_statement_lists_transactions_fees_refunds_and_totals(
         "50",
         context={"merchant_name": "Corner Shop"},
     )
-    await submit_command(
-        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "5000"
-    )  # declined
+    await submit_command(harness, chart.TRANSFER_P2P, holder, recipient, "5000")  # declined
     refund = await submit_refund(harness, payment, merchant, "20")
     statement = await get_statement(harness, key, holder)
     assert statement.pop("statement_id").startswith("stm_")
@@ -153,13 +146,9 @@ async def test_held_transaction_appears_in_the_statement_only_after_release(
     for subscriber in (holder, recipient):
         await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(holder["id"], "900000")
-    held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "600000"
-    )
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "600000")
     assert (await get_statement(harness, key, recipient))["entries"] == []
-    later = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100"
-    )
+    later = await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "100")
     statement = await get_statement(harness, key, holder)
     assert [entry["transaction_id"] for entry in statement["entries"]][1:] == [later, later]
     await decide_review(harness, held, release=True)
@@ -180,9 +169,7 @@ async def test_transaction_rejected_in_review_does_not_appear_in_the_statement(
     for subscriber in (holder, recipient):
         await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(holder["id"], "900000")
-    held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "600000"
-    )
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "600000")
     await decide_review(harness, held, release=False)
     statement = await get_statement(harness, key, holder)
     assert (len(statement["entries"]), statement["closing_balance"]) == (1, "900000.00")
