@@ -22,6 +22,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import list_pending
 from tapgate.pins.verifier import PinVerifier
+from tapgate.store.database import Database
 
 PIN = "4071"
 WRONG_PIN = "9183"
@@ -86,6 +87,13 @@ class HmacAuth(httpx2.Auth):
         if self.partner_id is not None:
             request.headers["X-Partner-ID"] = self.partner_id
         yield request
+
+
+async def insert_row(database: Database, table: str, **columns: Any) -> None:
+    placeholders = ", ".join(f"${index}" for index in range(1, len(columns) + 1))
+    await database.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
+    )
 
 
 class Harness:
@@ -264,10 +272,7 @@ class Harness:
             "updated_at": self.services.clock(),
             **fields,
         }
-        placeholders = ", ".join(f"${index}" for index in range(1, len(columns) + 1))
-        await self.database.execute(
-            f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
-        )
+        await insert_row(self.database, "cards", **columns)
         return str(columns["serial"])
 
     async def deposit(self, subscriber_id: str, amount: str) -> None:

@@ -8,18 +8,16 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
 
 import httpx2
 import pytest
-import uvicorn
 
 from api.builders import EdgeApp, load_settings
+from drivers.connections import build_server_config
 from tapgate.http import worker
 from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.http.protocol import HttpProtocol
 from tapgate.http.worker import _Server
 from tapgate.messenger.web import render_error
 
@@ -130,15 +128,7 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
 @asynccontextmanager
 async def serve(gateway: EdgeApp, connections: ConnectionLimit) -> AsyncIterator[int]:
     """Run the application behind a worker's accept loop and yield the port."""
-    config = uvicorn.Config(
-        cast(Any, gateway.app),
-        http=HttpProtocol,
-        interface="asgi3",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        proxy_headers=False,
-    )
+    config = build_server_config(gateway.app)
     config.load()
     lifeline, supervisor_end = socket.socketpair()
     with lifeline, supervisor_end, socket.create_server(("127.0.0.1", 0)) as listener:
@@ -173,15 +163,7 @@ def listener() -> Iterator[socket.socket]:
 async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
     """A server that accepts connections only when the test calls `_accept`."""
     monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
-    config = uvicorn.Config(
-        cast(Any, gateway.app),
-        http=HttpProtocol,
-        interface="asgi3",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        proxy_headers=False,
-    )
+    config = build_server_config(gateway.app)
     config.load()
     lifeline, supervisor_end = socket.socketpair()
     with lifeline, supervisor_end:

@@ -11,6 +11,7 @@ import argon2
 import msgspec
 import pytest
 
+from harness import insert_row
 from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.auth.actors import Actor
@@ -70,62 +71,42 @@ class OwnerBuilder:
     async def create_admin(
         self, email: str = EMAIL, password: str = PASSWORD, role: str = "system_admin"
     ) -> int:
-        admin_id = self._new_id()
-        await self.database.execute(
-            "INSERT INTO admins (id, email, name, role, password_hash, created_at) "
-            "VALUES ($1, $2, 'Ada', $3, $4, $5)",
-            admin_id,
-            email,
-            role,
-            await Passwords(FAST_ARGON2).hash(password),
-            self._clock(),
-        )
-        return admin_id
+        password_hash = await Passwords(FAST_ARGON2).hash(password)
+        fields = {"email": email, "name": "Ada", "role": role, "password_hash": password_hash}
+        return await self._insert("admins", self._new_id(), **fields)
 
     async def create_processor(self) -> int:
-        processor_id = self._new_id()
-        await self.database.execute(
-            "INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at) "
-            "VALUES ($1, $2, '+23276000001', 'shop@example.com', $3, $3)",
-            processor_id,
-            await self._create_account(processor_id, "settlement", "Corner Shop"),
-            self._clock(),
+        processor_id, now = self._new_id(), self._clock()
+        account_id = await self._create_account(processor_id, "settlement", "Corner Shop")
+        contact = {"phone_number": "+23276000001", "email": "shop@example.com"}
+        return await self._insert(
+            "processors", processor_id, account_id=account_id, updated_at=now, **contact
         )
-        return processor_id
 
     async def create_terminal(self, processor_id: int) -> int:
-        terminal_id = self._new_id()
-        await self.database.execute(
-            "INSERT INTO terminals (id, processor_id, name, created_at) "
-            "VALUES ($1, $2, 'Till 1', $3)",
-            terminal_id,
-            processor_id,
-            self._clock(),
-        )
-        return terminal_id
+        fields = {"processor_id": processor_id, "name": "Till 1"}
+        return await self._insert("terminals", self._new_id(), **fields)
 
     async def create_partner(self) -> int:
         partner_id = self._new_id()
-        await self.database.execute(
-            "INSERT INTO partners (id, account_id, webhook_secret, created_at) "
-            "VALUES ($1, $2, '', $3)",
-            partner_id,
-            await self._create_account(partner_id, "clearing", "Big Bank"),
-            self._clock(),
-        )
-        return partner_id
+        account_id = await self._create_account(partner_id, "clearing", "Big Bank")
+        return await self._insert("partners", partner_id, account_id=account_id, webhook_secret=b"")
 
     async def create_subscriber(self) -> int:
-        subscriber_id = self._new_id()
-        await self.database.execute(
-            "INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, "
-            "created_at, updated_at) VALUES ($1, $2, $3, 'Aminata', 'Kamara', $4, $4)",
-            subscriber_id,
-            await self._create_account(subscriber_id, "wallet", "Aminata Kamara"),
-            f"+232760{next(_sequence):05}",
-            self._clock(),
+        subscriber_id, now = self._new_id(), self._clock()
+        account_id = await self._create_account(subscriber_id, "wallet", "Aminata Kamara")
+        person = {
+            "phone_number": f"+232760{next(_sequence):05}",
+            "first_name": "Aminata",
+            "last_name": "Kamara",
+        }
+        return await self._insert(
+            "subscribers", subscriber_id, account_id=account_id, updated_at=now, **person
         )
-        return subscriber_id
+
+    async def _insert(self, table: str, id: int, **columns: Any) -> int:
+        await insert_row(self.database, table, id=id, created_at=self._clock(), **columns)
+        return id
 
     async def _create_account(self, owner_id: int, kind: str, holder_name: str) -> int:
         account_id = self._new_id()

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 
-from harness import PIN, Harness, HmacAuth
-from tapgate import ids, money, signing
-from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command
+from builders.payments import submit_and_get_id
+from harness import PIN, Harness, HmacAuth, insert_row
+from tapgate import ids, signing
+from tapgate.ledger import chart
 
 AGENTS_URL = "/api/v1/agents"
 AGENT_PIN = "5927"
@@ -140,10 +140,7 @@ async def create_card(harness: Harness, **fields: Any) -> str:
         "updated_at": now,
         **fields,
     }
-    placeholders = ", ".join(f"${position}" for position in range(1, len(columns) + 1))
-    await harness.database.execute(
-        f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
-    )
+    await insert_row(harness.database, "cards", **columns)
     return str(columns["serial"])
 
 
@@ -323,14 +320,4 @@ VALID_CREDENTIAL = (403, "FORBIDDEN")
 
 
 async def deposit_to_processor(harness: Harness, processor_id: str, amount: str) -> None:
-    """Deposit money to the settlement account."""
-    outcome = await harness.services.ledger.submit(
-        Command(
-            type=chart.TRANSFER,
-            channel="admin",
-            payer=commands.CASH_PARTY,
-            payee=commands.processor_party(ids.decode(ids.PROCESSOR, processor_id) or 0),
-            amount=money.parse(amount, harness.services.settings.currency),
-        )
-    )
-    outcome.require_accepted()
+    await submit_and_get_id(harness, chart.TRANSFER, "cash", processor_id, amount, channel="admin")

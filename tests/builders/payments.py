@@ -247,18 +247,8 @@ async def resolve_alert(harness: Harness, alert_id: str, **fields: Any) -> httpx
     )
 
 
-def build_transfer(sender: str, receiver: str, amount: str) -> Command:
-    return Command(
-        type=chart.TRANSFER,
-        channel="admin",
-        payer=commands.subscriber_party(decode_id(sender)),
-        payee=commands.subscriber_party(decode_id(receiver)),
-        amount=money.parse(amount, "SLE"),
-    )
-
-
 async def submit_transfer(harness: Harness, sender: str, receiver: str, amount: str) -> Outcome:
-    return await harness.services.ledger.submit(build_transfer(sender, receiver, amount))
+    return await submit_command(harness, chart.TRANSFER, sender, receiver, amount, channel="admin")
 
 
 async def create_held_transfer(

@@ -18,6 +18,18 @@ from tapgate.http.messages import Request, Response
 from tapgate.http.protocol import HttpProtocol
 
 
+def build_server_config(app: App) -> uvicorn.Config:
+    return uvicorn.Config(
+        cast(Any, app),
+        http=HttpProtocol,
+        interface="asgi3",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        proxy_headers=False,
+    )
+
+
 class EdgeServer:
     """The application behind uvicorn and HttpProtocol, on uvloop as in production."""
 
@@ -61,14 +73,7 @@ class EdgeServer:
     async def _serve(self, folder: Path) -> None:
         async with run_edge_app(folder) as gateway:
             self._app = gateway.app
-            config = uvicorn.Config(
-                cast(Any, gateway.app),
-                http=HttpProtocol,
-                interface="asgi3",
-                lifespan="off",
-                log_config=None,
-                proxy_headers=False,
-            )
+            config = build_server_config(gateway.app)
             server = self._server = uvicorn.Server(config)
             task = asyncio.create_task(server.serve(sockets=[self._listener]))
             await self._stopping.wait()
