@@ -1,14 +1,28 @@
-"""Exclusive leases on conversations, including takeover after the holder fails."""
+"""Stored conversations and people, and the form in which message content is stored."""
 
 import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from builders.auth import FakeClock
-from tapgate.messenger import conversation_store
+from cases import each
+from tapgate.messenger import conversation_store, people
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation, LeaseLostError
+from tapgate.messenger.model import (
+    Content,
+    FormClosed,
+    ImageFile,
+    InlineImage,
+    NumberChanged,
+    OptionChosen,
+    Person,
+    Recipient,
+    TextContent,
+    UnsupportedMessage,
+)
 from tapgate.store.database import Database
 
 PHONE = "+23276000001"
@@ -113,3 +127,77 @@ async def test_conversation_that_was_never_saved_leaves_no_row(database: Databas
     async with conversation_store.acquire(database, "+23276000009", now) as held:
         await conversation_store.save(database, held, held.conversation, now=now)
     assert await database.fetchval(count) == 1
+
+
+MARY = Recipient(name="Mary K.", card_serial="CARD-1")
+JOHN = Recipient(name="John S.", card_serial="CARD-2")
+
+
+async def reload_person(database: Database, address: str, **fields: object) -> Person:
+    """Save changed fields of a person and load the person again."""
+    before = await people.load_person(database, address)
+    async with database.transaction() as tx:
+        after = msgspec.structs.replace(before, **fields)
+        await people.save_person(tx, before, after, FakeClock()())
+    return await people.load_person(database, address)
+
+
+async def test_unknown_person_is_derived_from_the_address_and_not_stored(
+    database: Database,
+) -> None:
+    assert await people.load_person(database, PHONE) == Person(address=PHONE, phone=PHONE)
+    assert await people.load_person(database, "user:ada") == Person(address="user:ada", phone=None)
+    assert await database.fetchval("SELECT count(*) FROM messenger.people") == 0
+
+
+async def test_language_and_trust_are_stored(database: Database) -> None:
+    person = await reload_person(database, PHONE, language="fr", trusted=False)
+    assert (person.language, person.trusted) == ("fr", False)
+    person = await reload_person(database, PHONE, trusted=True)
+    assert (person.language, person.trusted) == ("fr", True)
+
+
+async def test_verified_phone_belongs_only_to_the_person_who_verified_it(
+    database: Database,
+) -> None:
+    person = await reload_person(database, "user:ada", phone=PHONE)
+    assert person.phone == PHONE
+    assert (await people.load_person(database, "user:eve")).phone is None
+
+
+async def test_recipients_are_saved_renamed_and_removed(database: Database) -> None:
+    renamed = Recipient(name="Mary L.", card_serial=MARY.card_serial)
+    await reload_person(database, PHONE, recipients=(MARY, JOHN))
+    person = await reload_person(database, PHONE, recipients=(JOHN, renamed))
+    assert person.recipients == (JOHN, renamed)
+    person = await reload_person(database, PHONE, recipients=(renamed,))
+    assert person.recipients == (renamed,)
+    assert (await people.load_person(database, "+23276000002")).recipients == ()
+
+
+@each(
+    "stored, content",
+    [
+        ('{"type":"Words","body":"hi"}', TextContent(body="hi")),
+        ('{"type":"Tap","id":"cmd:menu"}', OptionChosen(id="cmd:menu")),
+        ('{"type":"FlowReply"}', FormClosed()),
+        (
+            '{"type":"ImageFile","media_id":"m1","mime_type":null,"sha256":null}',
+            ImageFile(media_id="m1", mime_type=None, sha256=None),
+        ),
+        (
+            '{"type":"PictureInside","data":"data:","mimetype":null}',
+            InlineImage(data="data:", mimetype=None),
+        ),
+        ('{"type":"ChangedNumber"}', NumberChanged()),
+        ('{"type":"Other","kind":"sticker"}', UnsupportedMessage(kind="sticker")),
+    ],
+)
+def test_content_is_stored_under_a_stable_tag(stored: str, content: Content) -> None:
+    assert msgspec.json.encode(content).decode() == stored
+    assert msgspec.json.decode(stored, type=Content) == content
+
+
+def test_closed_form_of_an_earlier_version_decodes() -> None:
+    stored = '{"type":"FlowReply","flow_token":"t1"}'
+    assert msgspec.json.decode(stored, type=Content) == FormClosed()
