@@ -247,8 +247,18 @@ async def resolve_alert(harness: Harness, alert_id: str, **fields: Any) -> httpx
     )
 
 
+def build_transfer(sender: str, receiver: str, amount: str) -> Command:
+    return Command(
+        type=chart.TRANSFER,
+        channel="admin",
+        payer=build_party(sender),
+        payee=build_party(receiver),
+        amount=money.parse(amount, "SLE"),
+    )
+
+
 async def submit_transfer(harness: Harness, sender: str, receiver: str, amount: str) -> Outcome:
-    return await submit_command(harness, chart.TRANSFER, sender, receiver, amount, channel="admin")
+    return await harness.services.ledger.submit(build_transfer(sender, receiver, amount))
 
 
 async def create_held_transfer(
