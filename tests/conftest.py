@@ -57,24 +57,48 @@ _MAX_TEST_SECONDS = 120
 _sequence = itertools.count(1)
 
 
+#: Folders and files whose tests one process runs, because they share a fixture that takes long to
+#: create, such as a demo installation. Longest first: their tests start before all others, so that
+#: all processes finish at about the same time.
+_SINGLE_PROCESS_PATHS = (
+    "tests/browser/",
+    "tests/journeys/",
+    "tests/gateway/",
+    "tests/torture/",
+    "tests/test_supervisor.py",
+    "tests/store/test_embedded_postgres.py",
+    "tests/fuzz/",
+    "tests/sandbox/demo/",
+    "tests/docs/",
+)
+
+
+def _get_single_process_path(nodeid: str) -> str | None:
+    return next((path for path in _SINGLE_PROCESS_PATHS if nodeid.startswith(path)), None)
+
+
+def _get_start_rank(item: pytest.Item) -> int:
+    path = _get_single_process_path(item.nodeid)
+    return len(_SINGLE_PROCESS_PATHS) if path is None else _SINGLE_PROCESS_PATHS.index(path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_get_start_rank)
     for item in items:
         for name in markers.list_markers(item.nodeid.partition("[")[0]):
             item.add_marker(name)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    config.option.loadscopereorder = False  # keep the order of the collection
     return Scheduling(config, log)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Runs each test in any process, except that one process runs all tests in the browser.
-
-    They share one Chromium and one demo installation, which take long to start.
-    """
+    """Runs each test in any process, except tests that share an expensive fixture."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith("tests/browser/") else nodeid
+        return _get_single_process_path(nodeid) or nodeid
 
 
 def pytest_collection_finish() -> None:
@@ -125,10 +149,12 @@ def data_dir(public_tmp_path: Path, cluster: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(cluster: Path) -> Iterator[str]:
     """Yield the URL of a running server and its empty database `tapgate`."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
-        server = EmbeddedPostgres(Path(name))
+        data_dir = Path(name, "data")
+        subprocess.run(["cp", "-a", cluster, data_dir], check=True)
+        server = EmbeddedPostgres(data_dir)
         try:
             yield server.start()
         finally:
