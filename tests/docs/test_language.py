@@ -66,15 +66,14 @@ def parse(path: Path) -> ast.Module:
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def iter_definitions(tree: ast.Module) -> Iterator[Definition]:
-    for node in ast.walk(tree):
-        if isinstance(node, Definition):
-            yield node
+@cache
+def list_definitions(path: Path) -> list[Definition]:
+    return [node for node in ast.walk(parse(path)) if isinstance(node, Definition)]
 
 
 def iter_prose(path: Path) -> Iterator[str]:
     """Yield the lines of a module's docstrings and full-line comments."""
-    for node in [tree := parse(path), *iter_definitions(tree)]:
+    for node in [parse(path), *list_definitions(path)]:
         yield from (ast.get_docstring(node) or "").splitlines()
     yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
 
@@ -99,7 +98,7 @@ def test_phrases_of_the_former_style_are_rare_in_documents() -> None:
 
 
 def test_retired_names_are_not_defined() -> None:
-    names = {node.name for path in SOURCES for node in iter_definitions(parse(path))}
+    names = {node.name for path in SOURCES for node in list_definitions(path)}
     assert names & RETIRED_NAMES == set()
     files = {part for path in SOURCES for part in path.relative_to(ROOT).with_suffix("").parts}
     assert files & RETIRED_FILES == set()
@@ -109,7 +108,7 @@ def test_function_names_do_not_start_with_a_participle() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in SOURCES
-        for node in iter_definitions(parse(path))
+        for node in list_definitions(path)
         if not isinstance(node, ast.ClassDef) and starts_with_participle(node)
     ]
     assert found == []
@@ -147,7 +146,7 @@ def test_test_names_have_at_most_90_characters() -> None:
     found = [
         node.name
         for path in SOURCES
-        for node in iter_definitions(parse(path))
+        for node in list_definitions(path)
         if node.name.startswith("test_") and len(node.name) > MAX_TEST_NAME_LENGTH
     ]
     assert found == []
@@ -156,7 +155,7 @@ def test_test_names_have_at_most_90_characters() -> None:
 def test_multiline_docstring_starts_with_a_summary_and_a_blank_line() -> None:
     found = []
     for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
-        for node in [tree := parse(path), *iter_definitions(tree)]:
+        for node in [parse(path), *list_definitions(path)]:
             first, _, rest = (ast.get_docstring(node) or "").partition("\n")
             if rest and (rest[0] != "\n" or not first.endswith((".", ":"))):
                 found.append(f"{path.relative_to(ROOT)}: {first}")

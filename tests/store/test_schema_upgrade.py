@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import itertools
 import sys
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import asyncpg
 import httpx2
 import pytest
 
-from databases import build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness
-from store.test_backup import dump_schema, fetch_rows, get_database_name
+from store.test_backup import dump_schema, fetch_rows
 from tapgate import ids
 from tapgate.audit import chain
 from tapgate.gateway import create_app, open_services, require_same_installation
@@ -33,7 +31,6 @@ _MIGRATIONS_DIR = migrations._MIGRATIONS_DIR
 _MIGRATION_NAMES = sorted(file.name for file in _MIGRATIONS_DIR.glob("*.sql"))
 _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
-_sequence = itertools.count(1)
 #: The tables that migrations insert rows into.
 _TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
 _HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
@@ -121,22 +118,6 @@ async def require_rows_kept(
             assert rows == before[table]
 
 
-async def copy_database(postgres: str, original: str) -> str:
-    """Copy a database.
-
-    The copy is not dropped, because dropping it is slow and the server is discarded anyway.
-    """
-    copy = f"upgrading_{next(_sequence)}"
-    connection = await asyncpg.connect(postgres)
-    try:
-        await connection.execute(
-            f"CREATE DATABASE {copy} TEMPLATE {get_database_name(original)} STRATEGY FILE_COPY"
-        )
-    finally:
-        await connection.close()
-    return build_database_url(copy, postgres)
-
-
 async def verify_ledger(url: str) -> Proof:
     database = await Database.connect(url)
     try:
@@ -150,35 +131,53 @@ async def verify_ledger(url: str) -> Proof:
         await database.close()
 
 
-async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
-    empty_database_url: str, postgres: str, database_url: str, tmp_path: Path
+async def test_each_migration_keeps_the_rows_of_all_tables(
+    empty_database_url: str, database_url: str, tmp_path: Path
 ) -> None:
     """Each table gets rows as soon as it exists; all later migrations must keep these rows."""
-    new = dump_schema(database_url)
+    columns: dict[str, str] = {}
+    before: dict[str, list[str]] = {}
     for name in _MIGRATION_NAMES:
         assert await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
+        await require_rows_kept(empty_database_url, columns, before)
         await insert_sample_rows(empty_database_url, name)
-        url = await copy_database(postgres, empty_database_url)
-        columns = await list_columns(url)
-        before = await dump_rows(url, columns)
+        columns = await list_columns(empty_database_url)
+        before = await dump_rows(empty_database_url, columns)
         assert all(before.values()), "every table needs sample rows"
-        assert await migrate(url) == _MIGRATION_NAMES[_MIGRATION_NAMES.index(name) + 1 :]
-        await require_rows_kept(url, columns, before)
-        if "public.commission_rules" not in before:
-            assert await get_commission_rates(url) == [(1, 1100), (2, 1500), (3, 2000)]
-        broken = [
-            finding.claim for finding in (await verify_ledger(url)).findings if finding.broken
-        ]
-        if name == _MIGRATION_NAMES[0]:
-            # The first schema has no tables for account holders yet.
-            assert broken == [_HOLDERS_CLAIM]
-            await insert_sample_rows(url, _MIGRATION_NAMES[1])
-        else:
-            assert broken == []
-        if name in (_MIGRATION_NAMES[0], _MIGRATION_NAMES[-1]):
-            assert dump_schema(url) == new
-            await pay_from_migrated_balance(url, tmp_path)
-            assert (await verify_ledger(url)).is_valid
+    await require_working_schema(empty_database_url, database_url, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", [_MIGRATION_NAMES[0], _MIGRATION_NAMES[len(_MIGRATION_NAMES) // 2]]
+)
+async def test_upgrade_over_many_migrations_keeps_rows_and_matches_a_new_schema(
+    name: str, empty_database_url: str, database_url: str, tmp_path: Path
+) -> None:
+    position = _MIGRATION_NAMES.index(name) + 1
+    for earlier in _MIGRATION_NAMES[:position]:
+        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await insert_sample_rows(empty_database_url, earlier)
+    columns = await list_columns(empty_database_url)
+    before = await dump_rows(empty_database_url, columns)
+    assert await migrate(empty_database_url) == _MIGRATION_NAMES[position:]
+    await require_rows_kept(empty_database_url, columns, before)
+    if position == 1:
+        # The first schema has no tables for account holders yet.
+        proof = await verify_ledger(empty_database_url)
+        assert [item.claim for item in proof.findings if item.broken] == [_HOLDERS_CLAIM]
+        await insert_sample_rows(empty_database_url, _MIGRATION_NAMES[1])
+    if "public.commission_rules" not in before:
+        rates = await get_commission_rates(empty_database_url)
+        assert rates == [(1, 1100), (2, 1500), (3, 2000)]
+    await require_working_schema(empty_database_url, database_url, tmp_path)
+
+
+async def require_working_schema(url: str, new_url: str, folder: Path) -> None:
+    """Require a new installation's schema, a valid ledger and a payment from a migrated balance."""
+    assert (await verify_ledger(url)).is_valid
+    assert dump_schema(url) == dump_schema(new_url)
+    await pay_from_migrated_balance(url, folder)
+    assert (await verify_ledger(url)).is_valid
 
 
 async def get_commission_rates(url: str) -> list[tuple[int, int]]:
