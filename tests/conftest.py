@@ -200,7 +200,7 @@ async def empty_database_url(postgres: str) -> AsyncIterator[str]:
     name = f"empty_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
     try:
-        await connection.execute(f"CREATE DATABASE {name}")
+        await connection.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
         yield build_database_url(name, postgres)
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:

@@ -6,6 +6,7 @@ pyproject.toml describes the markers.
 """
 
 import re
+from functools import cache
 from typing import Final
 
 _WORDS: Final = {
@@ -74,6 +75,7 @@ _PATTERNS: Final = {
 }
 
 
+@cache
 def list_markers(path_and_name: str) -> set[str]:
     """Return the markers of a test with this path and name, without its parameters."""
     return {name for name, pattern in _PATTERNS.items() if pattern.search(path_and_name)}

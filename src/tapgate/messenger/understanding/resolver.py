@@ -46,18 +46,22 @@ class Resolver:
     """Intent resolver over a fixed set of phrases. Immutable after construction."""
 
     def __init__(self, keywords: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
-        keywords = tuple(keywords)
+        keywords = [(normalize_text(phrase.text), phrase) for phrase in keywords]
         #: `yes` and `no` match only literally, never by similarity.
-        self._samples = tuple(
-            phrase for phrase in (*keywords, *samples) if phrase.command not in {"yes", "no"}
-        )
-        self._index = SimilarityIndex(
-            [(normalize_text(phrase.text), phrase.command) for phrase in self._samples]
-        )
-        self._keywords = {normalize_text(phrase.text) for phrase in keywords}
+        similar = [
+            (text, phrase)
+            for text, phrase in (
+                *keywords,
+                *((normalize_text(phrase.text), phrase) for phrase in samples),
+            )
+            if phrase.command not in {"yes", "no"}
+        ]
+        self._samples = tuple(phrase for _, phrase in similar)
+        self._index = SimilarityIndex([(text, phrase.command) for text, phrase in similar])
+        self._keywords = {text for text, _ in keywords}
         self._phrases_by_text: dict[str, list[Phrase]] = {}
-        for phrase in (*keywords, *self._samples):
-            self._phrases_by_text.setdefault(normalize_text(phrase.text), []).append(phrase)
+        for text, phrase in (*keywords, *similar):
+            self._phrases_by_text.setdefault(text, []).append(phrase)
 
     def match_literal(self, text: str, language: Language | None) -> Intent | None:
         """Return the intent of a known keyword or phrase, or None if the text is neither."""
