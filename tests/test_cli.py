@@ -55,10 +55,12 @@ def test_startup_error_is_reported_in_one_line(
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path, database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        result = run_command(public_tmp_path / "data", "serve", "--port", port)
+        result = run_command(
+            public_tmp_path / "data", "serve", "--port", port, TAPGATE_DATABASE_URL=database_url
+        )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
@@ -94,7 +96,7 @@ def test_up_starts_gateway_and_messenger_and_prints_the_first_admin_password_onc
 @contextlib.contextmanager
 def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
     """Run `tapgate up`, check that both services respond, and yield its startup output."""
-    variables = build_environ(folder / "data", **ports, TAPGATE_DEMO="off")
+    variables = build_environ(folder / "data", **ports, TAPGATE_DEMO="off", TAPGATE_WORKERS="1")
     with subprocess.Popen(
         [TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:

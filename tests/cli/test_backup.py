@@ -15,13 +15,13 @@ from typing import Any
 import asyncpg
 import pytest
 
+from drivers.actors import Admin, require_success
 from drivers.processes import (
     ADMIN,
     TAPGATE_EXECUTABLE,
     build_environ,
     open_client,
     run_gateway,
-    start_tapgate,
 )
 from harness import Harness
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
@@ -112,7 +112,14 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         folder.mkdir()
         copy = ["cp", "-a", cluster, folder / "gateway"]
         await asyncio.to_thread(subprocess.run, copy, check=True)
-    async with start_tapgate(source_folder, "", workers=1, demo="small"):
+    async with (
+        run_gateway(source_folder, "", workers=1) as address,
+        open_client(address) as client,
+    ):
+        ada = await Admin.log_in(client, **ADMIN)
+        app = await ada.create_app()
+        aminata = await ada.create_funded_customer("100.00", app)
+        friend = await ada.create_funded_customer("1.00", app)
         status, output, error = await run_tapgate(
             source_folder / "gateway", "backup", cwd=public_tmp_path
         )
@@ -142,17 +149,8 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
     assert (status, error) == (0, "")
     assert output.count(b"\npassed ") == len(CLAIMS) + 1
     assert b"delete API keys and signing keys" in output
-    payment_example = re.search(
-        r"Bearer (\S+)' -d '(.*sender_id.*)'", (source_folder / "gateway" / "demo.txt").read_text()
-    )
-    assert payment_example is not None
     async with run_gateway(target_folder, "", workers=1) as address, open_client(address) as client:
-        response = await client.post(
-            "/api/v1/wallet/transfer-p2p",
-            content=payment_example[2],
-            headers={"Authorization": f"Bearer {payment_example[1]}"},
-        )
-        assert response.status_code == 200, response.text
+        require_success(await aminata.with_client(client).send_money("5.00", friend))
         tokens = await client.post("/api/v1/admin/login", json=ADMIN)
         headers = {"Authorization": f"Bearer {tokens.json()['token']}"}
         log = await client.get("/api/v1/audit/logs?event=installation.restored", headers=headers)
