@@ -46,21 +46,15 @@ class Resolver:
     """Intent resolver over a fixed set of phrases. Immutable after construction."""
 
     def __init__(self, keywords: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
-        keywords = [(normalize_text(phrase.text), phrase) for phrase in keywords]
+        literal = [(normalize_text(phrase.text), phrase) for phrase in keywords]
+        others = [(normalize_text(phrase.text), phrase) for phrase in samples]
         #: `yes` and `no` match only literally, never by similarity.
-        similar = [
-            (text, phrase)
-            for text, phrase in (
-                *keywords,
-                *((normalize_text(phrase.text), phrase) for phrase in samples),
-            )
-            if phrase.command not in {"yes", "no"}
-        ]
+        similar = [item for item in (*literal, *others) if item[1].command not in {"yes", "no"}]
         self._samples = tuple(phrase for _, phrase in similar)
         self._index = SimilarityIndex([(text, phrase.command) for text, phrase in similar])
-        self._keywords = {text for text, _ in keywords}
+        self._keywords = {text for text, _ in literal}
         self._phrases_by_text: dict[str, list[Phrase]] = {}
-        for text, phrase in (*keywords, *similar):
+        for text, phrase in (*literal, *similar):
             self._phrases_by_text.setdefault(text, []).append(phrase)
 
     def match_literal(self, text: str, language: Language | None) -> Intent | None:
