@@ -4,6 +4,7 @@ Errors that the operator can fix are reported as one line on standard error.
 """
 
 import asyncio
+import gc
 import os
 import sys
 from pathlib import Path
@@ -57,6 +58,8 @@ def main() -> None:
         _exit_with_error(
             "the database has no tables yet: start Tapgate once, or run `tapgate migrate`"
         )
+    finally:
+        gc.freeze()  # otherwise the interpreter searches all modules for garbage before it exits
 
 
 def _print_version(requested: bool) -> None:
