@@ -87,32 +87,26 @@ async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
     return urls
 
 
-async def test_every_page_is_accessible_and_fits_a_desktop(
+async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
     browser: Browser, deployment: Deployment, page_urls: dict[str, str]
 ) -> None:
+    """On a phone, in a single column, no page may overflow horizontally either."""
     findings: dict[str, list[str]] = {}
-    async with chromium.open_tab(browser, str(deployment.client.base_url), DESKTOP_VIEWPORT) as tab:
+    async with chromium.open_tab(browser, str(deployment.client.base_url), PHONE_VIEWPORT) as tab:
         async for path, name in _open_pages(tab, page_urls):
-            findings[path] = await _check_page(tab, f"{name}-desktop-light", "all")
+            findings[path] = _describe_overflow("a phone", await _get_overflow(tab))
+            for scheme in get_args(ColorScheme):
+                await tab.page.emulate_media(color_scheme=scheme)
+                await tab.take_screenshot(f"{name}-phone-{scheme}")
+            await tab.page.emulate_media(color_scheme="light")
+            await tab.page.set_viewport_size(DESKTOP_VIEWPORT)
+            findings[path] += await _check_page(tab, f"{name}-desktop-light", "all")
             if path in _DARK_MODE_PATHS or chromium.should_take_screenshots():
                 await tab.page.emulate_media(color_scheme="dark")
                 findings[path] += await _check_page(tab, f"{name}-desktop-dark", "contrast")
                 await tab.page.emulate_media(color_scheme="light")
+            await tab.page.set_viewport_size(PHONE_VIEWPORT)
     assert {path: found for path, found in findings.items() if found} == {}
-
-
-async def test_every_page_fits_a_phone(
-    browser: Browser, deployment: Deployment, page_urls: dict[str, str]
-) -> None:
-    """In a single column, no page may overflow horizontally."""
-    too_wide: dict[str, int] = {}
-    async with chromium.open_tab(browser, str(deployment.client.base_url), PHONE_VIEWPORT) as tab:
-        async for path, name in _open_pages(tab, page_urls):
-            too_wide[path] = await _get_overflow(tab)
-            for scheme in get_args(ColorScheme):
-                await tab.page.emulate_media(color_scheme=scheme)
-                await tab.take_screenshot(f"{name}-phone-{scheme}")
-    assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}
 
 
 async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
@@ -152,7 +146,11 @@ async def _check_page(tab: Tab, name: str, check: AxeCheck, within: str = "html"
     too_wide = await _get_overflow(tab)
     await tab.page.evaluate(_TRUNCATE_TABLES)
     found = await tab.find_axe_violations(check, within)
-    return [*found, f"{too_wide} pixels too wide"] if too_wide > 0 else found
+    return found + _describe_overflow("a desktop", too_wide)
+
+
+def _describe_overflow(device: str, pixels: int) -> list[str]:
+    return [f"{pixels} pixels too wide for {device}"] if pixels > 0 else []
 
 
 async def _get_overflow(tab: Tab) -> int:
