@@ -110,16 +110,18 @@ async def open_checked_connection(url: str) -> asyncpg.Connection:
         connection = await open_connection(url, timeout=_CONNECT_TIMEOUT_SECONDS)
     except (*DATABASE_ERRORS, ValueError) as error:
         raise StoreError(f"the database cannot be reached: {summarize_error(error)}") from error
-    if connection.get_server_version().major < _MIN_POSTGRES_VERSION:
-        await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
-        raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is required")
-    encoding = await connection.fetchval("SHOW server_encoding")
-    if encoding != "UTF8":
-        await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
-        raise StoreError(
-            f"the database's encoding is {encoding}: create it with ENCODING 'UTF8', so that it can"
-            " store every name"
-        )
+    try:
+        if connection.get_server_version().major < _MIN_POSTGRES_VERSION:
+            raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is required")
+        encoding = await connection.fetchval("SHOW server_encoding")
+        if encoding != "UTF8":
+            raise StoreError(
+                f"the database's encoding is {encoding}: create it with ENCODING 'UTF8', so that it"
+                " can store every name"
+            )
+    except BaseException:  # also if canceled: no caller could close the connection
+        connection.terminate()
+        raise
     return connection
 
 
