@@ -79,6 +79,40 @@ async def test_agents_are_searched_by_name_business_phone_and_id(harness: Harnes
     assert parse_error(response) == (422, "VALIDATION_FAILED")
 
 
+async def test_agents_are_found_by_phone_number_and_part_of_the_address(
+    harness: Harness,
+) -> None:
+    bo = await create_agent(harness, address="12 Tikonko Road, Bo")
+    kissy = await create_agent(harness, address="9 Kissy Road 100%, Freetown")
+    without_address = await create_agent(harness)
+    for query, expected in (
+        ({"address": "kissy road"}, [kissy]),
+        ({"address": "ROAD"}, [kissy, bo]),
+        ({"address": "bo"}, [bo]),
+        ({"address": "Road Kissy"}, []),
+        ({"address": "0%, f"}, [kissy]),
+        ({"address": "Kissy_Road"}, []),
+        ({"phone_number": bo["phone_number"]}, [bo]),
+        ({"phone_number": without_address["phone_number"]}, [without_address]),
+        ({"phone_number": harness.new_phone_number()}, []),
+        ({"phone_number": bo["phone_number"], "address": "kissy"}, []),
+        ({"address": "road", "status": "suspended"}, []),
+    ):
+        response = await harness.client.get(
+            AGENTS_URL, params=query, auth=harness.get_service_auth()
+        )
+        assert response.json()["data"] == expected, query
+    for query, field in (
+        ({"address": "x" * 256}, "address"),
+        ({"phone_number": "7"}, "phone_number"),
+    ):
+        response = await harness.client.get(
+            AGENTS_URL, params=query, auth=harness.get_service_auth()
+        )
+        assert parse_error(response) == (422, "VALIDATION_FAILED")
+        assert list(response.json()["details"]["fields"]) == [field]
+
+
 async def test_balance_shows_float_and_commission(harness: Harness) -> None:
     agent, customer = await create_agent(harness), await harness.create_subscriber()
     await fund_agent(harness, agent, "1000")
@@ -107,7 +141,10 @@ async def test_unknown_agent_is_not_found(harness: Harness) -> None:
         ("POST", "/suspend", {"reason": "r"}),
         ("POST", "/activate", None),
         ("POST", "/terminate", {"reason": "r"}),
+        ("PUT", "", {"name": "Sia"}),
         ("POST", "/change-pin", {"old_pin": "5927", "new_pin": "4071"}),
+        ("POST", "/reset-pin", None),
+        ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "4071"}),
         ("POST", "/payout-commission", None),
     ]
     for method, path, body in requests:

@@ -8,8 +8,9 @@ import httpx2
 
 from builders.payments import submit_and_get_id
 from harness import PIN, Harness, HmacAuth, insert_row
-from tapgate import ids, signing
-from tapgate.ledger import chart
+from tapgate import ids, money, signing
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Outcome
 
 AGENTS_URL = "/api/v1/agents"
 AGENT_PIN = "5927"
@@ -176,6 +177,16 @@ async def link_child_card(
     )
 
 
+async def create_child_card(
+    harness: Harness, *, balance: str = "0", **fields: Any
+) -> tuple[str, dict[str, Any]]:
+    """Create a child card whose PIN is `CHILD_PIN`; return its serial and the parent's record."""
+    parent, serial = await harness.create_subscriber(balance=balance), await create_card(harness)
+    response = await link_child_card(harness, serial, parent["id"], **fields)
+    assert response.status_code == 201, response.text
+    return serial, parent
+
+
 async def block_card(
     harness: Harness, serial: str, reason: str = "fraud", *, caller: Any = None
 ) -> httpx2.Response:
@@ -189,6 +200,22 @@ async def block_card(
 async def unblock_card(harness: Harness, serial: str, *, caller: Any = None) -> httpx2.Response:
     return await harness.post(
         f"{CARDS_URL}/{serial}/unblock", auth=caller or harness.get_service_auth()
+    )
+
+
+async def pay_by_card(harness: Harness, serial: str, amount: str, pin: str) -> Outcome:
+    """Transfer money from a card to a new subscriber, with a PIN."""
+    receiver = ids.decode(ids.SUBSCRIBER, (await harness.create_subscriber())["id"]) or 0
+    return await harness.services.ledger.submit(
+        Command(
+            type=chart.TRANSFER_P2P,
+            channel="pos",
+            payer=commands.card_party(serial),
+            payee=commands.subscriber_party(receiver),
+            amount=money.parse(amount, "SLE"),
+            payer_pin=pin,
+            pin_policy="required",
+        )
     )
 
 

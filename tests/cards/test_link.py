@@ -13,37 +13,20 @@ from builders.participants import (
     link_card,
     link_child_card,
     list_events,
+    pay_by_card,
 )
 from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate import ids, money
+from tapgate import ids
 from tapgate.cards.model import get_child_card_error
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Outcome
 from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
 
 CARD_FIELDS = (
     "serial mac_address type status status_reason subscriber_id holder_name parent_subscriber_id "
-    "daily_limit spent_today currency expires_at linked_at created_at updated_at"
+    "child_relationship daily_limit spent_today currency expires_at linked_at created_at updated_at"
 ).split()
-
-
-async def pay_by_card(harness: Harness, serial: str, amount: str, pin: str) -> Outcome:
-    """Transfer money from a card to a new subscriber, with a PIN."""
-    receiver = ids.decode(ids.SUBSCRIBER, (await harness.create_subscriber())["id"]) or 0
-    return await harness.services.ledger.submit(
-        Command(
-            type=chart.TRANSFER_P2P,
-            channel="pos",
-            payer=commands.card_party(serial),
-            payee=commands.subscriber_party(receiver),
-            amount=money.parse(amount, "SLE"),
-            payer_pin=pin,
-            pin_policy="required",
-        )
-    )
 
 
 async def test_linked_card_belongs_to_the_subscriber_and_can_pay(harness: Harness) -> None:
@@ -85,7 +68,7 @@ async def test_child_card_has_its_own_pin_and_daily_limit(harness: Harness) -> N
     assert record == await get_card(harness, serial)
     assert (record["type"], record["status"]) == ("CHILD", "ACTIVE")
     assert record["subscriber_id"] == record["parent_subscriber_id"] == holder["id"]
-    assert record["holder_name"] == "Ibrahim Kamara"
+    assert (record["holder_name"], record["child_relationship"]) == ("Ibrahim Kamara", "son")
     assert (record["daily_limit"], record["spent_today"]) == ("100.00", "0.00")
     assert (await pay_by_card(harness, serial, "10.00", PIN)).code == "INVALID_PIN"
     (await pay_by_card(harness, serial, "40.00", CHILD_PIN)).require_accepted()

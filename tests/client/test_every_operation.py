@@ -135,6 +135,9 @@ async def call_subscriber_operations(
     await admin.cards.block("TAP-C", reason="fraud")
     assert (await admin.cards.unblock("TAP-C", reason="found")).card.status == "ACTIVE"
     assert (await admin.cards.get("TAP-C")).holder_name == "Fatu"
+    updated = await third_party.cards.update("TAP-C", daily_limit="60", child_relationship="niece")
+    assert (updated.daily_limit, updated.child_relationship) == ("60.00", "niece")
+    await admin.cards.change_pin("TAP-C", old_pin="5092", new_pin=NEW_PIN)
     assert (
         await admin.subscribers.update(subscriber_id, address="1 Main St")
     ).address == "1 Main St"
@@ -147,7 +150,12 @@ async def call_subscriber_operations(
     await admin.subscribers.reset_pin(
         subscriber_id, otp=await client_factory.harness.get_pending_code(phone), new_pin=PIN
     )
-    (code,) = [
+    client_factory.harness.advance_clock(minutes=1)
+    await admin.cards.request_pin_reset("TAP-C")
+    await admin.cards.reset_pin(
+        "TAP-C", otp=await client_factory.harness.get_pending_code(phone), new_pin="5092"
+    )
+    code, _ = [
         message
         async for message in admin.subscribers.list_messages(
             subscriber_id, template="one_time_code"
@@ -156,7 +164,7 @@ async def call_subscriber_operations(
     delivered = StatusReport(message_id=code.message_id, status="delivered")
     async with client_factory.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
-    (code,) = [
+    code, _ = [
         message
         async for message in admin.subscribers.list_messages(
             subscriber_id, template="one_time_code"
@@ -267,6 +275,14 @@ async def call_agent_operations(
     assert (await admin.agents.get_balance(top)).float_balance
     assert [agent.id async for agent in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
     await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
+    agent = await admin.agents.update(top, address="Kissy Road", commission_tier=3)
+    assert [item.id async for item in admin.agents.list(address="kissy")] == [top]
+    await admin.agents.request_pin_reset(top)
+    await admin.agents.reset_pin(
+        top,
+        otp=await client_factory.harness.get_pending_code(agent.phone_number),
+        new_pin=AGENT_PIN,
+    )
     await admin.agents.suspend(sub.agent_id, reason="asked")
     await admin.agents.activate(sub.agent_id)
     other = await admin.agents.register(

@@ -129,9 +129,8 @@ class FuzzFixtures:
 
     async def create_agent(self, **fields: Any) -> str:
         record = {"agent_type": "super_agent", "name": "Main", "pin": PIN, **fields}
-        created = require_success(
-            await self.admin.post("agents", phone_number=new_phone_number(), **record)
-        )
+        record.setdefault("phone_number", new_phone_number())
+        created = require_success(await self.admin.post("agents", **record))
         return str(created["agent_id"])
 
     async def create_agent_pair(self) -> AgentPair:
@@ -151,12 +150,12 @@ class FuzzFixtures:
         body = {"alert_type": f"FUZZ_{self.next_number()}", "details": {"seen": True}}
         return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
 
-    async def wait_for_code(self, customer: Customer) -> str:
+    async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
         for _ in range(100):
             response = await self.installation.messenger.get(
                 "/api/v1/messages/outbox",
-                params={"to": customer.phone},
+                params={"to": phone},
                 auth=self.callers.by_name["service"].auth,
             )
             codes = [

@@ -18,6 +18,7 @@ from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
+from tapgate.pins.storage import set_pin
 from tapgate.schemas.admin import Scope
 from tapgate.settings import load_settings
 
@@ -217,7 +218,10 @@ class OwnershipRequest(NamedTuple):
 
 
 class SubscriberFixture:
-    """A subscriber with two cards, one of them blocked, a transaction and a KYC document."""
+    """A subscriber with two cards, one of them blocked, a transaction and a KYC document.
+
+    `child_card` has the same PIN as the subscriber.
+    """
 
     def __init__(self, record: dict[str, Any], pin: str) -> None:
         self.record = record
@@ -225,7 +229,8 @@ class SubscriberFixture:
         self.account_id: str = record["account_id"]
         self.phone: str = record["phone_number"]
         self.pin = pin
-        self.card = self.blocked_card = self.transaction_id = self.document_id = ""
+        self.card = self.blocked_card = self.child_card = ""
+        self.transaction_id = self.document_id = ""
 
 
 class OwnershipFixtures:
@@ -287,6 +292,12 @@ class OwnershipFixtures:
         )
         subscriber.card = await harness.create_card(subscriber.id)
         subscriber.blocked_card = await harness.create_card(subscriber.id)
+        card_id = harness.services.new_id()
+        subscriber.child_card = await harness.create_card(
+            subscriber.id, id=card_id, type="CHILD", holder_name="Sia", pin_holder_id=card_id
+        )
+        async with harness.services.transaction() as tx:
+            await set_pin(tx, card_id, harness.services.pin_verifier.hash(pin))
         paid = await self.client.post(
             f"{V1}/pos/payment",
             json={"request_id": new_request_id(), "card_serial": subscriber.card, "amount": "10"},

@@ -107,6 +107,22 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"POST {V1}/cards/{{serial}}/unblock": lambda t, p, card: OwnershipRequest(
         "POST", f"{V1}/cards/{p.blocked_card}/unblock", {}
     ),
+    f"PUT {V1}/cards/{{serial}}": lambda t, p, card: OwnershipRequest(
+        "PUT", f"{V1}/cards/{p.child_card}", {"child_name": "Eve"}
+    ),
+    f"POST {V1}/cards/{{serial}}/change-pin": lambda t, p, card: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/{p.child_card}/change-pin",
+        {"old_pin": PIN, "new_pin": NEW_PIN},
+    ),
+    f"POST {V1}/cards/{{serial}}/reset-pin": lambda t, p, card: OwnershipRequest(
+        "POST", f"{V1}/cards/{p.child_card}/reset-pin"
+    ),
+    f"POST {V1}/cards/{{serial}}/reset-pin/confirm": lambda t, p, card: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/{p.child_card}/reset-pin/confirm",
+        {"otp": "000000", "new_pin": NEW_PIN},
+    ),
     f"POST {V1}/wallet/transfer": _post_about_subscriber(
         "/wallet/transfer",
         lambda t, p, card: {
@@ -189,6 +205,11 @@ PIN_REQUESTS: dict[
             "daily_limit": "5",
             "child_name": "Sia",
         },
+    ),
+    f"POST {V1}/cards/{{serial}}/change-pin": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/{p.child_card}/change-pin",
+        {"old_pin": pin, "new_pin": NEW_PIN},
     ),
     f"POST {V1}/wallet/transfer-p2p": lambda t, p, card, pin: OwnershipRequest(
         "POST",

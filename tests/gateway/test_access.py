@@ -30,6 +30,9 @@ POST /subscribers/{id}/restricted-access, /subscribers/{id}/restricted-access/ve
 POST /cards/link -> cards:write · A S · svc
 POST /cards/child -> cards:write · A S
 GET /cards, /cards/{serial} -> cards:read · all · svc
+PUT /cards/{serial} -> cards:write · A S
+POST /cards/{serial}/change-pin -> A S · svc
+POST /cards/{serial}/reset-pin, /cards/{serial}/reset-pin/confirm -> A S · svc
 POST /cards/{serial}/block, /cards/{serial}/unblock -> cards:write · A S C · svc
 POST /cards/upload-csv -> A
 GET /balance/{user_id} -> balance:read · all · svc
@@ -40,11 +43,13 @@ POST /wallet/quote -> payments:write · A F · svc
 POST /wallet/fund-from-partner -> payments:write · A F · partner
 POST /wallet/account-statement -> payments:read · A F S · svc
 POST /agents -> A
-GET /agents, /agents/{id} -> payments:read · all
+GET /agents/{id} -> payments:read · all
+PUT /agents/{id} -> A
 GET /agents/{id}/balance -> balance:read · all
 POST /agents/{id}/fund -> A F
 POST /agents/{id}/suspend, /agents/{id}/activate, /agents/{id}/terminate -> A
 POST /agents/{id}/change-pin -> A
+POST /agents/{id}/reset-pin, /agents/{id}/reset-pin/confirm -> A S · svc
 POST /agents/{id}/payout-commission -> A F
 POST /agents/cashin -> payments:write · A F
 POST /agents/cashout -> payments:write · A F
@@ -112,6 +117,8 @@ SYSTEM_ACCESS = {
 
 #: Additions that the specification does not list.
 ADDED_ACCESS = {
+    # The messenger finds the agent of a phone number, and agents near a place.
+    "GET /api/v1/agents": "payments:read · all · svc",
     "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",

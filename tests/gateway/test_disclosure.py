@@ -55,7 +55,7 @@ _BODY_OVERRIDES = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_req
 class RestrictedSubscriber(SubscriberFixture):
     """A restricted subscriber that objects of every kind refer to."""
 
-    alert = statement = child_card = ""
+    alert = statement = ""
 
 
 async def create_restricted_subscriber(

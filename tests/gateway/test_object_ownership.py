@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from builders.participants import AGENT_PIN, post_webhook
+from builders.participants import AGENT_PIN, create_agent, post_webhook
 from cases import each
 from gateway import ownership_requests
 from gateway.fixtures import (
@@ -36,7 +36,10 @@ TRANSFER_OPERATION = f"POST {V1}/wallet/transfer"
 FLOAT_TRANSFER_OPERATION = f"POST {V1}/agents/transfer"
 FUND_OPERATION = f"POST {V1}/wallet/fund-from-partner"
 WEBHOOK_OPERATION = f"POST {V1}/webhooks/partners/{{partner_id}}"
-CONFIRM_RESET_OPERATION = f"POST {V1}/subscribers/{{id}}/reset-pin/confirm"
+CONFIRM_RESET_OPERATIONS = {
+    f"POST {V1}/{resource}/reset-pin/confirm"
+    for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
+}
 VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verify"
 SELF_OPERATIONS = {f"POST {V1}/admin/logout", f"GET {V1}/admin/me", f"POST {V1}/admin/refresh"}
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
@@ -54,7 +57,7 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
         *ownership_requests.MASKED_LIST_REQUESTS,
     },
     ObjectAccess.PIN: {*ownership_requests.PIN_REQUESTS},
-    ObjectAccess.OTP: {CONFIRM_RESET_OPERATION, VERIFY_ACCESS_OPERATION},
+    ObjectAccess.OTP: {*CONFIRM_RESET_OPERATIONS, VERIFY_ACCESS_OPERATION},
     ObjectAccess.SUBSCRIBER_WALLETS: {TRANSFER_OPERATION},
     ObjectAccess.SUB_AGENTS: {FLOAT_TRANSFER_OPERATION},
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
@@ -466,25 +469,30 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
     )
 
 
-async def test_pin_reset_rejects_the_code_of_another_subscriber(
-    ownership_fixtures: OwnershipFixtures,
+@pytest.mark.parametrize("resource", ["subscribers", "cards", "agents"])
+async def test_pin_reset_rejects_the_code_of_another_owner(
+    ownership_fixtures: OwnershipFixtures, resource: str
 ) -> None:
-    first = await ownership_fixtures.create_subscriber()
-    second = await ownership_fixtures.create_subscriber()
-    service = ownership_fixtures.harness.get_service_auth()
-    for person in (first, second):
-        await ownership_fixtures.client.post(
-            f"{V1}/subscribers/{person.id}/reset-pin", auth=service
-        )
-    codes = [
-        await ownership_fixtures.harness.get_pending_code(person.phone)
-        for person in (first, second)
-    ]
+    harness, service = ownership_fixtures.harness, ownership_fixtures.harness.get_service_auth()
+    first, second = (
+        await ownership_fixtures.create_subscriber(),
+        await ownership_fixtures.create_subscriber(),
+    )
+    agents = [await create_agent(harness), await create_agent(harness)]
+    (path, phone), (other_path, other_phone) = {
+        "subscribers": [(f"/subscribers/{person.id}", person.phone) for person in (first, second)],
+        "cards": [
+            (f"/cards/{first.child_card}", first.phone),
+            (f"/subscribers/{second.id}", second.phone),
+        ],
+        "agents": [(f"/agents/{agent['id']}", agent["phone_number"]) for agent in agents],
+    }[resource]
+    for owner in (path, other_path):
+        await ownership_fixtures.client.post(f"{V1}{owner}/reset-pin", auth=service)
+    codes = [await harness.get_pending_code(number) for number in (phone, other_phone)]
     assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
     request = OwnershipRequest(
-        "POST",
-        f"{V1}/subscribers/{first.id}/reset-pin/confirm",
-        {"otp": codes[1], "new_pin": "7384"},
+        "POST", f"{V1}{path}/reset-pin/confirm", {"otp": codes[1], "new_pin": "7384"}
     )
     before = await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes")
     assert get_status_and_code(await send(ownership_fixtures, request, service)) == (

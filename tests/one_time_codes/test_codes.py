@@ -192,13 +192,13 @@ async def test_failure_limit_applies_per_day(
         clock.advance(hours=2)
 
 
-async def test_code_is_bound_to_purpose_requester_and_subscriber(
+async def test_code_is_bound_to_purpose_requester_and_holder(
     codes: CodeDriver, code_request: CodeRequest, owners: OwnerBuilder
 ) -> None:
     others = [
         code_request._replace(purpose="restricted_access"),
         code_request._replace(requester="adm_0000000000002"),
-        code_request._replace(subscriber_id=await owners.create_subscriber()),
+        code_request._replace(holder_id=await owners.create_subscriber()),
     ]
     code = await codes.issue(code_request)
     for other in others:

@@ -32,7 +32,8 @@ class ObjectAccess(Enum):
     )
     OTP = (
         "one-time code",
-        "The request must contain the code sent to the subscriber's phone. A wrong code gets 400"
+        "The request must contain the code sent to the phone of the subscriber, the card's parent"
+        " or the agent. A wrong code gets 400"
         " `INVALID_OTP`.",
     )
     SUBSCRIBER_WALLETS = (
@@ -122,6 +123,10 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"GET {_V1}/cards/{{serial}}": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/cards/{{serial}}/block": (ObjectAccess.ANY,),  # blocking protects the holder
     f"POST {_V1}/cards/{{serial}}/unblock": (ObjectAccess.UNRESTRICTED,),
+    f"PUT {_V1}/cards/{{serial}}": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/cards/{{serial}}/change-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"POST {_V1}/cards/{{serial}}/reset-pin": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/cards/{{serial}}/reset-pin/confirm": (ObjectAccess.UNRESTRICTED, ObjectAccess.OTP),
     f"POST {_V1}/cards/upload-csv": (ObjectAccess.NO_OBJECT,),
     f"POST {_V1}/wallet/transfer-p2p": (ObjectAccess.PIN,),
     f"POST {_V1}/wallet/transfer": (
@@ -164,10 +169,13 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"GET {_V1}/agents": (ObjectAccess.ANY,),
     f"GET {_AGENT}": (ObjectAccess.ANY,),
     f"GET {_AGENT}/balance": (ObjectAccess.ANY,),
+    f"PUT {_AGENT}": (ObjectAccess.ANY,),
     f"POST {_AGENT}/suspend": (ObjectAccess.ANY,),
     f"POST {_AGENT}/activate": (ObjectAccess.ANY,),
     f"POST {_AGENT}/terminate": (ObjectAccess.ANY,),
     f"POST {_AGENT}/change-pin": (ObjectAccess.PIN,),
+    f"POST {_AGENT}/reset-pin": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/reset-pin/confirm": (ObjectAccess.OTP,),
     f"POST {_AGENT}/fund": (ObjectAccess.ANY,),
     f"POST {_AGENT}/payout-commission": (ObjectAccess.ANY,),
     f"POST {_V1}/agents/cashin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),

@@ -17,8 +17,9 @@ from tapgate.schemas.agents import (
     AgentRegistration,
     AgentStatus,
     AgentType,
+    AgentUpdate,
 )
-from tapgate.schemas.records import build_record, require_id
+from tapgate.schemas.records import build_record, get_given_fields, require_id
 
 #: Account status -> status in the API.
 PUBLIC_STATUSES: Final[Mapping[str, AgentStatus]] = {
@@ -98,6 +99,11 @@ def require_valid_parent(parent: Agent) -> None:
         raise invalid_field("parent_agent_id", "must be a super_agent")
     if parent.status == AccountStatus.CLOSED:
         raise invalid_field("parent_agent_id", "must not be a terminated agent")
+
+
+def apply_update(agent: Agent, update: AgentUpdate) -> Agent:
+    require_not_terminated(agent)
+    return msgspec.structs.replace(agent, **get_given_fields(update))
 
 
 SUSPEND: Final[Transition[AccountStatus]] = Transition(

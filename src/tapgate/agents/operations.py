@@ -1,28 +1,21 @@
-"""Operations on agents: registration, status and PIN."""
+"""Operations on agents: registration, profile and status."""
 
 import msgspec
 
 from tapgate.agents import model, queries
 from tapgate.agents.model import Agent
 from tapgate.api.transitions import Transition
-from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.chart import AccountStatus
-from tapgate.ledger.pin_failures import check_pin
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.agents import AgentRegistration
-from tapgate.store.database import RaiseAfterCommit
+from tapgate.schemas.agents import AgentRegistration, AgentUpdate
 from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("agent")
-
-#: The audit log records that a PIN was changed, but not the PIN.
-_MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
 async def register(
@@ -78,35 +71,28 @@ async def change_status(
 ) -> Agent:
     """Suspend, activate or terminate an agent. Its sub-agents are not affected."""
     before = await queries.lock(tx, agent_id)
-    after = msgspec.structs.replace(
-        model.apply_transition(before, transition, reason), updated_at=tx.now()
-    )
-    await queries.save_state(tx, after)
-    old, new = model.to_record(before), model.to_record(after)
-    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
-    return after
+    after = model.apply_transition(before, transition, reason)
+    return await _save(tx, actor, before, after, action=transition.event, reason=reason)
 
 
-async def change_pin(
+async def update(tx: Transaction, actor: Actor, agent_id: int, update: AgentUpdate) -> Agent:
+    """Update an agent. If no value changes, no audit entry is written."""
+    before = await queries.lock(tx, agent_id)
+    after = model.apply_update(before, update)
+    return before if after == before else await _save(tx, actor, before, after, action="updated")
+
+
+async def _save(
     tx: Transaction,
     actor: Actor,
-    agent_id: int,
-    old_pin: str,
-    new_pin: str,
+    before: Agent,
+    after: Agent,
     *,
-    pin_verifier: PinVerifier,
-) -> None:
-    # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
-    pin_verifier.require_strong("new_pin", new_pin, error=Code.INVALID_REQUEST)
-    agent = await queries.lock(tx, agent_id)
-    model.require_not_terminated(agent)
-    verdict = await check_pin(tx, agent.id, old_pin, pin_verifier.matches)
-    if verdict.error is not None:
-        await _trail.record(
-            tx, actor, agent.public_id, "pin_changed", result="failure", reason=verdict.code
-        )
-        raise RaiseAfterCommit(verdict.error)
-    if new_pin == old_pin:
-        raise RaiseAfterCommit(ApiError(Code.SAME_PIN))
-    await set_pin(tx, agent.id, pin_verifier.hash(new_pin))
-    await _trail.record(tx, actor, agent.public_id, "pin_changed", changes=_MASKED_CHANGES)
+    action: str,
+    reason: str | None = None,
+) -> Agent:
+    after = msgspec.structs.replace(after, updated_at=tx.now())
+    await queries.save(tx, after)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, action, old, new, reason=reason)
+    return after

@@ -6,21 +6,22 @@ rows also guard the agent's row.
 
 from collections.abc import Collection
 
-import asyncpg
-
 from tapgate import ids
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
-from tapgate.errors import ApiError, Code, require_found
+from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
-from tapgate.store.rows import insert_row, update_row
+from tapgate.store.rows import insert_row, map_conflicts, update_row
 from tapgate.store.transaction import Transaction
 
 _COLUMNS = (
     "id", "account_id", "commission_account_id", "agent_type", "parent_agent_id", "business_name",
     "phone_number", "email", "address", "commission_tier", "created_at", "updated_at",
+)  # fmt: skip
+_MUTABLE_COLUMNS = (
+    "business_name", "phone_number", "email", "address", "commission_tier", "updated_at",
 )  # fmt: skip
 _SELECT = f"""
     SELECT {", ".join(f"agent.{column}" for column in _COLUMNS)},
@@ -36,7 +37,7 @@ _ACCOUNT_STATUSES: dict[str, str] = {
     public_status: status for status, public_status in PUBLIC_STATUSES.items()
 }
 
-_PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
+_UNIQUE_VIOLATION_CODES = {"agents_phone_number_key": Code.DUPLICATE_PHONE}
 
 
 async def get(reader: Database | Transaction, agent_id: int) -> Agent:
@@ -53,8 +54,8 @@ async def load_records(database: Database, agent_ids: Collection[int]) -> dict[i
 async def lock(tx: Transaction, agent_id: int) -> Agent:
     """Lock both accounts of an agent and return the agent.
 
-    The locks serialize changes to status and PIN, and block all transactions of the agent until the
-    database transaction ends.
+    The locks serialize changes to profile, status and PIN, and block all transactions of the agent
+    until the database transaction ends.
     """
     accounts = await tx.fetchrow(
         "SELECT account_id, commission_account_id FROM agents WHERE id = $1", agent_id
@@ -72,6 +73,8 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     conditions.where(
         "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]
     )
+    conditions.where("agent.phone_number = {}", filters.phone_number)
+    conditions.where_part("lower(agent.address)", filters.address)
     conditions.where("agent.agent_type = {}", filters.agent_type)
     conditions.where_id("agent.parent_agent_id", ids.AGENT, filters.parent_agent_id)
     conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
@@ -80,23 +83,23 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
 
 async def add(tx: Transaction, agent: Agent) -> None:
     """Insert an agent. Both of its accounts must already be open."""
-    try:
+    with map_conflicts(_UNIQUE_VIOLATION_CODES):
         await insert_row(tx, "agents", agent, _COLUMNS)
-    except asyncpg.UniqueViolationError as error:
-        if error.constraint_name != _PHONE_NUMBER_CONSTRAINT:
-            raise
-        raise ApiError(Code.DUPLICATE_PHONE) from None
 
 
-async def save_state(tx: Transaction, agent: Agent) -> None:
-    """Store the status on both accounts. The caller must hold the agent's lock."""
+async def save(tx: Transaction, agent: Agent) -> None:
+    """Store all mutable fields except money. The caller must hold the agent's lock."""
     await tx.execute(
-        """UPDATE accounts SET status = $3, status_reason = $4, updated_at = $5
+        """UPDATE accounts SET holder_name = $3, public_name = $4, status = $5, status_reason = $6,
+                               updated_at = $7
            WHERE id IN ($1, $2)""",
         agent.account_id,
         agent.commission_account_id,
+        agent.name,
+        agent.public_name,
         agent.status,
         agent.status_reason,
         agent.updated_at,
     )
-    await update_row(tx, "agents", agent, ("updated_at",))
+    with map_conflicts(_UNIQUE_VIOLATION_CODES):
+        await update_row(tx, "agents", agent, _MUTABLE_COLUMNS)

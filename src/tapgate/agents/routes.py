@@ -1,8 +1,9 @@
-"""Agent endpoints: records, status and PIN."""
+"""Agent endpoints: records, profile, status and PIN."""
 
 from tapgate import ids
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
+from tapgate.agents.pins import pin_operations
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
@@ -16,15 +17,19 @@ from tapgate.schemas.agents import (
     AgentRegistered,
     AgentRegistration,
     AgentResponse,
+    AgentUpdate,
 )
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import require_id
+from tapgate.schemas.subscribers import PinReset
 
 endpoints = Endpoints("Agents")
 
 _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
+_LIST_ACCESS = Access(scope="payments:read", roles="ACSF", service=True)
+_RESET_ACCESS = Access(roles="AS", service=True)
 
 _CHANGE_ERRORS = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
 
@@ -53,13 +58,13 @@ async def register_agent(request: RequestContext, body: AgentRegistration) -> Ag
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("/api/v1/agents", access=_READ_ACCESS, heavy="search")
+@endpoints.get("/api/v1/agents", access=_LIST_ACCESS, heavy="search")
 async def list_agents(request: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
     in the name, business name or phone number, and at least one word must have 3 or more
-    characters.
+    characters. `address` is a part of the address, ignoring case.
     """
     rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query, to_record)
@@ -79,6 +84,22 @@ async def get_agent(request: RequestContext, id: str) -> AgentRecord:
 async def get_agent_balance(request: RequestContext, id: str) -> AgentBalance:
     """Get an agent's float balance and unpaid commission."""
     return to_balance(await queries.get(request.services.database, require_id(ids.AGENT, id)))
+
+
+@endpoints.put(
+    "/api/v1/agents/{id}",
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
+)
+async def update_agent(request: RequestContext, id: str, body: AgentUpdate) -> AgentRecord:
+    """Update an agent.
+
+    Fields that are absent or null keep their values. A new `commission_tier` applies from the next
+    cash-in or cash-out. A terminated agent cannot be changed.
+    """
+    async with request.services.transaction() as tx:
+        agent = await operations.update(tx, request.actor, require_id(ids.AGENT, id), body)
+    return to_record(agent)
 
 
 @endpoints.post(
@@ -136,7 +157,7 @@ async def change_agent_pin(
     """Change an agent's PIN."""
     services = request.services
     async with services.transaction() as tx:
-        await operations.change_pin(
+        await pin_operations.change(
             tx,
             request.actor,
             require_id(ids.AGENT, id),
@@ -145,3 +166,44 @@ async def change_agent_pin(
             pin_verifier=services.pin_verifier,
         )
     return SuccessResponse(message="PIN changed")
+
+
+@endpoints.post("/api/v1/agents/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
+async def request_agent_pin_reset(request: RequestContext, id: str) -> SuccessResponse:
+    """Request a reset of an agent's PIN.
+
+    Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
+    attempts, and replaces any previous code. A phone number receives at most 1 code per minute and
+    5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
+    this period ends. Requests over a limit get 429 with `Retry-After`.
+    """
+    async with request.services.transaction() as tx:
+        await pin_operations.request_reset(
+            tx, request.actor, require_id(ids.AGENT, id), vault=request.services.vault
+        )
+    return SuccessResponse(message="A one-time code was sent to the agent's phone")
+
+
+@endpoints.post(
+    "/api/v1/agents/{id}/reset-pin/confirm",
+    access=_RESET_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
+)
+async def reset_agent_pin(request: RequestContext, id: str, body: PinReset) -> SuccessResponse:
+    """Set an agent's new PIN with the one-time code.
+
+    The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
+    wrong attempts, when it expires, when it is used, or when a new code is requested.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        await pin_operations.reset(
+            tx,
+            request.actor,
+            require_id(ids.AGENT, id),
+            body.otp,
+            body.new_pin,
+            pin_verifier=services.pin_verifier,
+            vault=services.vault,
+        )
+    return SuccessResponse(message="PIN reset")

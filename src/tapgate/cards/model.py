@@ -7,16 +7,17 @@ from typing import Final
 import msgspec
 
 from tapgate import clock, money
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.schemas.cards import (
     CardBlockReason,
     CardRecord,
     CardStatus,
     CardType,
+    ChildCardUpdate,
     DisclosedCard,
     NewChildCard,
 )
-from tapgate.schemas.records import build_record
+from tapgate.schemas.records import build_record, get_given_fields
 from tapgate.schemas.subscribers import SubscriberStatus
 from tapgate.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
@@ -38,7 +39,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     pin_holder_id: int | None = None
     subscriber_name: str | None = None
     child_name: str | None = None
-    relationship: str | None = None
+    child_relationship: str | None = None
     daily_limit: int | None = None
     usage_day: date | None = None
     day_spent: int = 0
@@ -201,6 +202,23 @@ def link_to_child(
         type=CardType.CHILD,
         pin_holder_id=card.id,
         child_name=child.child_name,
-        relationship=child.child_relationship,
+        child_relationship=child.child_relationship,
         daily_limit=money.parse(child.daily_limit, currency),
     )
+
+
+def require_child_card(card: Card, now: datetime) -> None:
+    """Require a child card that can still be used, possibly after it is unblocked."""
+    if card.type is None:
+        raise ApiError(Code.CARD_NOT_LINKED)
+    if card.type != CardType.CHILD:
+        raise invalid_field("serial", "must be the serial of a child card")
+    if card.status_at(now) in (CardStatus.LOST, CardStatus.EXPIRED):
+        raise ApiError(Code.PERMANENT_BLOCK)
+
+
+def apply_update(card: Card, update: ChildCardUpdate, currency: str) -> Card:
+    fields = get_given_fields(update)
+    if update.daily_limit is not None:
+        fields["daily_limit"] = money.parse(update.daily_limit, currency)
+    return msgspec.structs.replace(card, **fields)

@@ -1,4 +1,4 @@
-"""Operations on cards: link, link to a child, block and unblock."""
+"""Operations on cards: link, link to a child, update, block and unblock."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,16 +13,18 @@ from tapgate.cards.model import Card
 from tapgate.errors import ApiError
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
+from tapgate.pin_operations import require_correct_pin
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.cards import CardLink, NewChildCard
+from tapgate.schemas.cards import CardLink, ChildCardUpdate, NewChildCard
 from tapgate.schemas.records import require_id
+from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES
 from tapgate.settings import Settings
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
-from tapgate.subscribers.pins import require_correct_pin
+from tapgate.subscribers.pins import build_owner
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 from tapgate.vault import Vault
 
@@ -39,7 +41,7 @@ async def link(
 ) -> Card:
     holder, card = await _lock_subscriber_and_card(tx, actor, link.subscriber_id, link.card_serial)
     await require_correct_pin(
-        tx, actor, holder, link.pin, "pin_verified", pin_verifier=pin_verifier
+        tx, actor, build_owner(holder), link.pin, "pin_verified", pin_verifier=pin_verifier
     )
     now = tx.now()
     _raise_after_commit(model.get_link_error(card, holder, now))
@@ -60,7 +62,7 @@ async def link_to_child(
         tx, actor, child.parent_subscriber_id, child.card_serial
     )
     await require_correct_pin(
-        tx, actor, holder, child.parent_pin, "pin_verified", pin_verifier=pin_verifier
+        tx, actor, build_owner(holder), child.parent_pin, "pin_verified", pin_verifier=pin_verifier
     )
     now = tx.now()
     _raise_after_commit(model.get_link_error(card, holder, now))
@@ -95,6 +97,29 @@ async def unblock(
     now = tx.now()
     after = model.unblock(before, reason, now)
     return await _save(tx, actor, before, after, now, "unblocked", reason=reason, settings=settings)
+
+
+async def update_child_card(
+    tx: Transaction, actor: Actor, serial: str, update: ChildCardUpdate, *, settings: Settings
+) -> Card:
+    """Update a child card. If no value changes, no audit entry is written."""
+    before = await queries.lock(tx, serial)
+    await require_editable_child_card(tx, actor, before)
+    after = model.apply_update(before, update, settings.currency)
+    if after == before:
+        return before
+    return await _save(tx, actor, before, after, tx.now(), "updated", settings=settings)
+
+
+async def require_editable_child_card(tx: Transaction, actor: Actor, card: Card) -> Subscriber:
+    """Require a child card that the actor may change, and return the parent."""
+    parent = None
+    if card.subscriber_id is not None:
+        parent = await subscribers.get(tx, card.subscriber_id)
+        await require_editable(tx, actor, parent)
+    model.require_child_card(card, tx.now())
+    assert parent is not None, "a child card has a parent"
+    return parent
 
 
 async def _lock_subscriber_and_card(
@@ -147,5 +172,6 @@ async def _save(
     await queries.save(tx, after)
     old, new = (model.to_record(card, now, settings) for card in (before, after))
     await _trail.record_change(tx, actor, after.serial, action, old, new, reason=reason)
-    await publish(tx, f"card.{action}", new)
+    if (event := f"card.{action}") in WEBHOOK_EVENT_TYPES:
+        await publish(tx, event, new)
     return after

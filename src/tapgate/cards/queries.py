@@ -21,7 +21,8 @@ from tapgate.subscribers.restriction import exclude_hidden
 
 _SELECT = """
     SELECT c.id, c.serial, c.uid, c.type, c.status, c.status_reason, c.subscriber_id, c.account_id,
-           c.pin_holder_id, c.holder_name AS child_name, c.relationship, c.daily_limit,
+           c.pin_holder_id, c.holder_name AS child_name,
+           c.relationship AS child_relationship, c.daily_limit,
            c.usage_day, c.day_spent, c.expires_at, c.linked_at, c.created_at, c.updated_at,
            a.holder_name AS subscriber_name, coalesce(s.restricted, false) AS restricted
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
@@ -29,7 +30,7 @@ _SELECT = """
 
 _MUTABLE_COLUMNS = (
     "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
-    "relationship", "daily_limit", "linked_at", "updated_at",
+    "daily_limit", "linked_at", "updated_at",
 )  # fmt: skip
 
 
@@ -121,4 +122,11 @@ def _list_spellings(word: str) -> Iterable[str]:
 
 async def save(tx: Transaction, card: Card) -> None:
     """Store all mutable fields except spending. The caller must hold the card's lock."""
-    await update_row(tx, "cards", card, _MUTABLE_COLUMNS, holder_name=card.child_name)
+    await update_row(
+        tx,
+        "cards",
+        card,
+        _MUTABLE_COLUMNS,
+        holder_name=card.child_name,
+        relationship=card.child_relationship,
+    )

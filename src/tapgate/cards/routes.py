@@ -5,6 +5,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
+from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.errors import Code
@@ -14,12 +15,14 @@ from tapgate.schemas.cards import (
     CardLink,
     CardRecord,
     CardResponse,
+    ChildCardUpdate,
     DisclosedCardResponse,
     NewChildCard,
     UploadCardsResponse,
 )
-from tapgate.schemas.common import OptionalReason
+from tapgate.schemas.common import OptionalReason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.subscribers import PinChange, PinReset
 from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Cards")
@@ -27,6 +30,15 @@ endpoints = Endpoints("Cards")
 _READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
 _BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
 
+_PIN_ACCESS = Access(roles="AS", service=True)
+
+_CHILD_CARD_ERRORS = (
+    Code.CARD_NOT_FOUND,
+    Code.OTP_REQUIRED,
+    Code.NOT_CLOSABLE,
+    Code.CARD_NOT_LINKED,
+    Code.PERMANENT_BLOCK,
+)
 _LINK_ERRORS = (
     Code.SUBSCRIBER_NOT_FOUND,
     Code.CARD_NOT_FOUND,
@@ -112,6 +124,26 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     return _to_record(request, card)
 
 
+@endpoints.put(
+    "/api/v1/cards/{serial}",
+    access=Access(scope="cards:write", roles="AS"),
+    errors=_CHILD_CARD_ERRORS,
+)
+async def update_card(request: RequestContext, serial: str, body: ChildCardUpdate) -> CardRecord:
+    """Update a child card.
+
+    Fields that are absent or null keep their values. A new `daily_limit` applies from the next
+    payment and counts what the card has already spent today. Only child cards have these fields.
+    Lost and expired cards cannot be changed.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        card = await operations.update_child_card(
+            tx, request.actor, serial, body, settings=services.settings
+        )
+    return _to_record(request, card)
+
+
 @endpoints.post(
     "/api/v1/cards/{serial}/block",
     access=_BLOCK_ACCESS,
@@ -166,6 +198,69 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
             tx, request.actor, serial, body.reason, settings=services.settings
         )
     return CardResponse(message="Card unblocked", card=_to_record(request, card))
+
+
+@endpoints.post(
+    "/api/v1/cards/{serial}/change-pin",
+    access=_PIN_ACCESS,
+    errors=(*_CHILD_CARD_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
+    invalid_is_400=True,
+)
+async def change_card_pin(request: RequestContext, serial: str, body: PinChange) -> SuccessResponse:
+    """Change the PIN of a child card.
+
+    A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
+    and so have no PIN to change.
+    """
+    async with request.services.transaction() as tx:
+        await pin_operations.change(
+            tx,
+            request.actor,
+            serial,
+            body.old_pin,
+            body.new_pin,
+            pin_verifier=request.services.pin_verifier,
+        )
+    return SuccessResponse(message="PIN changed")
+
+
+@endpoints.post("/api/v1/cards/{serial}/reset-pin", access=_PIN_ACCESS, errors=_CHILD_CARD_ERRORS)
+async def request_card_pin_reset(request: RequestContext, serial: str) -> SuccessResponse:
+    """Request a reset of a child card's PIN.
+
+    Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
+    attempts, only for this card, and replaces its previous code. A phone number receives at most 1
+    code per minute and 5 per hour across all endpoints. After 15 wrong codes within 24 hours, no
+    code is sent until this period ends. Requests over a limit get 429 with `Retry-After`.
+    """
+    async with request.services.transaction() as tx:
+        await pin_operations.request_reset(tx, request.actor, serial, vault=request.services.vault)
+    return SuccessResponse(message="A one-time code was sent to the parent's phone")
+
+
+@endpoints.post(
+    "/api/v1/cards/{serial}/reset-pin/confirm",
+    access=_PIN_ACCESS,
+    errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
+)
+async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -> SuccessResponse:
+    """Set a child card's new PIN with the one-time code.
+
+    The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
+    wrong attempts, when it expires, when it is used, or when a new code is requested.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        await pin_operations.reset(
+            tx,
+            request.actor,
+            serial,
+            body.otp,
+            body.new_pin,
+            pin_verifier=services.pin_verifier,
+            vault=services.vault,
+        )
+    return SuccessResponse(message="PIN reset")
 
 
 @endpoints.post(

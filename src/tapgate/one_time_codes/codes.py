@@ -1,6 +1,6 @@
 """One-time codes: six digits, valid for five minutes and three attempts.
 
-At most one code is valid per purpose, subscriber, and requester. After 15 wrong codes, no further
+At most one code is valid per purpose, holder, and requester. After 15 wrong codes, no further
 code is issued until 24 hours after the first of them; a correct code resets the count. A phone
 number receives at most one code per minute and five per hour from the gateway and the messenger
 (`send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
@@ -25,10 +25,14 @@ FAILURE_WINDOW = timedelta(days=1)
 
 
 class CodeRequest(NamedTuple):
-    """Purpose of a code, the subscriber it concerns, and the requester."""
+    """Purpose of a code, the holder it concerns, and the requester.
+
+    The holder is a subscriber or, to reset a PIN, the subscriber, card or agent that has the PIN.
+    The column `subscriber_id` contains its ID.
+    """
 
     purpose: Literal["reset_pin", "restricted_access"]
-    subscriber_id: int
+    holder_id: int
     requester: str
 
 

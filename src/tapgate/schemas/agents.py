@@ -22,6 +22,7 @@ from tapgate.schemas.fields import (
     Text,
 )
 from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.subscribers import PhoneQueryRule
 from tapgate.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
 
 
@@ -86,7 +87,20 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
             raise ApiError(Code.MISSING_PARENT)
 
 
+class AgentUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: PersonName | None = None
+    business_name: PersonName | None = None
+    phone_number: Phone | None = None
+    email: Email | None = None
+    address: Text | None = None
+    commission_tier: CommissionTier | None = None
+
+
 class AgentFilters(PageQuery, kw_only=True):
+    phone_number: Annotated[str, PhoneQueryRule()] | None = None
+    address: Text | None = None
     status: AgentStatusField | None = None
     agent_type: AgentTypeField | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None

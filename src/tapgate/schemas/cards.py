@@ -59,6 +59,7 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     subscriber_id: str | None
     holder_name: str | None
     parent_subscriber_id: str | None
+    child_relationship: str | None
     daily_limit: str | None
     spent_today: str | None
     currency: str
@@ -84,6 +85,7 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
     holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
     parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    child_relationship: str | msgspec.UnsetType | None = msgspec.UNSET
     daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
     currency: str | msgspec.UnsetType = msgspec.UNSET
@@ -106,6 +108,14 @@ class NewChildCard(msgspec.Struct, kw_only=True):
     child_pin: Pin
     daily_limit: Amount
     child_name: PersonName
+    child_relationship: Text | None = None
+
+
+class ChildCardUpdate(msgspec.Struct, kw_only=True):
+    """Fields of a child card to change. Omitted fields keep their values."""
+
+    daily_limit: Amount | None = None
+    child_name: PersonName | None = None
     child_relationship: Text | None = None
 
 

@@ -85,6 +85,12 @@ def _format(name: str, value: Any) -> Any:
     return value
 
 
+def get_given_fields(body: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a request body that are neither absent nor null."""
+    values = msgspec.structs.asdict(body)
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def require_id(prefix: str, public_id: str) -> int:
     """Decode a public ID, or raise the error that its record is not found."""
     return require_record(prefix, ids.decode(prefix, public_id))

@@ -96,6 +96,15 @@ class Conditions:
             ]
             self.add(f"({' OR '.join(matches) or 'false'})")
 
+    def where_part(self, column: str, text: str | None) -> None:
+        """Require that a lowercase column contains the text, ignoring case, unless it is None.
+
+        A text of at least three characters uses the column's trigram index.
+        """
+        if text is not None:
+            indexed = len(text) >= MIN_SEARCH_LENGTH
+            self.add(self._build_match(f"lower({self.bind(text)})", column, indexed))
+
     def _build_match(self, text: str, column: str, indexed: bool) -> str:
         occurs = f"strpos({column}, {text}) > 0"
         # The index finds rows with all trigrams; `strpos` checks that they are adjacent.

@@ -1,9 +1,12 @@
 """INSERT and UPDATE statements for structs whose fields are named like the columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
+import asyncpg
 import msgspec
 
+from tapgate.errors import ApiError, Code, unavailable
 from tapgate.store.transaction import Transaction
 
 
@@ -29,3 +32,19 @@ async def update_row(
     values = {column: getattr(row, column) for column in ("id", *columns)} | others
     _, *assignments = (f"{column} = ${number}" for number, column in enumerate(values, 1))
     await tx.execute(f"UPDATE {table} SET {', '.join(assignments)} WHERE id = $1", *values.values())
+
+
+@contextmanager
+def map_conflicts(codes: Mapping[str, Code]) -> Iterator[None]:
+    """Map violations of unique constraints to the error codes given by name, and deadlocks to 503.
+
+    Two concurrent updates that swap phone numbers, for example, deadlock.
+    """
+    try:
+        yield
+    except asyncpg.UniqueViolationError as error:
+        if error.constraint_name not in codes:
+            raise
+        raise ApiError(codes[error.constraint_name]) from None
+    except asyncpg.DeadlockDetectedError:
+        raise unavailable("The update conflicted with another one. Try again.") from None

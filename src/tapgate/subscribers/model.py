@@ -11,7 +11,7 @@ from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.allowance import Allowance
-from tapgate.schemas.records import build_record
+from tapgate.schemas.records import build_record, get_given_fields
 from tapgate.schemas.subscribers import (
     DisclosedSubscriber,
     KycStatus,
@@ -155,9 +155,7 @@ def apply_update(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber
 
 
 def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
-    fields = {
-        name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
-    }
+    fields = get_given_fields(body)
     if body.date_of_birth is not None:
         fields["date_of_birth"] = date.fromisoformat(body.date_of_birth)
     return fields

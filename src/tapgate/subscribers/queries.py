@@ -4,8 +4,6 @@ Status, KYC level and balance are stored on the account row, with a copy of the 
 the account row also guards the subscriber row.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 
 import asyncpg
@@ -14,12 +12,12 @@ from tapgate import ids
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, require_found, unavailable
+from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.subscribers import SubscriberFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
-from tapgate.store.rows import insert_row
+from tapgate.store.rows import insert_row, map_conflicts
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import (
@@ -110,14 +108,14 @@ async def list_page(
 
 async def add(tx: Transaction, subscriber: Subscriber) -> None:
     """Insert a subscriber. The wallet's account must already be open."""
-    with _map_unique_violations():
+    with map_conflicts(_UNIQUE_VIOLATION_CODES):
         columns = (*_MUTABLE_COLUMNS, "account_id", "created_at")
         await insert_row(tx, "subscribers", subscriber, columns)
 
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     """Store all mutable fields except money. The caller must hold the subscriber's lock."""
-    with _map_unique_violations():
+    with map_conflicts(_UNIQUE_VIOLATION_CODES):
         await tx.execute(
             """UPDATE subscribers
                SET phone_number_changed_at = CASE WHEN phone_number = $2
@@ -162,15 +160,3 @@ async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
         "SELECT restricted FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id
     )
     return restricted
-
-
-@contextmanager
-def _map_unique_violations() -> Iterator[None]:
-    """Map duplicate phone and document numbers, and deadlocks, to API errors."""
-    try:
-        yield
-    except asyncpg.UniqueViolationError as error:
-        raise ApiError(_UNIQUE_VIOLATION_CODES[error.constraint_name]) from None
-    except asyncpg.DeadlockDetectedError:
-        # For example, two concurrent updates swap phone numbers.
-        raise unavailable("The update conflicted with another one. Try again.") from None

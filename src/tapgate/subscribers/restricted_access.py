@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.notifications import codes
 from tapgate.one_time_codes.codes import CodeRequest
 from tapgate.store.transaction import Transaction
-from tapgate.subscribers import codes, queries
+from tapgate.subscribers import queries
 from tapgate.vault import Vault
 
 ACCESS_LIFETIME = timedelta(minutes=15)
@@ -18,7 +19,8 @@ async def request_access(
     tx: Transaction, actor: Actor, subscriber_id: int, *, vault: Vault
 ) -> None:
     subscriber = await queries.get(tx, subscriber_id)
-    await codes.send(tx, subscriber, _build_code_request(actor, subscriber_id), vault=vault)
+    code_request = _build_code_request(actor, subscriber_id)
+    await codes.send(tx, code_request, subscriber.phone_number, vault=vault)
     await _trail.record(tx, actor, subscriber.public_id, "restricted_access_requested")
 
 
@@ -29,8 +31,16 @@ async def grant_access(
     assert actor.principal is not None, "the actor is an admin"
     subscriber = await queries.get(tx, subscriber_id)
     action = "restricted_access_granted"
-    code_request = _build_code_request(actor, subscriber_id)
-    await codes.redeem(tx, actor, code_request, code, action, vault=vault)
+    await codes.redeem(
+        tx,
+        actor,
+        _build_code_request(actor, subscriber_id),
+        code,
+        trail=_trail,
+        resource_id=subscriber.public_id,
+        action=action,
+        vault=vault,
+    )
     expires_at = tx.now() + ACCESS_LIFETIME
     await tx.execute(
         """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)

@@ -8,6 +8,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
 from tapgate.notifications import message_statuses
+from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import SubscriberId
@@ -30,8 +31,7 @@ from tapgate.schemas.subscribers import (
     SubscriberResponse,
     SubscriberUpdate,
 )
-from tapgate.subscribers import operations, pins, queries, restricted_access
-from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
+from tapgate.subscribers import operations, queries, restricted_access
 from tapgate.subscribers.model import (
     Subscriber,
     to_disclosed_record,
@@ -39,6 +39,7 @@ from tapgate.subscribers.model import (
     to_message_record,
     to_record,
 )
+from tapgate.subscribers.pins import pin_operations
 
 endpoints = Endpoints("Subscribers", "/api/v1/subscribers")
 
@@ -226,7 +227,7 @@ async def verify_pin(
     locks the PIN for 30 minutes, and a correct PIN resets the count.
     """
     async with request.services.transaction() as tx:
-        await pins.verify_pin(
+        await pin_operations.verify(
             tx, request.actor, id, body.pin, pin_verifier=request.services.pin_verifier
         )
     return PinVerified()
@@ -246,7 +247,7 @@ async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange)
     correct.
     """
     async with request.services.transaction() as tx:
-        await pins.change_pin(
+        await pin_operations.change(
             tx,
             request.actor,
             id,
@@ -267,7 +268,7 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
     async with request.services.transaction() as tx:
-        await pins.request_pin_reset(tx, request.actor, id, vault=request.services.vault)
+        await pin_operations.request_reset(tx, request.actor, id, vault=request.services.vault)
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -282,7 +283,7 @@ async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -
     """
     services = request.services
     async with services.transaction() as tx:
-        await pins.reset_pin(
+        await pin_operations.reset(
             tx,
             request.actor,
             id,

@@ -127,12 +127,30 @@ async def prepare_new_agent(subjects: RequestSubjects, _: Caller) -> Prerequisit
 
 
 @register_recipe(
-    *(f"POST {V1}/agents/{{id}}/{verb}" for verb in ("suspend", "terminate", "change-pin")),
+    *(
+        f"POST {V1}/agents/{{id}}/{verb}"
+        for verb in ("suspend", "terminate", "change-pin", "reset-pin")
+    ),
     *(f"GET {V1}/agents/{{id}}{suffix}" for suffix in ("", "/balance")),
     f"POST {V1}/agents/{{id}}/fund",
 )
 async def prepare_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites({"id": await subjects.fixtures.create_agent()})
+
+
+@register_recipe(f"PUT {V1}/agents/{{id}}")
+async def prepare_agent_update(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    prerequisites = await prepare_agent(subjects, caller)
+    prerequisites.body["phone_number"] = new_phone_number()
+    return prerequisites
+
+
+@register_recipe(f"POST {V1}/agents/{{id}}/reset-pin/confirm")
+async def prepare_agent_pin_reset(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    phone = new_phone_number()
+    agent = await subjects.fixtures.create_agent(phone_number=phone)
+    require_success(await subjects.fixtures.admin.post(f"agents/{agent}/reset-pin"))
+    return Prerequisites({"id": agent}, {"otp": await subjects.fixtures.wait_for_code(phone)})
 
 
 @register_recipe(f"POST {V1}/agents/{{id}}/activate")

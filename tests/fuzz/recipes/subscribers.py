@@ -2,7 +2,7 @@
 
 import httpx2
 
-from drivers.actors import new_phone_number, require_success
+from drivers.actors import Customer, new_phone_number, require_success
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
@@ -47,7 +47,7 @@ async def prepare_pin_reset(subjects: RequestSubjects, _: Caller) -> Prerequisit
     customer = await subjects.fixtures.app.register_customer()
     require_success(await subjects.fixtures.admin.post(f"subscribers/{customer.id}/reset-pin"))
     return Prerequisites(
-        {"id": customer.id}, {"otp": await subjects.fixtures.wait_for_code(customer)}
+        {"id": customer.id}, {"otp": await subjects.fixtures.wait_for_code(customer.phone)}
     )
 
 
@@ -72,7 +72,7 @@ async def prepare_access_code(subjects: RequestSubjects, caller: Caller) -> Prer
     )
     if not response.is_success:
         return prerequisites
-    prerequisites.body["otp"] = await subjects.fixtures.wait_for_code(customer)
+    prerequisites.body["otp"] = await subjects.fixtures.wait_for_code(customer.phone)
     return prerequisites
 
 
@@ -105,6 +105,38 @@ async def prepare_parent_card(subjects: RequestSubjects, _: Caller) -> Prerequis
             "card_serial": await subjects.fixtures.take_card(),
         }
     )
+
+
+@register_recipe(
+    f"PUT {V1}/cards/{{serial}}",
+    *(f"POST {V1}/cards/{{serial}}/{verb}" for verb in ("change-pin", "reset-pin")),
+)
+async def prepare_child_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(
+        {"serial": await _create_child_card(subjects, await subjects.fixtures.create_customer())}
+    )
+
+
+@register_recipe(f"POST {V1}/cards/{{serial}}/reset-pin/confirm")
+async def prepare_card_pin_reset(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    parent = await subjects.fixtures.create_customer()
+    serial = await _create_child_card(subjects, parent)
+    require_success(await subjects.fixtures.admin.post(f"cards/{serial}/reset-pin"))
+    return Prerequisites(
+        {"serial": serial}, {"otp": await subjects.fixtures.wait_for_code(parent.phone)}
+    )
+
+
+async def _create_child_card(subjects: RequestSubjects, parent: Customer) -> str:
+    """Create a child card whose PIN is `PIN` and return its serial."""
+    serial = await subjects.fixtures.take_card()
+    body = {"parent_pin": PIN, "child_pin": PIN, "daily_limit": "50", "child_name": "Sia"}
+    require_success(
+        await subjects.fixtures.admin.post(
+            "cards/child", parent_subscriber_id=parent.id, card_serial=serial, **body
+        )
+    )
+    return serial
 
 
 @register_recipe(f"POST {V1}/cards/{{serial}}/block")

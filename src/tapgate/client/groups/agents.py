@@ -1,6 +1,6 @@
 """Operations on agents: registration, float, cash-in, cash-out and commission."""
 
-from tapgate.client.declaration import M, OperationGroup, acts, lists, moves, reads
+from tapgate.client.declaration import M, OperationGroup, acts, lists, moves, reads, sets
 from tapgate.client.encoding import Money
 from tapgate.schemas.agents import (
     AgentBalance,
@@ -36,18 +36,38 @@ class Agents(OperationGroup[M]):
     def list(
         self,
         *,
+        phone_number: str | None = None,
+        address: str | None = None,
         status: str | None = None,
         agent_type: str | None = None,
         parent_agent_id: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Page[AgentRecord]: ...
+    ) -> Page[AgentRecord]:
+        """List agents, newest first. `address` is a part of the address. `limit` is the page size.
+
+        `search` finds words in the name, business name and phone number.
+        """
 
     @reads("GET /api/v1/agents/{id}")
     def get(self, id: str) -> AgentRecord: ...
 
     @reads("GET /api/v1/agents/{id}/balance")
     def get_balance(self, id: str) -> AgentBalance: ...
+
+    @sets("PUT /api/v1/agents/{id}")
+    def update(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        business_name: str | None = None,
+        phone_number: str | None = None,
+        email: str | None = None,
+        address: str | None = None,
+        commission_tier: int | None = None,
+    ) -> AgentRecord:
+        """Update the given fields of an agent."""
 
     @acts("POST /api/v1/agents/{id}/suspend")
     def suspend(self, id: str, *, reason: str) -> AgentResponse: ...
@@ -61,6 +81,13 @@ class Agents(OperationGroup[M]):
 
     @acts("POST /api/v1/agents/{id}/change-pin")
     def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> SuccessResponse: ...
+
+    @acts("POST /api/v1/agents/{id}/reset-pin")
+    def request_pin_reset(self, id: str) -> SuccessResponse:
+        """Send a one-time code for a PIN reset to the agent's phone."""
+
+    @acts("POST /api/v1/agents/{id}/reset-pin/confirm")
+    def reset_pin(self, id: str, *, otp: str, new_pin: str) -> SuccessResponse: ...
 
     @moves("POST /api/v1/agents/{id}/fund")
     def fund(

@@ -1,6 +1,6 @@
 """Operations on cards."""
 
-from tapgate.client.declaration import M, OperationGroup, acts, lists, operation, reads
+from tapgate.client.declaration import M, OperationGroup, acts, lists, operation, reads, sets
 from tapgate.client.encoding import Money
 from tapgate.client.operation import Operation, build_operation
 from tapgate.schemas.cards import (
@@ -9,6 +9,7 @@ from tapgate.schemas.cards import (
     DisclosedCardResponse,
     UploadCardsResponse,
 )
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.pagination import Page
 
 
@@ -49,6 +50,17 @@ class Cards(OperationGroup[M]):
     @reads("GET /api/v1/cards/{serial}")
     def get(self, serial: str) -> CardRecord: ...
 
+    @sets("PUT /api/v1/cards/{serial}")
+    def update(
+        self,
+        serial: str,
+        *,
+        daily_limit: Money | None = None,
+        child_name: str | None = None,
+        child_relationship: str | None = None,
+    ) -> CardRecord:
+        """Update the given fields of a child card."""
+
     @acts("POST /api/v1/cards/{serial}/block")
     def block(self, serial: str, *, reason: str) -> DisclosedCardResponse:
         """Block a card.
@@ -59,6 +71,17 @@ class Cards(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/unblock")
     def unblock(self, serial: str, *, reason: str | None = None) -> CardResponse: ...
+
+    @acts("POST /api/v1/cards/{serial}/change-pin")
+    def change_pin(self, serial: str, *, old_pin: str, new_pin: str) -> SuccessResponse:
+        """Change the PIN of a child card."""
+
+    @acts("POST /api/v1/cards/{serial}/reset-pin")
+    def request_pin_reset(self, serial: str) -> SuccessResponse:
+        """Send a one-time code for a reset of a child card's PIN to the parent's phone."""
+
+    @acts("POST /api/v1/cards/{serial}/reset-pin/confirm")
+    def reset_pin(self, serial: str, *, otp: str, new_pin: str) -> SuccessResponse: ...
 
     @operation
     def upload(self, file: bytes) -> Operation[UploadCardsResponse]:

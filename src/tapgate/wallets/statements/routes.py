@@ -9,8 +9,8 @@ from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
-from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.pins import pin_operations
 from tapgate.wallets.statements import csv_file, operations, pdf_file
 from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
 
@@ -50,7 +50,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     )
     if body.pin is not None:
         async with services.transaction() as tx:
-            await pins.verify_pin(
+            await pin_operations.verify(
                 tx, request.actor, subscriber.id, body.pin, pin_verifier=services.pin_verifier
             )
     statement = await operations.build_statement(

@@ -1,0 +1,24 @@
+"""Operations on the PINs of child cards. Other cards use the subscriber's PIN."""
+
+from tapgate.auth.actors import Actor
+from tapgate.cards import queries
+from tapgate.cards.model import Card
+from tapgate.cards.operations import require_editable_child_card
+from tapgate.pin_operations import PinOperations, PinOwner
+from tapgate.store.transaction import Transaction
+
+
+async def _build_owner(tx: Transaction, actor: Actor, card: Card) -> PinOwner:
+    parent = await require_editable_child_card(tx, actor, card)
+    return PinOwner("card", card.serial, card.id, parent.phone_number)
+
+
+async def _get_owner(tx: Transaction, actor: Actor, serial: str) -> PinOwner:
+    return await _build_owner(tx, actor, await queries.get(tx, serial))
+
+
+async def _lock_owner(tx: Transaction, actor: Actor, serial: str) -> PinOwner:
+    return await _build_owner(tx, actor, await queries.lock(tx, serial))
+
+
+pin_operations = PinOperations(_get_owner, _lock_owner)

@@ -1,0 +1,158 @@
+"""Verification, change and reset of the PINs of subscribers, child cards and agents."""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from tapgate.audit.entry import MASK
+from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.pin_failures import check_pin
+from tapgate.notifications import codes
+from tapgate.one_time_codes.codes import CodeRequest
+from tapgate.pins.storage import set_pin
+from tapgate.pins.verifier import PinVerifier
+from tapgate.schemas.audit import AuditResult
+from tapgate.store.database import RaiseAfterCommit
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+
+Key = TypeVar("Key")
+
+#: The audit log records that a PIN was changed, but not the PIN.
+_MASKED_CHANGES = {"pin": (MASK, MASK)}
+
+
+class PinOwner(NamedTuple):
+    """Owner of a PIN, as the audit log refers to it.
+
+    `phone_number` receives the code for a reset. For a child card, it is the parent's.
+    """
+
+    resource_type: Literal["subscriber", "card", "agent"]
+    resource_id: str
+    holder_id: int
+    phone_number: str
+
+    @property
+    def trail(self) -> AuditTrail:
+        return AuditTrail(self.resource_type)
+
+    @property
+    def reset_code_request(self) -> CodeRequest:
+        """The code request for a reset.
+
+        All callers share one code per PIN, because the code proves possession of the phone and
+        does not identify the caller.
+        """
+        return CodeRequest("reset_pin", self.holder_id, requester=self.resource_type)
+
+
+async def require_correct_pin(
+    tx: Transaction,
+    actor: Actor,
+    owner: PinOwner,
+    pin: str,
+    action: str,
+    *,
+    pin_verifier: PinVerifier,
+) -> None:
+    """Check the PIN of an owner that the caller has locked.
+
+    A failure is recorded in the audit log, and raised after the commit of the failure count.
+    """
+    error = (await check_pin(tx, owner.holder_id, pin, pin_verifier.matches)).error
+    if error is not None:
+        await owner.trail.record(
+            tx, actor, owner.resource_id, action, result=AuditResult.FAILURE, reason=error.code
+        )
+        raise RaiseAfterCommit(error)
+
+
+class PinOperations(Generic[Key]):
+    """Operations on the PINs of one type of resource.
+
+    `get_owner` and `lock_owner` take the key of a resource, and reject a resource that the actor
+    may not change. `lock_owner` also locks the account that the PIN protects.
+    """
+
+    def __init__(
+        self,
+        get_owner: Callable[[Transaction, Actor, Key], Awaitable[PinOwner]],
+        lock_owner: Callable[[Transaction, Actor, Key], Awaitable[PinOwner]],
+    ) -> None:
+        self._get_owner = get_owner
+        self._lock_owner = lock_owner
+
+    async def verify(
+        self, tx: Transaction, actor: Actor, key: Key, pin: str, *, pin_verifier: PinVerifier
+    ) -> None:
+        owner = await self._lock_owner(tx, actor, key)
+        await require_correct_pin(tx, actor, owner, pin, "pin_verified", pin_verifier=pin_verifier)
+
+    async def change(
+        self,
+        tx: Transaction,
+        actor: Actor,
+        key: Key,
+        old_pin: str,
+        new_pin: str,
+        *,
+        pin_verifier: PinVerifier,
+    ) -> None:
+        # A PIN change returns 400 for a weak PIN, as for a malformed one, instead of 422.
+        pin_verifier.require_strong("new_pin", new_pin, error=Code.INVALID_REQUEST)
+        owner = await self._lock_owner(tx, actor, key)
+        await require_correct_pin(
+            tx, actor, owner, old_pin, "pin_changed", pin_verifier=pin_verifier
+        )
+        if new_pin == old_pin:
+            raise RaiseAfterCommit(ApiError(Code.SAME_PIN))
+        await _set_pin(tx, actor, owner, new_pin, "pin_changed", pin_verifier=pin_verifier)
+
+    async def request_reset(self, tx: Transaction, actor: Actor, key: Key, *, vault: Vault) -> None:
+        # Do not lock the account: `reset` locks the code before the account, and the opposite order
+        # could deadlock.
+        owner = await self._get_owner(tx, actor, key)
+        await codes.send(tx, owner.reset_code_request, owner.phone_number, vault=vault)
+        await owner.trail.record(tx, actor, owner.resource_id, "pin_reset_requested")
+
+    async def reset(
+        self,
+        tx: Transaction,
+        actor: Actor,
+        key: Key,
+        code: str,
+        new_pin: str,
+        *,
+        pin_verifier: PinVerifier,
+        vault: Vault,
+    ) -> None:
+        """Set a new PIN with a one-time code. This resets the failure count and unlocks the PIN."""
+        pin_verifier.require_strong("new_pin", new_pin)
+        owner = await self._get_owner(tx, actor, key)
+        await codes.redeem(
+            tx,
+            actor,
+            owner.reset_code_request,
+            code,
+            trail=owner.trail,
+            resource_id=owner.resource_id,
+            action="pin_reset",
+            vault=vault,
+        )
+        owner = await self._lock_owner(tx, actor, key)
+        await _set_pin(tx, actor, owner, new_pin, "pin_reset", pin_verifier=pin_verifier)
+
+
+async def _set_pin(
+    tx: Transaction,
+    actor: Actor,
+    owner: PinOwner,
+    new_pin: str,
+    action: str,
+    *,
+    pin_verifier: PinVerifier,
+) -> None:
+    await set_pin(tx, owner.holder_id, pin_verifier.hash(new_pin))
+    await owner.trail.record(tx, actor, owner.resource_id, action, changes=_MASKED_CHANGES)
