@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from builders.participants import create_card, link_child_card
+from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
@@ -186,3 +186,49 @@ async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient)
     response = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
     assert response.status_code == 403
     assert "UP-8" not in await ada.get_page_text("/console/cards")
+
+
+async def test_child_card_can_be_edited_and_gets_a_new_pin(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    serial, parent = await create_child_card(harness, child_relationship="son")
+    page = f"/console/cards/{serial}"
+    assert "son" in await ada.get_page_text(page)
+    form = await ada.get_partial(f"/console/actions/card.update?serial={serial}")
+    assert 'value="Ibrahim Kamara"' in form.text and 'value="100.00"' in form.text
+    values = {"child_name": "Sia Kamara", "child_relationship": "niece", "daily_limit": "75"}
+    response = await ada.submit_action("card.update", values, serial=serial)
+    assert "HX-Redirect" in response.headers, response.text
+    text = await ada.get_page_text(page)
+    assert "Child card updated." in text and "Sia Kamara" in text and "niece" in text
+    response = await ada.submit_action("card.update", {"daily_limit": "0"}, serial=serial)
+    assert "Fix the highlighted fields" in response.text
+    pins = {"old_pin": CHILD_PIN, "new_pin": "6027"}
+    response = await ada.submit_action("card.change_pin", pins, serial=serial)
+    assert "HX-Redirect" in response.headers, response.text
+    await ada.submit_action("card.reset_pin", serial=serial)
+    code = await harness.get_pending_code(parent["phone_number"])
+    text = await ada.get_page_text(page)
+    assert "The parent sets the new PIN in chat." in text and code not in text
+
+
+async def test_edit_of_a_child_card_is_rejected_if_the_name_has_changed(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    serial, _ = await create_child_card(harness)
+    form = await ada.get_partial(f"/console/actions/card.update?serial={serial}")
+    seen = form.text.partition('name="seen" value="')[2].partition('"')[0]
+    await ada.submit_action("card.update", {"child_name": "Sia Kamara"}, serial=serial)
+    values = {"child_name": "Ibrahim Kamara", "seen": seen}
+    response = await ada.submit_action("card.update", values, serial=serial)
+    assert "HX-Redirect" not in response.headers
+    assert "Sia Kamara" in await ada.get_page_text(f"/console/cards/{serial}")
+
+
+async def test_only_child_cards_in_use_can_be_edited(ada: ConsoleClient, harness: Harness) -> None:
+    serial, parent = await create_child_card(harness)
+    own_card = await harness.create_card(parent["id"])
+    await ada.submit_action("card.block", {"reason": "lost"}, serial=serial)
+    for card in (serial, own_card):
+        text = await ada.get_page_text(f"/console/cards/{card}")
+        assert "card.update" not in text and "_pin" not in text

@@ -276,3 +276,37 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
     text = await ada.get_page_text(page)
     assert "Agent terminated." in text and "/console/actions/agent" not in text
+
+
+async def test_agent_can_be_edited_with_the_current_values_prefilled(
+    ada: ConsoleClient, register_agent: RegisterAgent
+) -> None:
+    agent = await register_agent("Mariama Conteh", address="1 Old Road")
+    form = await ada.get_partial(f"/console/actions/agent.update?id={agent}")
+    assert 'value="1 Old Road"' in form.text and 'name="pin"' not in form.text
+    values = {"address": "9 Kissy Road", "commission_tier": "3", "name": ""}
+    response = await ada.submit_action("agent.update", values, id=agent)
+    assert "HX-Redirect" in response.headers, response.text
+    text = await ada.get_page_text(f"/console/agents/{agent}")
+    assert "Agent updated." in text and "9 Kissy Road" in text and "Mariama Conteh" in text
+    response = await ada.submit_action("agent.update", {"email": "nobody"}, id=agent)
+    assert "Fix the highlighted fields" in response.text
+
+
+async def test_support_sends_an_agent_a_reset_code(
+    ada: ConsoleClient,
+    console_clients: ConsoleClients,
+    register_agent: RegisterAgent,
+    harness: Harness,
+) -> None:
+    phone_number = harness.new_phone_number()
+    agent = await register_agent("Mariama Conteh", phone_number=phone_number)
+    support = await console_clients.create_signed_in("S")
+    text = await support.get_page_text(f"/console/agents/{agent}")
+    assert "agent.reset_pin" in text and "agent.update" not in text
+    await support.submit_action("agent.reset_pin", id=agent)
+    code = await harness.get_pending_code(phone_number)
+    text = await support.get_page_text(f"/console/agents/{agent}")
+    assert "The agent sets the new PIN in chat." in text and code not in text
+    again = await support.submit_action("agent.reset_pin", id=agent)
+    assert "Too many one-time codes" in again.text

@@ -40,9 +40,10 @@ _INSERT_ROWS_SQL = (
     """INSERT INTO cards (id, serial, status, created_at, updated_at)
        SELECT n, 'TAP-' || lpad(n::text, 5, '0'), 'UNASSIGNED', now(), now()
        FROM generate_series(1, $1) n""",
-    """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number,
+    """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number, address,
                            created_at, updated_at)
-       SELECT n, n * 10 + 2, n * 10 + 3, 'super_agent', '+232' || (70000000 + n), now(), now()
+       SELECT n, n * 10 + 2, n * 10 + 3, 'super_agent', '+232' || (70000000 + n),
+              lpad(n::text, 5, '0') || ' Kissy Road', now(), now()
        FROM generate_series(1, $1) n""",
     """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
        SELECT n, n * 10 + 4, '+232' || (70000000 + n),
@@ -67,11 +68,13 @@ class QueryExplainer:
 
         monkeypatch.setattr(Database, "fetch", record_and_fetch)
 
-    async def explain(self, database: Database, path: str, search: str, caller: Any) -> str:
+    async def explain(
+        self, database: Database, path: str, text: str, caller: Any, parameter: str = "search"
+    ) -> str:
         self._queries.clear()
-        response = await self._client.get(path, params={"search": search}, auth=caller)
+        response = await self._client.get(path, params={parameter: text}, auth=caller)
         assert response.status_code == 200, response.text
-        assert response.json()["data"], search
+        assert response.json()["data"], text
         ((sql, arguments),) = [item for item in self._queries if "trigrams" in item[0]]
         rows = await database.fetch(f"EXPLAIN {sql}", *arguments)
         return "\n".join(row[0] for row in rows)
@@ -96,6 +99,8 @@ async def test_searches_do_not_scan_tables(
             scanned = set(re.findall(r"Seq Scan on (\w+)", plan)) & _FILLED_TABLES
             assert not scanned, (path, search, plan)
         assert f"{table}_search" in plan, plan
+    plan = await explainer.explain(database, "/api/v1/agents", "00042 kissy", admin, "address")
+    assert "agents_address" in plan and "Seq Scan on agents" not in plan, plan
 
 
 @pytest.mark.parametrize("path", SEARCHES)

@@ -1,11 +1,17 @@
-"""An agent's day: float, cash-in and cash-out at the counter, and commission in the evening."""
+"""An agent's day at the counter, and an agent's life: profile, tier, rates and a forgotten PIN."""
 
 from decimal import Decimal
 
 import pytest
 
-from drivers.actors import Admin, require_error, require_error_details, require_success
-from drivers.deployments import sum_history
+from drivers.actors import (
+    Admin,
+    new_phone_number,
+    require_error,
+    require_error_details,
+    require_success,
+)
+from drivers.deployments import Deployment, sum_history
 from harness import PIN, WRONG_PIN
 
 pytestmark = [pytest.mark.cash_in, pytest.mark.cash_out]
@@ -98,3 +104,74 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     require_success(await ada.post(f"agents/{mariama.id}/suspend", reason="counting the till"))
     assert require_error(await mariama.cash_in("1", aminata)) == (403, "AGENT_NOT_ACTIVE")
     assert await mariama.get_balances() == ("0.00", "0.00")  # no commission: offset by the cash-out
+
+
+async def test_agent_life_from_registration_to_a_new_pin(
+    deployment: Deployment, ada: Admin
+) -> None:
+    support = await ada.create_admin("Sorie", "S")
+    counter = await ada.create_app("payments:write", "payments:read", "balance:read")
+    phone_app = await ada.create_app("subscribers:write", "cards:write", "balance:read")
+    messenger = deployment.create_messenger_app()
+    kadie = await ada.create_agent(counter, "Kadie Mansaray")
+    url, aminata = f"agents/{kadie.id}", await phone_app.register_customer("Aminata Kamara")
+    await ada.fund_agent(kadie, "5000.00")
+    receipt = require_success(await kadie.cash_in("1000", aminata))
+    assert receipt["commission_earned"] == "10.00 SLE"
+
+    # The agent moves and gets a new phone number. Only a system admin may change the record.
+    phone = new_phone_number()
+    profile = {
+        "business_name": "Mansaray Cash Point",
+        "email": "kadie@example.com",
+        "address": "4 Kissy Road, Freetown",
+        "phone_number": phone,
+    }
+    assert require_error(await support.put(url, **profile)) == (403, "FORBIDDEN")
+    record = require_success(await ada.put(url, **profile))
+    assert profile.items() <= record.items() and record["name"] == "Kadie Mansaray"
+    for query in ({"phone_number": phone}, {"address": "kissy road"}):
+        (found,) = require_success(await messenger.get("agents", **query))["data"]
+        assert found["business_name"] == "Mansaray Cash Point"
+    assert require_error(await messenger.get(url)) == (403, "FORBIDDEN")
+    (payment,) = await counter.list_transactions(kadie.id, type="agent_cashin")
+    assert payment["from"]["name"] == "Mansaray Cash Point"
+
+    # The next cash-in earns the rate of the new tier, then that of the new rules.
+    require_success(await ada.put(url, commission_tier=3))
+    receipt = require_success(await kadie.cash_in("1000", aminata))
+    assert receipt["commission_earned"] == "20.00 SLE"
+    rules = require_success(await ada.get("commission-rules"))["data"]
+    for rule in rules:
+        if (rule["type"], rule["tier"]) == ("agent_cashin", 3):
+            rule["rate"] = "2.5"
+    require_success(await ada.put("commission-rules", data=rules))
+    receipt = require_success(await kadie.cash_in("1000", aminata))
+    assert receipt["commission_earned"] == "25.00 SLE"
+
+    # Three wrong PINs lock the agent out. Support sends a code, which the agent enters in chat.
+    for _ in range(3):
+        response = await kadie.cash_in("10", aminata, agent_pin=WRONG_PIN)
+        assert require_error(response) == (400, "INVALID_PIN")
+    assert require_error(await kadie.cash_in("10", aminata)) == (403, "ACCOUNT_LOCKED")
+    require_success(await support.post(f"{url}/reset-pin"))
+    assert require_error(await messenger.post(f"{url}/reset-pin")) == (429, "RATE_LIMITED")
+    code = await deployment.get_pending_code(phone)
+    mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
+    response = await messenger.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin="8264")
+    assert require_error_details(response) == {"attempts_remaining": 2}
+    response = await messenger.post(f"{url}/reset-pin/confirm", otp=code, new_pin="1234")
+    assert require_error(response) == (422, "VALIDATION_FAILED")
+    require_success(await messenger.post(f"{url}/reset-pin/confirm", otp=code, new_pin="8264"))
+    response = await messenger.post(f"{url}/reset-pin/confirm", otp=code, new_pin="6419")
+    assert require_error(response) == (400, "INVALID_OTP")
+
+    # The counter works with the new PIN only.
+    assert require_error(await kadie.cash_in("10", aminata)) == (400, "INVALID_PIN")
+    kadie.pin = "8264"
+    require_success(await kadie.cash_out("500", aminata))
+    receipt = require_success(await kadie.cash_in("1500", aminata))
+    assert receipt["commission_earned"] == "25.00 SLE"  # on 1,000: the rest was cashed out here
+    assert await kadie.get_balances() == ("1000.00", "80.00")
+    events = {entry["event"] for entry in await ada.list_all("audit/logs", resource_id=kadie.id)}
+    assert {"agent.updated", "agent.pin_reset_requested", "agent.pin_reset"} <= events

@@ -11,7 +11,7 @@ from drivers.actors import (
     require_error_details,
     require_success,
 )
-from drivers.deployments import sum_history
+from drivers.deployments import Deployment, sum_history
 from harness import PIN, WRONG_PIN
 
 CARD_FILE = """Serial No.,MAC Address,Expiry Date
@@ -43,7 +43,7 @@ async def link_child_card(app: App, mother: Customer, serial: str, name: str, pi
     return card
 
 
-async def test_family_with_child_cards(ada: Admin) -> None:
+async def test_family_with_child_cards(deployment: Deployment, ada: Admin) -> None:
     support = await ada.create_admin("Sorie", "S")
     app = await ada.create_app()
     terminal = (await ada.create_merchant("School Canteen")).server
@@ -114,6 +114,24 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     require_success(await terminal.pay("25.00", "FAM-0002", IBRAHIMS_PIN))
     assert require_error(await terminal.pay("0.01", "FAM-0002")) == (403, "CARD_LIMIT_EXCEEDED")
 
+    # The parent raises a child's limit and changes its PIN; a forgotten PIN is reset with a code
+    # sent to the parent.
+    changed = require_success(
+        await app.put("cards/FAM-0002", daily_limit="110", child_relationship="son")
+    )
+    assert (changed["daily_limit"], changed["child_relationship"]) == ("110.00", "son")
+    pins = {"old_pin": IBRAHIMS_PIN, "new_pin": "2794"}
+    require_success(await support.post("cards/FAM-0002/change-pin", **pins))
+    require_success(await terminal.pay("5.00", "FAM-0002", "2794"))
+    messenger = deployment.create_messenger_app()
+    require_success(await messenger.post("cards/FAM-0002/reset-pin"))
+    code = await deployment.get_pending_code(mother.phone)
+    body = {"otp": code, "new_pin": IBRAHIMS_PIN}
+    response = await messenger.post("cards/FAM-0004/reset-pin/confirm", **body)
+    assert require_error(response) == (400, "INVALID_OTP")
+    require_success(await messenger.post("cards/FAM-0002/reset-pin/confirm", **body))
+    require_success(await terminal.pay("5.00", "FAM-0002", IBRAHIMS_PIN))
+
     # Blocking the parent's card affects neither the child cards nor the wallet.
     require_success(await app.post("cards/FAM-0001/block", reason="customer_request"))
     assert require_error(await terminal.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
@@ -151,9 +169,9 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     # Refunds are still credited.
     require_success(await terminal.refund(book_purchase["transaction_id"]))
 
-    # One wallet paid for everything: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 refunded.
-    assert await mother.get_balance() == "790.00"
-    assert sum_history(await app.list_transactions(mother.id)) == Decimal("790.00")
+    # One wallet paid for everything: 60 + 40 + 100 + 25 + 10 + 30 + 10, with 25 and 30 refunded.
+    assert await mother.get_balance() == "780.00"
+    assert sum_history(await app.list_transactions(mother.id)) == Decimal("780.00")
     card_history = await app.list_transactions(mother.id, card_serial="FAM-0002")
     assert {
         line["from"]["card_serial"] for line in card_history if line["type"] == "pos_payment"

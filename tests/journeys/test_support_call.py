@@ -80,15 +80,16 @@ async def test_compliance_unblocks_a_subscriber_and_support_resets_the_pin(
     assert require_error_details(response)["locked_until"] == locked
     require_success(await terminal.pay("10.00", aminata.card))  # no PIN required
 
-    # A code is sent to the subscriber's phone; the first attempt is mistyped.
+    # Support sends a code to the subscriber, who enters it in chat; the first one is mistyped.
+    messenger = deployment.create_messenger_app()
     require_success(await sorie.post(f"{url}/reset-pin"))
     code = await deployment.get_pending_code(aminata.phone)
     mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
-    response = await sorie.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin=NEW_PIN)
+    response = await messenger.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin=NEW_PIN)
     assert require_error(response) == (400, "INVALID_OTP")
     assert require_error_details(response)["attempts_remaining"] == 2
-    require_success(await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=NEW_PIN))
-    response = await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
+    require_success(await messenger.post(f"{url}/reset-pin/confirm", otp=code, new_pin=NEW_PIN))
+    response = await messenger.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
     assert require_error(response) == (400, "INVALID_OTP")  # single use
     assert (await aminata.get_record())["pin_locked_until"] is None
     assert require_error(await terminal.pay("10.00", aminata.card, PIN)) == (400, "INVALID_PIN")

@@ -31,6 +31,7 @@ _MIGRATIONS_DIR = migrations._MIGRATIONS_DIR
 _MIGRATION_NAMES = sorted(file.name for file in _MIGRATIONS_DIR.glob("*.sql"))
 _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
+_RESET_CODE = "402917"
 #: The tables that migrations insert rows into.
 _TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
 _HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
@@ -75,6 +76,17 @@ async def insert_sample_rows(url: str, name: str) -> None:
                 )
                 for holder in (201, 202, 301):
                     await set_pin(tx, holder, PinVerifier(vault).hash(PIN))
+            if number == "0003":
+                code_request = ("reset_pin", 201, "subscriber")
+                code_hash = vault.keyed_hash(
+                    "one_time_code", repr((*code_request, _RESET_CODE)).encode()
+                )
+                await tx.execute(
+                    """INSERT INTO one_time_codes VALUES
+                           ($1, $2, $3, $4, 0, now() + interval '1 hour')""",
+                    *code_request,
+                    code_hash,
+                )
         if number == "0004":
             assert await chain.Sealer(database).seal_pending() == 2
     finally:
@@ -173,10 +185,10 @@ async def test_upgrade_over_many_migrations_keeps_rows_and_matches_a_new_schema(
 
 
 async def require_working_schema(url: str, new_url: str, folder: Path) -> None:
-    """Require a new installation's schema, a valid ledger and a payment from a migrated balance."""
+    """Require a new installation's schema, a valid ledger and working operations."""
     assert (await verify_ledger(url)).is_valid
     assert dump_schema(url) == dump_schema(new_url)
-    await pay_from_migrated_balance(url, folder)
+    await use_migrated_installation(url, folder)
     assert (await verify_ledger(url)).is_valid
 
 
@@ -221,7 +233,8 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
     assert [tuple(row) for row in await fetch_rows(empty_database_url, select_rules)] == expected
 
 
-async def pay_from_migrated_balance(url: str, folder: Path) -> None:
+async def use_migrated_installation(url: str, folder: Path) -> None:
+    """Pay from a migrated balance, and reset the PIN with a code sent before the upgrade."""
     async with open_services(build_settings(url, folder), url) as services:
         await require_same_installation(services)
         async with services.transaction() as tx:
@@ -240,6 +253,13 @@ async def pay_from_migrated_balance(url: str, folder: Path) -> None:
                 },
                 auth=await harness.create_api_key("payments:write"),
             )
+            if await services.database.fetchval("SELECT EXISTS (SELECT FROM one_time_codes)"):
+                reset = await client.post(
+                    f"/api/v1/subscribers/{ids.encode(ids.SUBSCRIBER, 201)}/reset-pin/confirm",
+                    json={"otp": _RESET_CODE, "new_pin": "8264"},
+                    auth=harness.get_service_auth(),
+                )
+                assert reset.status_code == 200, reset.text
     assert paid.status_code == 200, paid.text
     assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the remaining balance is held
 

@@ -13,6 +13,8 @@ from tapgate.store.database import Database
 
 URL = "/api/v1/subscribers"
 CODE_ROUTES = ["reset-pin", "restricted-access"]
+#: The route for the PIN of a child card, whose codes are sent to the parent.
+CARD_ROUTE = "card"
 
 
 @pytest.fixture
@@ -21,7 +23,11 @@ async def record(harness: Harness) -> dict[str, Any]:
 
 
 async def request_code(harness: Harness, record: dict[str, Any], route: str) -> httpx2.Response:
-    caller = harness.get_service_auth() if route == "reset-pin" else await harness.create_admin()
+    service = harness.get_service_auth()
+    if route == CARD_ROUTE:
+        serial = await harness.create_card(record["id"], type="CHILD")
+        return await harness.post(f"/api/v1/cards/{serial}/reset-pin", auth=service)
+    caller = service if route == "reset-pin" else await harness.create_admin()
     return await harness.post(f"{URL}/{record['id']}/{route}", auth=caller)
 
 
@@ -30,8 +36,8 @@ def assert_limited(response: httpx2.Response, *seconds: int) -> None:
     assert int(response.headers["retry-after"]) in seconds
 
 
-@pytest.mark.parametrize("first", CODE_ROUTES)
-@pytest.mark.parametrize("second", CODE_ROUTES)
+@pytest.mark.parametrize("first", [*CODE_ROUTES, CARD_ROUTE])
+@pytest.mark.parametrize("second", [*CODE_ROUTES, CARD_ROUTE])
 async def test_phone_number_gets_one_code_per_minute_across_all_routes(
     harness: Harness, record: dict[str, Any], first: str, second: str
 ) -> None:

@@ -35,6 +35,7 @@ class Field(NamedTuple):
     required: bool = True
     value: Any = None  # the initial value
     resets: bool = False  # when left empty, an empty string is sent to reset the value
+    record_field: str = ""  # the field of the record with the current value, if not `name`
 
     @property
     def options(self) -> list[tuple[str, str]]:
@@ -194,7 +195,11 @@ async def _load_current_values(request: PageRequest, action: Action) -> dict[str
 
 
 def _get_field_values(action: Action, values: Mapping[str, Any]) -> list[Any]:
-    return [values.get(field.name) for field in action.fields]
+    return [_get_current_value(field, values) for field in action.fields]
+
+
+def _get_current_value(field: Field, values: Mapping[str, Any]) -> Any:
+    return values.get(field.record_field or field.name)
 
 
 def _new_idempotency_key(request: PageRequest, action: Action) -> str | None:
@@ -238,7 +243,7 @@ def _get_initial_value(field: Field, values: Mapping[str, Any], query: FormData)
     value_in_query = query.get(field.name)
     if value_in_query is not None:
         return value_in_query
-    value = values.get(field.name)
+    value = _get_current_value(field, values)
     return field.value if value is None else value
 
 

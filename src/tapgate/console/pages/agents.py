@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
+from tapgate.console.components.pin_reset import build_pin_reset_action
 from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
@@ -40,6 +41,9 @@ _PROFILE = (
         hint="Sets the commission rate of the agent",
         value="1",
     ),
+)
+_NEW_PROFILE = (
+    *_PROFILE,
     Field("pin", "PIN", "pin", hint="4 digits, entered by the agent. Required for cash-in."),
 )
 
@@ -53,7 +57,7 @@ ACTIONS = (
         description="Super-agents serve customers and distribute float to sub-agents. New agents "
         "start with no float.",
         button="Register",
-        fields=(Field("agent_type", "Type", "hidden", value="super_agent"), *_PROFILE),
+        fields=(Field("agent_type", "Type", "hidden", value="super_agent"), *_NEW_PROFILE),
         success_message="Super-agent registered. Fund the float to start accepting cash-ins.",
         redirect_path="/console/agents/{agent_id}",
     ),
@@ -67,10 +71,21 @@ ACTIONS = (
         fields=(
             Field("agent_type", "Type", "hidden", value="sub_agent"),
             Field("parent_agent_id", "Super-agent", "hidden"),
-            *_PROFILE,
+            *_NEW_PROFILE,
         ),
         success_message="Sub-agent registered. Add float to start accepting cash-ins.",
         redirect_path="/console/agents/{agent_id}",
+    ),
+    Action(
+        name="agent.update",
+        endpoint=f"PUT {_ITEM_PATH}",
+        title="Edit agent",
+        description="Fields you leave blank keep their current value. A new commission tier "
+        "applies from the next cash-in or cash-out.",
+        button="Save",
+        fields=_PROFILE,
+        prefill_path=_ITEM_PATH,
+        success_message="Agent updated.",
     ),
     Action(
         name="agent.fund",
@@ -131,6 +146,7 @@ ACTIONS = (
         fields=fields.CHANGED_PINS,
         success_message="PIN changed.",
     ),
+    build_pin_reset_action("agent", _ITEM_PATH, "agent"),
 )
 
 

@@ -6,6 +6,7 @@ from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
+from tapgate.console.components.pin_reset import build_pin_reset_action
 from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
@@ -18,6 +19,9 @@ pages = Pages()
 _ITEM_PATH = "/api/v1/cards/{serial}"
 _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
 
+_CHILD_NAME = Field("child_name", "Child's name")
+_RELATIONSHIP = Field("child_relationship", "Relationship", required=False)
+_DAILY_LIMIT = Field("daily_limit", "Daily limit", "money")
 _SERIAL = Field("card_serial", "Serial number", hint="Printed on the card")
 _PERMANENT_REASONS = (
     (CardBlockReason.LOST, "Lost (permanent)"),
@@ -56,14 +60,34 @@ ACTIONS = (
         fields=(
             Field("parent_subscriber_id", "Parent", hint="Customer ID: sub_…"),
             _SERIAL,
-            Field("child_name", "Child's name"),
-            Field("child_relationship", "Relationship", required=False),
-            Field("daily_limit", "Daily limit", "money"),
+            _CHILD_NAME,
+            _RELATIONSHIP,
+            _DAILY_LIMIT,
             Field("parent_pin", "Parent's PIN", "pin"),
             Field("child_pin", "Child's PIN", "pin"),
         ),
         success_message="Child card activated.",
     ),
+    Action(
+        name="card.update",
+        endpoint=f"PUT {_ITEM_PATH}",
+        title="Edit child card",
+        description="A new daily limit applies to the next payment and includes what the card has "
+        "spent today.",
+        button="Save",
+        fields=(_CHILD_NAME._replace(record_field="holder_name"), _RELATIONSHIP, _DAILY_LIMIT),
+        prefill_path=_ITEM_PATH,
+        success_message="Child card updated.",
+    ),
+    Action(
+        name="card.change_pin",
+        endpoint=f"POST {_ITEM_PATH}/change-pin",
+        title="Change PIN",
+        description="Ask the child to enter both PINs. Only this card's PIN changes.",
+        fields=fields.CHANGED_PINS,
+        success_message="PIN changed.",
+    ),
+    build_pin_reset_action("card", _ITEM_PATH, "parent", title="Reset this card's PIN?"),
     _build_state_action(
         "block",
         "Declines all payments with this card. Lost, stolen and damaged cards are "

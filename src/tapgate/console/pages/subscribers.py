@@ -7,6 +7,7 @@ from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.pin_reset import build_pin_reset_action
 from tapgate.console.components.related import (
     RECENT_LIMIT,
     gather_by_name,
@@ -98,23 +99,7 @@ ACTIONS = (
         success_message="Account closed.",
         is_dangerous=True,
     ),
-    Action(
-        name="subscriber.reset_pin",
-        endpoint=f"POST {_ITEM_PATH}/reset-pin",
-        title="Reset PIN?",
-        description="Sends a one-time code to the customer's phone. The customer uses it to set a "
-        "new PIN, in chat or here.",
-        success_message="PIN reset code sent to the customer's phone.",
-    ),
-    Action(
-        name="subscriber.set_pin",
-        endpoint=f"POST {_ITEM_PATH}/reset-pin/confirm",
-        title="Set new PIN",
-        description="Enter the code the customer received, then ask the customer to enter the new "
-        "PIN.",
-        fields=(Field("otp", "Code", hint="6 digits, from the customer's phone"), fields.NEW_PIN),
-        success_message="PIN updated.",
-    ),
+    build_pin_reset_action("subscriber", _ITEM_PATH, "customer"),
     Action(
         name="subscriber.verify_pin",
         endpoint=f"POST {_ITEM_PATH}/verify-pin",
