@@ -127,8 +127,13 @@ class AccessFixtures:
         ]
 
     async def count_denials(self) -> int:
-        """Return the number of denials in the audit log."""
-        count: int = await self.harness.database.fetchval(
+        """Return the number of denials in the audit log.
+
+        Also resets the callers' budgets, so that each of the next denials gets its own entry.
+        """
+        database = self.harness.database
+        await database.execute("DELETE FROM audit_budgets")
+        count: int = await database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )
         return count

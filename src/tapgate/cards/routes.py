@@ -29,7 +29,6 @@ endpoints = Endpoints("Cards")
 
 _READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
 _BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
-
 _PIN_ACCESS = Access(roles="AS", service=True)
 
 _CHILD_CARD_ERRORS = (
@@ -37,6 +36,7 @@ _CHILD_CARD_ERRORS = (
     Code.OTP_REQUIRED,
     Code.NOT_CLOSABLE,
     Code.CARD_NOT_LINKED,
+    Code.VALIDATION_FAILED,
     Code.PERMANENT_BLOCK,
 )
 _LINK_ERRORS = (
