@@ -72,8 +72,8 @@ ACTIONS = (
         name="card.update",
         endpoint=f"PUT {_ITEM_PATH}",
         title="Edit child card",
-        description="A new daily limit applies to the next payment and includes what the card has "
-        "spent today.",
+        description="A new daily limit applies to the next payment. What the card has spent today "
+        "counts toward it.",
         button="Save",
         fields=(_CHILD_NAME._replace(record_field="holder_name"), _RELATIONSHIP, _DAILY_LIMIT),
         prefill_path=_ITEM_PATH,
