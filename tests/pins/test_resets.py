@@ -16,6 +16,7 @@ from builders.participants import (
     create_card,
     create_child_card,
     link_card,
+    pay_by_card,
 )
 from harness import PIN, WRONG_PIN, Harness, parse_error
 
@@ -210,6 +211,21 @@ async def test_only_a_usable_child_card_has_a_pin_of_its_own(harness: Harness) -
                 f"{CARDS_URL}/{card}/{action}", json=body, auth=harness.get_service_auth()
             )
             assert parse_error(response) == error, (card, action)
+
+
+async def test_wrong_pins_of_a_child_card_are_counted_across_channels(harness: Harness) -> None:
+    serial, parent = await create_child_card(harness, balance="50")
+    owner = PinOwner(
+        harness, "card", serial, f"{CARDS_URL}/{serial}", parent["phone_number"], CHILD_PIN
+    )
+    for remaining in (2, 1):
+        response = await owner.change_pin(WRONG_PIN)
+        assert response.json()["details"] == {"attempts_remaining": remaining}
+    assert (await pay_by_card(harness, serial, "1.00", WRONG_PIN)).code == "INVALID_PIN"
+    assert parse_error(await owner.change_pin(CHILD_PIN)) == (403, "ACCOUNT_LOCKED")
+    assert (await pay_by_card(harness, serial, "1.00", CHILD_PIN)).code == "ACCOUNT_LOCKED"
+    await owner.confirm(await owner.request_code())
+    (await pay_by_card(harness, serial, "1.00", NEW_PIN)).require_accepted()
 
 
 async def test_pin_of_a_blocked_child_card_can_be_reset(harness: Harness) -> None:
