@@ -45,6 +45,7 @@ from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
 from tapgate.fees import routes as fees
+from tapgate.general_ledger import routes as general_ledger
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.throttle import Throttle
@@ -125,6 +126,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     webhooks.endpoints,
     message_statuses.endpoints,
     overview.endpoints,
+    general_ledger.endpoints,
 )
 
 #: Loaders for the records in ledger events, by resource type.

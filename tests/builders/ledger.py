@@ -200,8 +200,9 @@ class LedgerDriver:
             transaction_id = self.new_id()
             await tx.execute(
                 """INSERT INTO transactions (id, type, status, channel, amount, fee_amount,
-                                             currency, from_account, to_account, created_at)
-                   VALUES ($1, 'transfer', 'completed', 'admin', $2, 0, $3, $4, $5, $6)""",
+                                             currency, from_account, to_account, created_at,
+                                             completed_at)
+                   VALUES ($1, 'transfer', 'completed', 'admin', $2, 0, $3, $4, $5, $6, $6)""",
                 transaction_id,
                 amount,
                 CURRENCY,

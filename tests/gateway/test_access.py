@@ -99,6 +99,9 @@ POST /admin/webhook-endpoints/{id}/rotate-secret -> A
 GET /admin/webhook-endpoints/{id}/deliveries -> A
 POST /admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver -> A
 GET /audit/logs, /audit/verify -> A C
+GET, PUT /ledger/gl-codes -> F A
+GET /ledger/accounts, /ledger/trial-balance, /ledger/journal -> F A
+POST /ledger/verify -> F A
 POST /webhooks/partners/{partner_id} -> public
 """
 
@@ -134,7 +137,6 @@ ADDED_ACCESS = {
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
     "GET /api/v1/overview": "all",  # platform dashboard
-    "POST /api/v1/ledger/verify": "A",  # `tapgate verify` without a shell
 }
 
 

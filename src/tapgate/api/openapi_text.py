@@ -89,5 +89,6 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Webhooks": "Webhook endpoints, their secrets and deliveries.",
     "Messages": "Delivery status reports of messages to subscribers.",
     "Overview": "Transaction volumes, platform status and ledger verification.",
+    "General ledger": "GL codes, balances by account kind, trial balance and journal.",
     "System": "Health, metrics and the OpenAPI document.",
 }

@@ -11,6 +11,7 @@ from tapgate.client.groups.agents import Agents
 from tapgate.client.groups.audit import AuditLog
 from tapgate.client.groups.cards import Cards
 from tapgate.client.groups.compliance import Compliance
+from tapgate.client.groups.ledger import GeneralLedger
 from tapgate.client.groups.merchants import InApp, Pos
 from tapgate.client.groups.messages import Messages
 from tapgate.client.groups.overview import OverviewGroup
@@ -56,6 +57,7 @@ class BaseClient(OperationGroup[M]):
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(transport)
         self.messages: Messages[M] = Messages(transport)
         self.overview: OverviewGroup[M] = OverviewGroup(transport)
+        self.ledger: GeneralLedger[M] = GeneralLedger(transport)
 
     @reads("GET /health", public=True, extra_success_statuses=(503,))
     def health(self) -> Health:

@@ -206,7 +206,10 @@ class DocumentBuilder(ABC):
             content = {media: {"schema": _build_file_schema(media)} for media in endpoint.media}
             return {"content": content}
         content = self._build_content(kind, self.build_response_example(kind))
-        return {"content": dict.fromkeys(endpoint.media, content)}
+        if JSON_MEDIA_TYPE not in endpoint.media:
+            return {"content": dict.fromkeys(endpoint.media, content)}
+        files = {media: {"schema": _build_file_schema(media)} for media in endpoint.media}
+        return {"content": files | {JSON_MEDIA_TYPE: content}}
 
     def _build_content(self, kind: Any, example: Any) -> dict[str, Any]:
         content: dict[str, Any] = {"schema": self.schemas.get(kind)}

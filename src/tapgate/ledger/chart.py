@@ -6,21 +6,22 @@ from typing import Final, NamedTuple
 
 from tapgate.errors import Code
 from tapgate.schemas.compliance import RuleSubject
+from tapgate.schemas.general_ledger import AccountKind
 from tapgate.schemas.transactions import TransactionStatus, TransactionType
 
 # Accounts of people and companies. A batch locks every such account whose balance it may reduce,
 # and keeps the available balance within the overdraft.
-WALLET: Final = "wallet"
-FLOAT: Final = "float"
-COMMISSION: Final = "commission"
-SETTLEMENT: Final = "settlement"
-CLEARING: Final = "clearing"
+WALLET: Final = AccountKind.WALLET.value
+FLOAT: Final = AccountKind.FLOAT.value
+COMMISSION: Final = AccountKind.COMMISSION.value
+SETTLEMENT: Final = AccountKind.SETTLEMENT.value
+CLEARING: Final = AccountKind.CLEARING.value
 
 # Platform accounts. They are never locked, and their stored balances are not updated: a balance
 # is the sum of the account's entries.
-FEES: Final = "fees"
-COMMISSION_EXPENSE: Final = "commission_expense"
-CASH: Final = "cash"
+FEES: Final = AccountKind.FEES.value
+COMMISSION_EXPENSE: Final = AccountKind.COMMISSION_EXPENSE.value
+CASH: Final = AccountKind.CASH.value
 PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
 
 

@@ -33,7 +33,7 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     )
 
 
-@endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
+@endpoints.post("/api/v1/ledger/verify", access=Access(roles="AF"))
 async def verify_ledger(request: RequestContext) -> LedgerProof:
     """Verify the ledger.
 

@@ -40,8 +40,22 @@ class PageQuery(msgspec.Struct, kw_only=True):
     @property
     def before_id(self) -> int:
         """Exclusive upper bound of the row ids on this page."""
-        number = None if self.cursor is None else ids.decode(_CURSOR_PREFIX, self.cursor)
+        number = self._decode_cursor()
         return 2**63 - 1 if number is None else number
+
+    @property
+    def after_id(self) -> int:
+        """Exclusive lower bound of the row ids on this page, for a list with the oldest first."""
+        number = self._decode_cursor()
+        return -1 if number is None else number
+
+    def _decode_cursor(self) -> int | None:
+        return None if self.cursor is None else ids.decode(_CURSOR_PREFIX, self.cursor)
+
+
+def encode_cursor(last_id: int) -> str:
+    """Return the cursor of the page after a row."""
+    return ids.encode(_CURSOR_PREFIX, last_id)
 
 
 class Page(msgspec.Struct, Generic[T]):
@@ -73,6 +87,6 @@ def paginate(
     return Page(
         data=data,
         has_more=has_more,
-        next_cursor=ids.encode(_CURSOR_PREFIX, key(page_rows[-1])) if has_more else None,
+        next_cursor=encode_cursor(key(page_rows[-1])) if has_more else None,
         masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

@@ -1,4 +1,4 @@
-"""The list filters `from` and `to`.
+"""The list filters `from` and `to`, and days in the platform's time zone.
 
 A bound is inclusive. It is a time, or a date in the platform's time zone.
 """
@@ -35,7 +35,23 @@ class PeriodBoundRule(Rule):
         return {"description": "RFC 3339 time, or date in the platform's time zone; inclusive"}
 
 
+class DayRule(DateRule):
+    """Date of a day that starts and ends in the range of `datetime` in every time zone."""
+
+    example = "2026-01-31"
+
+    def check(self, value: str) -> str:
+        normalized = super().check(value)
+        if int(normalized[:4]) not in _ALLOWED_YEARS:
+            raise InvalidValueError("must be a date such as 2026-01-31")
+        return normalized
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"format": "date", "description": "Date in the platform's time zone"}
+
+
 PeriodBound = Annotated[str, PeriodBoundRule()]
+Day = Annotated[str, DayRule()]
 
 
 def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:

@@ -40,7 +40,7 @@ _JOIN_SIDES: Final = """
 
 #: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
 #: difference is at most a few seconds.
-_ID_TIME_TOLERANCE: Final = timedelta(hours=1)
+ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
 
 
@@ -166,10 +166,10 @@ async def list_page(
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
     # The ID range is approximate but can use an index; the condition on `created_at` is exact.
     if start is not None:
-        conditions.where("t.id >= {}", _get_first_id(start - _ID_TIME_TOLERANCE))
+        conditions.where("t.id >= {}", get_first_id(start - ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
     if end is not None:
-        conditions.where("t.id < {}", _get_first_id(end + _ID_TIME_TOLERANCE))
+        conditions.where("t.id < {}", get_first_id(end + ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
@@ -186,7 +186,8 @@ async def list_page(
     return [_build_transaction(row) for row in rows]
 
 
-def _get_first_id(moment: datetime) -> int:
+def get_first_id(moment: datetime) -> int:
+    """Return the smallest ID of this time, or the largest ID if there is none."""
     return min(ids.first_id_at(moment), _MAX_ID)
 
 

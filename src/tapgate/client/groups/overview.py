@@ -1,4 +1,4 @@
-"""Operations on the platform overview and the ledger."""
+"""Operations on the platform overview and ledger verification."""
 
 from tapgate.client.declaration import M, OperationGroup, acts, reads
 from tapgate.schemas.reporting import LedgerProof, Overview

@@ -1,0 +1,46 @@
+"""Operations on the general ledger."""
+
+from collections.abc import Sequence
+
+from tapgate.client.declaration import M, OperationGroup, reads, sets
+from tapgate.client.encoding import DateLike, DateTimeLike
+from tapgate.client.responses import File
+from tapgate.schemas.general_ledger import (
+    GlCode,
+    GlCodes,
+    GlCodeUpdate,
+    LedgerAccounts,
+    TrialBalance,
+)
+
+
+class GeneralLedger(OperationGroup[M]):
+    @reads("GET /api/v1/ledger/gl-codes")
+    def get_gl_codes(self) -> GlCodes: ...
+
+    @sets("PUT /api/v1/ledger/gl-codes")
+    def update_gl_codes(self, data: Sequence[GlCode | GlCodeUpdate]) -> GlCodes:
+        """Change the GL codes of the given account kinds. Other kinds keep their codes."""
+
+    @reads("GET /api/v1/ledger/accounts")
+    def get_accounts(self) -> LedgerAccounts:
+        """Return the balances by account kind, including the platform's own accounts."""
+
+    @reads("GET /api/v1/ledger/trial-balance")
+    def get_trial_balance(self, *, as_of: DateTimeLike | None = None) -> TrialBalance:
+        """Return the trial balance at a time or at the end of a day, by default now."""
+
+    @reads("GET /api/v1/ledger/journal")
+    def export_journal(
+        self,
+        day: DateLike,
+        *,
+        format: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> File:
+        """Export the journal of a day as `json`, `csv`, `hledger` or `beancount`.
+
+        `limit` is the number of transactions per file, at most 20,000. If more exist, the file has
+        a `next_cursor` to continue with.
+        """

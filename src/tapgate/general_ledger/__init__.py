@@ -1,0 +1,1 @@
+"""General ledger: GL codes, balances by account kind, trial balance and journal."""

@@ -1,0 +1,71 @@
+"""Conversion of balances in minor units to the records of the general ledger."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tapgate import money
+from tapgate.schemas.general_ledger import (
+    GlCode,
+    KindBalance,
+    TrialBalance,
+    TrialBalanceRow,
+    TrialBalanceTotals,
+)
+
+
+class KindTotals(NamedTuple):
+    """Number of accounts of one kind, and their balances: credits minus debits."""
+
+    accounts: int = 0
+    balance: int = 0
+
+
+def build_kind_balances(
+    codes: Sequence[GlCode], totals: Mapping[str, KindTotals], currency: str
+) -> list[KindBalance]:
+    records = []
+    for code in codes:
+        accounts, balance = totals.get(code.kind, KindTotals())
+        debit, credit = _split_sides(balance, currency)
+        records.append(
+            KindBalance(
+                kind=code.kind,
+                gl_code=code.gl_code,
+                name=code.name,
+                accounts=accounts,
+                debit=debit,
+                credit=credit,
+                balance=money.format_decimal(balance, currency),
+                currency=currency,
+            )
+        )
+    return records
+
+
+def build_trial_balance(
+    codes: Sequence[GlCode], totals: Mapping[str, KindTotals], as_of: str, currency: str
+) -> TrialBalance:
+    balances = [totals.get(code.kind, KindTotals()).balance for code in codes]
+    rows = []
+    for code, balance in zip(codes, balances, strict=True):
+        debit, credit = _split_sides(balance, currency)
+        rows.append(
+            TrialBalanceRow(gl_code=code.gl_code, name=code.name, debit=debit, credit=credit)
+        )
+    return TrialBalance(
+        as_of=as_of,
+        currency=currency,
+        rows=rows,
+        totals=TrialBalanceTotals(
+            debit=money.format_decimal(-sum(min(0, item) for item in balances), currency),
+            credit=money.format_decimal(sum(max(0, item) for item in balances), currency),
+        ),
+    )
+
+
+def _split_sides(balance: int, currency: str) -> tuple[str, str]:
+    """Return a balance as debit and credit, one of which is zero."""
+    return (
+        money.format_decimal(max(0, -balance), currency),
+        money.format_decimal(max(0, balance), currency),
+    )

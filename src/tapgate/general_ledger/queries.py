@@ -1,0 +1,152 @@
+"""SQL queries for the general ledger.
+
+Accounts of people and companies store their balances, so their entries are read only for a time in
+the past. Platform accounts store no balance: it is summed from all entries.
+
+An entry belongs to the time at which its transaction completed. Transactions are selected by the
+time in their IDs, except for those that completed after a review.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from tapgate.general_ledger.model import KindTotals
+from tapgate.schemas.general_ledger import GlCode
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
+
+#: On a large platform, summing all entries may exceed the usual query timeout.
+_QUERY_TIMEOUT_SECONDS: Final = 300.0
+
+_SUM_PLATFORM_ENTRIES: Final = """
+    SELECT account_id, sum(amount) FROM (
+        SELECT debit_account AS account_id, -amount AS amount FROM entries
+        WHERE debit_account = ANY ($1::bigint[])
+        UNION ALL
+        SELECT credit_account, amount FROM entries WHERE credit_account = ANY ($1::bigint[])
+    ) AS sides GROUP BY account_id"""
+_SUM_LATER_ENTRIES: Final = """
+    WITH later AS (
+        SELECT id FROM transactions WHERE id >= $2 AND completed_at >= $1
+        UNION
+        SELECT id FROM transactions WHERE completed_at <> created_at AND completed_at >= $1
+    ), sides AS (
+        SELECT account_id, sum(side.amount) AS amount
+        FROM later JOIN entries entry ON entry.transaction_id = later.id
+        CROSS JOIN LATERAL (VALUES (debit_account, -entry.amount), (credit_account, entry.amount))
+            AS side (account_id, amount)
+        GROUP BY account_id)
+    SELECT kind, sum(sides.amount) AS amount
+    FROM sides JOIN accounts ON accounts.id = sides.account_id GROUP BY kind"""
+_LIST_DAY: Final = """
+    WITH released AS MATERIALIZED (
+        SELECT id FROM transactions
+        WHERE completed_at <> created_at AND completed_at >= $1 AND completed_at < $2
+    )
+    (SELECT id FROM transactions
+     WHERE id > $3 AND id < $4 AND completed_at >= $1 AND completed_at < $2
+     ORDER BY id LIMIT $6)
+    UNION
+    (SELECT id FROM released WHERE id > $5 ORDER BY id LIMIT $6)
+    ORDER BY id LIMIT $6"""
+
+
+async def list_codes(reader: Database | Transaction | Any) -> list[GlCode]:
+    rows = await reader.fetch("SELECT kind, gl_code, name FROM gl_codes ORDER BY gl_code")
+    return [GlCode(**row) for row in rows]
+
+
+async def lock_codes(tx: Transaction) -> None:
+    """Lock the table against concurrent changes, but not against reads."""
+    await tx.execute("LOCK TABLE gl_codes IN SHARE ROW EXCLUSIVE MODE")
+
+
+async def update_codes(tx: Transaction, codes: Sequence[GlCode]) -> None:
+    await tx.execute(
+        """UPDATE gl_codes SET gl_code = new.gl_code, name = new.name
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS new (kind, gl_code, name)
+           WHERE gl_codes.kind = new.kind""",
+        [code.kind for code in codes],
+        [code.gl_code for code in codes],
+        [code.name for code in codes],
+    )
+
+
+async def load_totals(
+    database: Database, end: datetime | None
+) -> tuple[list[GlCode], dict[str, KindTotals]]:
+    """Return the GL codes and the totals by kind before `end`, or now, from one snapshot."""
+    async with (
+        database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        codes = await list_codes(connection)
+        totals = await _load_current_totals(connection)
+        if end is not None:
+            for kind, amount in await _load_later_amounts(connection, end):
+                accounts, balance = totals[kind]
+                totals[kind] = KindTotals(accounts, balance - int(amount))
+    return codes, totals
+
+
+async def _load_current_totals(connection: Any) -> dict[str, KindTotals]:
+    rows = await connection.fetch(
+        "SELECT kind, count(*), sum(balance) FROM accounts WHERE checked GROUP BY kind",
+        timeout=_QUERY_TIMEOUT_SECONDS,
+    )
+    totals = {kind: KindTotals(count, int(balance)) for kind, count, balance in rows}
+    platform_accounts = {
+        row["id"]: row["kind"]
+        for row in await connection.fetch("SELECT id, kind FROM accounts WHERE owner_id IS NULL")
+    }
+    balances = await connection.fetch(
+        _SUM_PLATFORM_ENTRIES, list(platform_accounts), timeout=_QUERY_TIMEOUT_SECONDS
+    )
+    by_account = {account_id: int(balance) for account_id, balance in balances}
+    for account_id, kind in platform_accounts.items():
+        totals[kind] = KindTotals(1, by_account.get(account_id, 0))
+    return totals
+
+
+async def _load_later_amounts(connection: Any, end: datetime) -> Any:
+    return await connection.fetch(
+        _SUM_LATER_ENTRIES,
+        end,
+        get_first_id(end - ID_TIME_TOLERANCE),
+        timeout=_QUERY_TIMEOUT_SECONDS,
+    )
+
+
+async def list_day_transaction_ids(
+    database: Database, start: datetime, end: datetime, after_id: int, limit: int
+) -> list[int]:
+    """Return the IDs of transactions that completed in a period, in ascending order."""
+    rows = await database.fetch(
+        _LIST_DAY,
+        start,
+        end,
+        max(after_id, get_first_id(start - ID_TIME_TOLERANCE) - 1),
+        get_first_id(end + ID_TIME_TOLERANCE),
+        after_id,
+        limit,
+    )
+    return [row["id"] for row in rows]
+
+
+async def list_entries(database: Database, transaction_ids: Sequence[int]) -> list[Any]:
+    """Return the entries of transactions, with the kinds of both accounts, in posting order."""
+    rows: list[Any] = await database.fetch(
+        """SELECT entry.transaction_id, entry.position, entry.amount,
+                  entry.debit_account, debit.kind AS debit_kind,
+                  entry.credit_account, credit.kind AS credit_kind, t.type, t.original_id
+           FROM entries entry
+           JOIN transactions t ON t.id = entry.transaction_id
+           JOIN accounts debit ON debit.id = entry.debit_account
+           JOIN accounts credit ON credit.id = entry.credit_account
+           WHERE entry.transaction_id = ANY ($1::bigint[])
+           ORDER BY entry.transaction_id, entry.position""",
+        list(transaction_ids),
+    )
+    return rows

@@ -1,0 +1,103 @@
+"""Endpoints of the general ledger."""
+
+from typing import Final
+
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.clock import format_rfc3339
+from tapgate.general_ledger import operations, queries
+from tapgate.general_ledger.journal import export_journal
+from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
+from tapgate.schemas.general_ledger import (
+    GlCodes,
+    JournalQuery,
+    JournalRow,
+    LedgerAccounts,
+    TrialBalance,
+    TrialBalanceQuery,
+    UpdateGlCodes,
+)
+from tapgate.schemas.pagination import Page
+from tapgate.schemas.periods import parse_period_end
+
+endpoints = Endpoints("General ledger")
+
+_ACCESS: Final = Access(roles="AF")
+
+
+@endpoints.get("/api/v1/ledger/gl-codes", access=_ACCESS)
+async def get_gl_codes(request: RequestContext) -> GlCodes:
+    """Get the GL codes of all account kinds, ordered by code."""
+    return GlCodes(data=await queries.list_codes(request.services.database))
+
+
+@endpoints.put("/api/v1/ledger/gl-codes", access=_ACCESS)
+async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCodes:
+    """Change GL codes.
+
+    Account kinds that the request does not list keep their code, and a kind without `name` keeps
+    its name. Every kind has its own code; dots and hyphens are the same for this purpose. Reports
+    and journals use the new codes for all days. Returns all codes.
+    """
+    async with request.services.transaction() as tx:
+        return await operations.update_codes(tx, request.actor, body.data)
+
+
+@endpoints.get("/api/v1/ledger/accounts", access=_ACCESS, heavy=True)
+async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
+    """Get the balances of all account kinds, including the platform's own accounts.
+
+    `accounts` is the number of accounts of a kind. `balance` is credits minus debits: it is
+    positive for what the platform owes, such as customer balances, and for income, and negative for
+    cash and expenses. `debit` or `credit` has the same amount without a sign. All balances are from
+    one database snapshot, so total debits equal total credits.
+    """
+    services = request.services
+    codes, totals = await queries.load_totals(services.database, None)
+    return LedgerAccounts(data=build_kind_balances(codes, totals, services.settings.currency))
+
+
+@endpoints.get("/api/v1/ledger/trial-balance", access=_ACCESS, heavy=True)
+async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -> TrialBalance:
+    """Get the trial balance.
+
+    There is one row per GL code, with its balance as a debit or a credit. Total debits equal total
+    credits. `as_of` is a time, or a date in the platform's time zone for the end of that day.
+    Without `as_of`, balances are current. A transaction counts from the time at which it completed;
+    held funds count as the payer's.
+    """
+    services = request.services
+    settings, now = services.settings, format_rfc3339(services.clock())
+    end = parse_period_end(query.as_of, settings.timezone)
+    codes, totals = await queries.load_totals(services.database, end)
+    return build_trial_balance(codes, totals, query.as_of or now, settings.currency)
+
+
+@endpoints.get(
+    "/api/v1/ledger/journal",
+    access=_ACCESS,
+    media=("application/json", "text/csv", "text/plain"),
+    heavy=True,
+)
+async def export_ledger_journal(
+    request: RequestContext, query: JournalQuery
+) -> Reply[Page[JournalRow]]:
+    """Export the journal of a day.
+
+    Contains every ledger entry of the transactions that completed on the day, in the platform's
+    time zone, ordered by transaction ID and position. In `json` and `csv`, each entry has two rows:
+    the debit and the credit. `hledger` and `beancount` are text files for these programs, with one
+    account per GL code. Descriptions contain no personal data.
+
+    A file has at most `limit` transactions, 20,000 by default. If there are more, `next_cursor`,
+    also in the `X-Next-Cursor` header, is the `cursor` for the next file. A later file continues
+    the day. The journal of the current day grows until the day ends.
+    """
+    settings = request.services.settings
+    file = await export_journal(
+        request.services.database, query, zone=settings.timezone, currency=settings.currency
+    )
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    if file.next_cursor is not None:
+        headers["X-Next-Cursor"] = file.next_cursor
+    return Reply(file.content, headers=headers, content_type=file.content_type)
