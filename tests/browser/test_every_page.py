@@ -37,6 +37,8 @@ _DETAIL_PAGE_LISTS: Final = {
 #: Paths that return fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
     "/console/audit/verify",
+    "/console/ledger/gl-codes",
+    "/console/ledger/journal",
     "/console/limits/commission",
     "/console/limits/fees/{type}",
     "/console/sign-in",

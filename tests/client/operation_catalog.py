@@ -15,6 +15,7 @@ from tapgate.client.operation import Operation
 from tapgate.client.pagination import Paginator
 from tapgate.clock import system_clock
 from tapgate.schemas.fees import CommissionRule, FeeRule
+from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
 
 _SAMPLE_VALUES: dict[Any, Any] = {
@@ -27,6 +28,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
     datetime: system_clock(),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
     FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+    GlCodeUpdate: GlCodeUpdate(kind="wallet", gl_code="2100", name="Customer wallets"),
     CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
 }
 

@@ -1,7 +1,7 @@
 """Every client operation gets a response from the gateway that the client can decode."""
 
 import io
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,7 @@ from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
 from tapgate.gateway import create_first_admin
 from tapgate.schemas.admin import Scope
+from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
@@ -368,6 +369,14 @@ async def call_compliance_operations(
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
     assert await admin.commission_rules.replace(commissions.data) == commissions
+    codes = await admin.ledger.get_gl_codes()
+    wallet = GlCodeUpdate(kind="wallet", gl_code="2100")
+    assert await admin.ledger.update_gl_codes([wallet]) == codes
+    assert len((await admin.ledger.get_accounts()).data) == len(codes.data)
+    trial_balance = await admin.ledger.get_trial_balance(as_of=date(2026, 1, 31))
+    assert trial_balance.totals.debit == trial_balance.totals.credit
+    journal = await admin.ledger.export_journal(date(2026, 1, 31), format="csv")
+    assert (journal.media_type, journal.next_cursor) == ("text/csv; charset=utf-8", None)
     payment_fees = [tier for tier in fees.data if tier.type == "pos_payment"]
     assert await admin.fee_rules.replace_type("pos_payment", payment_fees) == fees
     level = await admin.account_rules.get(3)

@@ -16,7 +16,6 @@ from tapgate import ids, money
 from tapgate.general_ledger import journal, queries
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.schemas.general_ledger import AccountKind, JournalQuery
 from tapgate.store.database import Database
 
@@ -95,8 +94,9 @@ class Books:
         self.entries += entries
         async with self.database.transaction() as tx:
             await tx.execute(
-                """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
-                                             from_account, to_account, created_at, completed_at)
+                """INSERT INTO transactions (id, type, status, channel, amount, fee_amount,
+                                             currency, from_account, to_account, created_at,
+                                             completed_at)
                    VALUES ($1, 'transfer', 'completed', 'admin', 1, 0, 'SLE', $2, $3, $4, $5)""",
                 transaction_id,
                 entries[0].debit,
@@ -199,27 +199,28 @@ async def test_held_payment_counts_on_the_day_of_its_release(
 ) -> None:
     driver = await LedgerDriver.open(database_url, database)
     try:
-        subscriber = await driver.create_subscriber(20_000_00, kyc_level=3)
-        merchant = await driver.create_processor()
         await database.execute(
-            """UPDATE compliance_rules SET status = 'active', threshold = 100000, action = 'review'
+            """UPDATE compliance_rules SET threshold = 100000, action = 'review'
                WHERE type = 'AMOUNT_THRESHOLD' AND subject = 'payer'"""
         )
-        async with database.transaction() as tx:
-            await driver.signals.publish_and_wait(tx, RULES_CHANGED)
-        outcome = await driver.submit(build_payment(subscriber, merchant, 5_000_00, payer_pin=PIN))
-        assert outcome.result is not None
-        assert outcome.result.status == chart.UNDER_REVIEW
+        driver.ledger._invalidate_rules()
+        subscriber = await driver.create_subscriber(20_000_00, kyc_level=3)
+        merchant = await driver.create_processor()
+        payment = build_payment(subscriber, merchant, 5_000_00, payer_pin=PIN)
+        held = (await driver.submit(payment)).require_accepted()
+        assert held.status == chart.UNDER_REVIEW
         driver.clock.advance(days=1)
-        await driver.submit(
-            ReviewDecision(transaction_id=outcome.result.transaction_id, release=True)
-        )
-        first_day = START.astimezone(UTC).date()
-        for day, settled, rows in ((first_day, 0, 2), (first_day + timedelta(days=1), 495_000, 4)):
+        release = ReviewDecision(transaction_id=held.transaction_id, release=True)
+        (await driver.submit(release)).require_accepted()
+        first_day = START.date()
+        for day, settled, fee, rows in (
+            (first_day, 0, 0, 2),
+            (first_day + timedelta(days=1), 4_950_00, 50_00, 4),
+        ):
             end = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
             _, totals = await queries.load_totals(database, end)
             assert totals[chart.SETTLEMENT].balance == settled
-            assert totals[chart.FEES].balance == (5_000 if settled else 0)
+            assert totals[chart.FEES].balance == fee
             query = JournalQuery(day=day.isoformat())
             file = await journal.export_journal(
                 database, query, zone=ZoneInfo("UTC"), currency="SLE"

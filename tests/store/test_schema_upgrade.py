@@ -33,7 +33,9 @@ _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
 _RESET_CODE = "402917"
 #: The tables that migrations insert rows into.
-_TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
+_TABLES_GAINING_ROWS = frozenset(
+    {"public.compliance_rules", "public.gl_codes", "public.installation"}
+)
 _HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
 
 #: Program that migrates a database.

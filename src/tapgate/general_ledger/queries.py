@@ -19,6 +19,8 @@ from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 
 #: On a large platform, summing all entries may exceed the usual query timeout.
 _QUERY_TIMEOUT_SECONDS: Final = 300.0
+#: Sums per account would spill to disk with PostgreSQL's default.
+_WORK_MEM: Final = "64MB"
 
 _SUM_PLATFORM_ENTRIES: Final = """
     SELECT account_id, sum(amount) FROM (
@@ -29,13 +31,19 @@ _SUM_PLATFORM_ENTRIES: Final = """
     ) AS sides GROUP BY account_id"""
 _SUM_LATER_ENTRIES: Final = """
     WITH later AS (
-        SELECT id FROM transactions WHERE id >= $2 AND completed_at >= $1
+        SELECT id FROM transactions WHERE id >= $2 AND id < $3 AND completed_at >= $1
         UNION
-        SELECT id FROM transactions WHERE completed_at <> created_at AND completed_at >= $1
+        SELECT id FROM transactions
+        WHERE completed_at <> created_at AND completed_at >= $1 AND id < $3
+    ), moved AS (
+        SELECT debit_account, credit_account, amount FROM entries WHERE transaction_id >= $3
+        UNION ALL
+        SELECT debit_account, credit_account, amount
+        FROM later JOIN entries ON transaction_id = later.id
     ), sides AS (
         SELECT account_id, sum(side.amount) AS amount
-        FROM later JOIN entries entry ON entry.transaction_id = later.id
-        CROSS JOIN LATERAL (VALUES (debit_account, -entry.amount), (credit_account, entry.amount))
+        FROM moved CROSS JOIN LATERAL (VALUES (debit_account, -moved.amount),
+                                              (credit_account, moved.amount))
             AS side (account_id, amount)
         GROUP BY account_id)
     SELECT kind, sum(sides.amount) AS amount
@@ -82,6 +90,7 @@ async def load_totals(
         database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
+        await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         codes = await list_codes(connection)
         totals = await _load_current_totals(connection)
         if end is not None:
@@ -115,6 +124,7 @@ async def _load_later_amounts(connection: Any, end: datetime) -> Any:
         _SUM_LATER_ENTRIES,
         end,
         get_first_id(end - ID_TIME_TOLERANCE),
+        get_first_id(end + ID_TIME_TOLERANCE),
         timeout=_QUERY_TIMEOUT_SECONDS,
     )
 

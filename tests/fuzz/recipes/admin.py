@@ -87,6 +87,11 @@ async def prepare_commission_rules(subjects: RequestSubjects, _: Caller) -> Prer
     return Prerequisites(body={"data": subjects.fixtures.commissions})
 
 
+@register_recipe(f"PUT {V1}/ledger/gl-codes")
+async def prepare_gl_codes(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"data": [{"kind": "wallet", "gl_code": "2100"}]})
+
+
 @register_recipe(f"POST {V1}/admin/users")
 async def prepare_new_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(

@@ -6,7 +6,6 @@ from tapgate.client.declaration import M, OperationGroup, reads, sets
 from tapgate.client.encoding import DateLike, DateTimeLike
 from tapgate.client.responses import File
 from tapgate.schemas.general_ledger import (
-    GlCode,
     GlCodes,
     GlCodeUpdate,
     LedgerAccounts,
@@ -19,7 +18,7 @@ class GeneralLedger(OperationGroup[M]):
     def get_gl_codes(self) -> GlCodes: ...
 
     @sets("PUT /api/v1/ledger/gl-codes")
-    def update_gl_codes(self, data: Sequence[GlCode | GlCodeUpdate]) -> GlCodes:
+    def update_gl_codes(self, data: Sequence[GlCodeUpdate]) -> GlCodes:
         """Change the GL codes of the given account kinds. Other kinds keep their codes."""
 
     @reads("GET /api/v1/ledger/accounts")

@@ -194,9 +194,10 @@
   }
 
   // Download with fetch to read the headers that state whether the export is complete.
-  async function download(link) {
+  async function download(link) { // a link, or a form whose fields are the query
     if (link.getAttribute("aria-disabled")) return;
-    const address = new URL(link.href);
+    const address = new URL(link.href || link.action);
+    if (link.matches("form")) address.search = new URLSearchParams(new FormData(link));
     if (link.dataset.download === "listed") address.search = location.search;
     link.setAttribute("aria-disabled", "true");
     try {
@@ -248,6 +249,12 @@
     if (file) {
       event.preventDefault();
       download(file);
+    }
+  });
+  document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[data-download]")) {
+      event.preventDefault();
+      download(event.target);
     }
   });
   document.addEventListener("change", (event) => {

@@ -1,0 +1,61 @@
+"""General ledger page: balances, trial balance, journal download and GL codes."""
+
+import re
+from datetime import date, timedelta
+
+from drivers.console import ConsoleClient, ConsoleClients
+from drivers.pos import PosDriver
+from harness import Harness
+from tapgate.clock import get_platform_day
+
+URL = "/console/ledger"
+
+
+def get_today(harness: Harness) -> date:
+    return get_platform_day(harness.services.clock(), harness.services.settings.timezone)
+
+
+async def test_finance_sees_balances_and_downloads_the_journal(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await (await PosDriver.create(harness)).pay("100.00")
+    finance = await console_clients.create_signed_in("F")
+    text = await finance.get_page_text(URL)
+    for name in ("Customer wallets", "Cash and bank", "Fee income", "Verify ledger"):
+        assert name in text
+    assert text.count("900.00") == 2  # accounts and trial balance
+    assert re.findall(r'<td data-label="(Debit|Credit)" class="money">1,000.00</td>', text)
+    yesterday = get_today(harness) - timedelta(days=1)
+    before = await finance.get_page_text(f"{URL}?as_of={yesterday}")
+    assert before.count("900.00") == 1
+    wrong = await finance.get_page_text(f"{URL}?as_of=today")
+    assert "Date must be a time" in wrong and wrong.count("900.00") == 2
+
+    for format, start in (("csv", "date,transaction_id"), ("hledger", "decimal-mark .")):
+        file = await finance.get(f"{URL}/journal?day={get_today(harness)}&format={format}")
+        assert file.status_code == 200
+        assert file.text.startswith(start)
+        assert "attachment" in file.headers["Content-Disposition"]
+    assert (await finance.get_partial(f"{URL}/journal?day=never")).status_code == 422
+    proof = await finance.submit_action("ledger.verify", {})
+    assert "All ledger checks passed" in proof.text
+
+
+async def test_gl_codes_are_edited_with_errors_at_their_rows(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    await ada.get(URL)
+    form = (await ada.get_partial(f"{URL}/gl-codes")).text
+    fields = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', form))
+    assert fields["gl_code_wallet"] == "2100"
+    rejected = await ada.post_partial(f"{URL}/gl-codes", fields | {"gl_code_wallet": "4000"})
+    assert "GL code is the code of fees too." in rejected.text
+    assert 'value="4000"' in rejected.text
+    rejected = await ada.post_partial(f"{URL}/gl-codes", fields | {"name_wallet": " "})
+    assert "Name must have 1 to 100 characters." in rejected.text
+    saved = await ada.post_partial(f"{URL}/gl-codes", fields | {"gl_code_wallet": "2150"})
+    assert saved.headers["HX-Redirect"] == URL
+    text = await ada.get_page_text(URL)
+    assert "2150" in text and "2100" not in text
+    stale = await ada.post_partial(f"{URL}/gl-codes", fields)
+    assert "has changed since you opened the form" in stale.text

@@ -1,0 +1,285 @@
+"""Balances by account kind, trial balance and journal over HTTP."""
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beancount import loader
+from beancount.core.data import Transaction
+
+from builders.agents import cash_in, create_agent
+from cases import each
+from drivers.pos import PosDriver
+from harness import Harness
+from tapgate.clock import get_platform_day
+from tapgate.general_ledger import journal
+from tapgate.general_ledger.journal_formats import _DESCRIPTIONS, _ROOTS, BUILDERS
+from tapgate.ledger import chart
+from tapgate.schemas.general_ledger import AccountKind, GlCode, JournalRow
+
+HLEDGER = shutil.which("hledger")
+#: Kind -> balance after `make_transactions`.
+BALANCES = {
+    "cash": "-6000.00",
+    "wallet": "1440.00",
+    "float": "4500.00",
+    "commission": "5.00",
+    "settlement": "59.00",
+    "clearing": "0.00",
+    "fees": "1.00",
+    "commission_expense": "-5.00",
+}
+
+
+async def get_report(harness: Harness, path: str, **query: Any) -> Any:
+    response = await harness.client.get(
+        f"/api/v1/ledger/{path}", params=query, auth=await harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def get_journal(harness: Harness, day: date, **query: Any) -> str:
+    """Return the journal of a day; all files, one after the other."""
+    auth, files, cursor = await harness.create_admin("F"), [], {}
+    while True:
+        response = await harness.client.get(
+            "/api/v1/ledger/journal", params={"day": str(day), **query, **cursor}, auth=auth
+        )
+        assert response.status_code == 200, response.text
+        files.append(response.text)
+        if "X-Next-Cursor" not in response.headers:
+            return "".join(files)
+        cursor = {"cursor": response.headers["X-Next-Cursor"]}
+
+
+def get_day(harness: Harness) -> date:
+    return get_platform_day(harness.services.clock(), harness.services.settings.timezone)
+
+
+async def make_transactions(harness: Harness) -> list[date]:
+    """Deposit, pay, refund and cash in. Return the days: more than one around midnight."""
+    first_day = get_day(harness)
+    pos = await PosDriver.create(harness, balance="1000")
+    paid = await pos.pay("100.00")
+    assert (await pos.refund(paid.json()["transaction_id"], "40.00")).status_code == 200
+    agent = await create_agent(harness, balance="5000.00")
+    assert (await cash_in(harness, agent, pos.customer, "500.00")).status_code == 200
+    return sorted({first_day, get_day(harness)})
+
+
+async def test_accounts_include_the_platform(harness: Harness) -> None:
+    empty = (await get_report(harness, "accounts"))["data"]
+    assert {row["kind"] for row in empty} == set(AccountKind)
+    assert {(row["debit"], row["credit"], row["balance"]) for row in empty} == {("0.00",) * 3}
+    await make_transactions(harness)
+    rows = (await get_report(harness, "accounts"))["data"]
+    assert {row["kind"]: row["balance"] for row in rows} == BALANCES
+    accounts = dict.fromkeys(BALANCES, 1) | {"clearing": 0}
+    assert {row["kind"]: row["accounts"] for row in rows} == accounts
+    for row in rows:
+        assert Decimal(row["credit"]) - Decimal(row["debit"]) == Decimal(row["balance"])
+        assert "0.00" in (row["debit"], row["credit"])
+    assert sum(Decimal(row["balance"]) for row in rows) == 0
+    assert list(rows[0]) == [
+        "kind", "gl_code", "name", "accounts", "debit", "credit", "balance", "currency",
+    ]  # fmt: skip
+
+
+async def test_trial_balance_as_of_a_time_or_day(harness: Harness) -> None:
+    first_day, *_ = days = await make_transactions(harness)
+    now = await get_report(harness, "trial-balance")
+    assert (now["totals"], now["currency"]) == ({"debit": "6005.00", "credit": "6005.00"}, "SLE")
+    assert now["rows"][0] == {
+        "gl_code": "1000", "name": "Cash and bank", "debit": "6000.00", "credit": "0.00",
+    }  # fmt: skip
+    assert [row["gl_code"] for row in now["rows"]] == sorted(row["gl_code"] for row in now["rows"])
+    same = await get_report(harness, "trial-balance", as_of=days[-1])
+    assert (same["rows"], same["as_of"]) == (now["rows"], str(days[-1]))
+    same = await get_report(harness, "trial-balance", as_of=now["as_of"])
+    assert (same["rows"], same["as_of"]) == (now["rows"], now["as_of"])
+    before = await get_report(harness, "trial-balance", as_of=first_day - timedelta(days=1))
+    assert before["totals"] == {"debit": "0.00", "credit": "0.00"}
+    future = await get_report(harness, "trial-balance", as_of="9998-12-31")
+    assert future["rows"] == now["rows"]
+
+
+@each("path, query, field", [
+    ("trial-balance", {"as_of": "yesterday"}, "as_of"),
+    ("trial-balance", {"as_of": "2026-02-30"}, "as_of"),
+    ("trial-balance", {"as_of": "0001-01-01"}, "as_of"),
+    ("journal", {}, "day"),
+    ("journal", {"day": "2026-13-01"}, "day"),
+    ("journal", {"day": "0001-01-01"}, "day"),
+    ("journal", {"day": "9999-12-31"}, "day"),
+    ("journal", {"day": "2026-01-31T12:00:00Z"}, "day"),
+    ("journal", {"day": "2026-01-31", "format": "xlsx"}, "format"),
+    ("journal", {"day": "2026-01-31", "limit": 0}, "limit"),
+    ("journal", {"day": "2026-01-31", "limit": 20_001}, "limit"),
+    ("journal", {"day": "2026-01-31", "cursor": "cur_"}, "cursor"),
+])  # fmt: skip
+async def test_invalid_query_is_rejected_with_its_field(
+    harness: Harness, path: str, query: dict[str, Any], field: str
+) -> None:
+    response = await harness.client.get(
+        f"/api/v1/ledger/{path}", params=query, auth=await harness.create_admin("F")
+    )
+    assert response.status_code == 422, response.text
+    assert list(response.json()["details"]["fields"]) == [field]
+
+
+async def test_journal_rows_in_json_and_csv(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_PAGE_SIZE", 2)  # a file has several pages
+    (day, *_) = days = await make_transactions(harness)
+    rows = (await get_report(harness, "journal", day=day))["data"]
+    if len(days) > 1:
+        rows += (await get_report(harness, "journal", day=days[1]))["data"]
+    assert tuple(rows[0]) == JournalRow.__struct_fields__
+    amounts = [
+        (row["entry"], row["gl_code"], row["debit"], row["credit"], row["description"][:12])
+        for row in rows
+    ]
+    assert amounts[2:6] == [
+        (0, "2100", "100.00", "0.00", "Card payment"),
+        (0, "2400", "0.00", "100.00", "Card payment"),
+        (1, "2400", "1.00", "0.00", "Card payment"),
+        (1, "4000", "0.00", "1.00", "Card payment"),
+    ]
+    assert rows[6]["description"] == f"Refund of {rows[2]['transaction_id']}"
+    assert len({(row["transaction_id"], row["entry"]) for row in rows}) * 2 == len(rows)
+    text = "".join([await get_journal(harness, day, format="csv") for day in days])
+    from_csv = list(csv.DictReader(io.StringIO(text)))
+    assert [{**row, "entry": str(row["entry"])} for row in rows] == [
+        row for row in from_csv if row["date"] != "date"
+    ]
+
+
+async def test_empty_day_has_an_empty_journal(harness: Harness) -> None:
+    page = await get_report(harness, "journal", day="2026-01-31")
+    assert page == {"data": [], "has_more": False, "next_cursor": None}
+    header = await get_journal(harness, date(2026, 1, 31), format="csv")
+    assert header.count("\r\n") == 1
+
+
+async def test_journal_has_no_personal_data(harness: Harness) -> None:
+    subscriber = await harness.create_restricted_subscriber(balance="100")
+    personal = [subscriber["phone_number"], "Aminata", "Kamara", subscriber["id"]]
+    for format in ("json", "csv", "hledger", "beancount"):
+        text = await get_journal(harness, get_day(harness), format=format)
+        assert "100.00" in text
+        assert not [value for value in personal if value in text]
+
+
+def sum_with_beancount(text: str, folder: Path) -> dict[str, Decimal]:
+    entries, errors, _ = loader.load_string(text)
+    assert errors == []
+    balances: dict[str, Decimal] = {}
+    for entry in entries:
+        if isinstance(entry, Transaction):
+            for posting in entry.postings:
+                assert posting.units.currency == "SLE"
+                amount = balances.get(posting.account, Decimal(0)) + posting.units.number
+                balances[posting.account] = amount
+    return balances
+
+
+def sum_with_hledger(text: str, folder: Path) -> dict[str, Decimal]:
+    assert HLEDGER is not None, "hledger is not installed"
+    file = folder / "tapgate.journal"
+    file.write_text(text)
+    subprocess.run([HLEDGER, "-f", file, "check", "--strict"], check=True, timeout=60)
+    report = subprocess.run(
+        [HLEDGER, "-f", file, "balance", "--flat", "--no-total", "-O", "csv"],
+        check=True,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    rows = csv.DictReader(io.StringIO(report.stdout))
+    return {row["account"]: Decimal(row["balance"].removesuffix(" SLE")) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("program", "sum_balances"),
+    [
+        ("beancount", sum_with_beancount),
+        pytest.param(
+            "hledger",
+            sum_with_hledger,
+            marks=pytest.mark.skipif(
+                HLEDGER is None and os.environ.get("TAPGATE_TEST_HLEDGER") != "required",
+                reason="hledger is not installed",
+            ),
+        ),
+    ],
+)
+async def test_accounting_program_reaches_the_same_trial_balance(
+    harness: Harness,
+    tmp_path: Path,
+    program: str,
+    sum_balances: Callable[[str, Path], dict[str, Decimal]],
+) -> None:
+    code = {"data": [{"kind": "fees", "gl_code": "I.40.1", "name": 'Fees; "all" of them'}]}
+    response = await harness.client.put(
+        "/api/v1/ledger/gl-codes", json=code, auth=await harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    days = await make_transactions(harness)
+    # Files of one day, and of several days, can be joined.
+    files = [await get_journal(harness, day, format=program, limit=2) for day in days]
+    balances = sum_balances("".join(files), tmp_path)
+    trial_balance = await get_report(harness, "trial-balance", as_of=days[-1])
+    expected = {
+        row["gl_code"].replace(".", "-"): Decimal(row["debit"]) - Decimal(row["credit"])
+        for row in trial_balance["rows"]
+    }
+    found = {account.partition(":")[2]: amount for account, amount in balances.items()}
+    assert found == {code: amount for code, amount in expected.items() if amount}
+    assert {account.partition(":")[0] for account in balances} == {
+        "Assets", "Liabilities", "Income", "Expenses",
+    }  # fmt: skip
+
+
+def test_every_kind_and_type_has_a_place_in_the_journal() -> None:
+    assert set(_ROOTS) == set(AccountKind)
+    assert set(_DESCRIPTIONS) == set(chart.TRANSACTION_TYPES)
+
+
+@pytest.mark.parametrize("currency", ["SLE", "XOF", "TND"])
+def test_journal_in_other_currencies(currency: str, tmp_path: Path) -> None:
+    """Both programs read amounts without decimals and with three."""
+    codes = [
+        GlCode(kind="cash", gl_code="1000", name="Cash"),
+        GlCode(kind="wallet", gl_code="2100", name="Wallets"),
+    ]
+    entry = {
+        "transaction_id": 7, "position": 0, "amount": 1_234_567, "debit_account": 1,
+        "debit_kind": "cash", "credit_account": 2, "credit_kind": "wallet", "type": "transfer",
+        "original_id": None,
+    }  # fmt: skip
+    scale = {"SLE": 2, "XOF": 0, "TND": 3}[currency]
+    expected = Decimal(1_234_567).scaleb(-scale)
+
+    def render(format: str) -> str:
+        builder = BUILDERS[format](codes, "2026-01-31", currency)
+        return (builder.render_opening() + builder.render_entries([entry], is_first=True)).decode()
+
+    entries, errors, _ = loader.load_string(render("beancount"))
+    assert errors == []
+    (transaction,) = [entry for entry in entries if isinstance(entry, Transaction)]
+    assert transaction.postings[0].units.number == expected
+    if HLEDGER is not None:
+        file = tmp_path / "tapgate.journal"
+        file.write_text(render("hledger"))
+        subprocess.run([HLEDGER, "-f", file, "check", "--strict"], check=True, timeout=60)
