@@ -3,8 +3,8 @@
 import re
 from datetime import date, timedelta
 
+from builders.payments import PosDriver
 from drivers.console import ConsoleClient, ConsoleClients
-from drivers.pos import PosDriver
 from harness import Harness
 from tapgate.clock import get_platform_day
 

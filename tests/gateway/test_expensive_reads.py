@@ -121,6 +121,9 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
         "GET /api/v1/statements/{token}": True,
         "GET /api/v1/transactions/export": True,
         "GET /api/v1/audit/logs": True,
+        "GET /api/v1/ledger/accounts": True,
+        "GET /api/v1/ledger/trial-balance": True,
+        "GET /api/v1/ledger/journal": True,
     }
     searches = [
         endpoint.name

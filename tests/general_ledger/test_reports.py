@@ -15,9 +15,9 @@ import pytest
 from beancount import loader
 from beancount.core.data import Transaction
 
-from builders.agents import cash_in, create_agent
+from builders.participants import cash_in, create_agent
+from builders.payments import PosDriver
 from cases import each
-from drivers.pos import PosDriver
 from harness import Harness
 from tapgate.clock import get_platform_day
 from tapgate.general_ledger import journal

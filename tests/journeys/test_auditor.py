@@ -1,4 +1,4 @@
-"""An auditor's work: the audit log, its integrity, and consistent statements, lists, and events."""
+"""An auditor's work: the audit log, and consistent statements, lists, events and books."""
 
 import csv
 import io
@@ -261,3 +261,49 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
     assert refunded["id"] == paid["transaction_id"]
     assert (refunded["status"], refunded["refunded_amount"]) == ("partially_refunded", "30.00")
     assert len(await ada.list_all(path)) == len(receiver.received)
+
+
+async def test_finance_reconciles_the_books_with_the_journal(ada: Admin) -> None:
+    finance, support = await ada.create_admin("Fatmata", "F"), await ada.create_admin("Sorie", "S")
+    app = await ada.create_app()
+    aminata = await ada.create_funded_customer("500.00", app, "Aminata Kamara")
+    foday = await ada.create_agent(app, "Foday Bangura")
+    await finance.fund_agent(foday, "1000.00")
+    require_success(await foday.cash_in("200.00", aminata))
+    terminal = (await ada.create_merchant()).server
+    require_success(await terminal.pay("100.00", aminata.card, PIN))
+
+    # The finance user verifies the ledger; a support user may not.
+    proof = require_success(await finance.post("ledger/verify"))
+    assert proof["holds"] is True
+    assert require_error(await support.post("ledger/verify")) == (403, "FORBIDDEN")
+    assert require_error(await support.get("ledger/accounts")) == (403, "FORBIDDEN")
+
+    # The accounts include the platform's own, and match the trial balance.
+    accounts = require_success(await finance.get("ledger/accounts"))["data"]
+    by_kind = {row["kind"]: row for row in accounts}
+    assert Decimal(by_kind["cash"]["debit"]) >= 1500
+    assert Decimal(by_kind["fees"]["credit"]) >= 1
+    assert Decimal(by_kind["commission_expense"]["debit"]) >= 2
+    trial_balance = require_success(await finance.get("ledger/trial-balance"))
+    assert trial_balance["totals"]["debit"] == trial_balance["totals"]["credit"]
+    sides = {row["gl_code"]: (row["debit"], row["credit"]) for row in trial_balance["rows"]}
+    assert sides == {row["gl_code"]: (row["debit"], row["credit"]) for row in accounts}
+
+    # All transactions are of today. Their journal adds up to the trial balance.
+    today = datetime.now(UTC).date().isoformat()
+    file = await finance.get("ledger/journal", day=today, format="csv")
+    assert file.headers["Content-Disposition"] == f'attachment; filename="journal-{today}.csv"'
+    assert "Kamara" not in file.text and aminata.phone not in file.text
+    sums: dict[str, Decimal] = dict.fromkeys(sides, Decimal(0))
+    for row in csv.DictReader(io.StringIO(file.text)):
+        sums[row["gl_code"]] += Decimal(row["debit"]) - Decimal(row["credit"])
+    assert sums == {
+        code: Decimal(debit) - Decimal(credit) for code, (debit, credit) in sides.items()
+    }
+
+    # The company uses its own code for customer balances.
+    code = {"kind": "wallet", "gl_code": "2110", "name": "E-money in issue"}
+    require_success(await finance.put("ledger/gl-codes", data=[code]))
+    renamed = require_success(await finance.get("ledger/trial-balance", as_of=today))["rows"]
+    assert {row["gl_code"] for row in renamed} == sides.keys() - {"2100"} | {"2110"}

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 _JSON_MEDIA_TYPE = "application/json"
 _MAX_LINE_LENGTH = 72
@@ -27,6 +28,13 @@ def render_curl(method: str, path: str, operation: dict[str, Any]) -> str:
         if parameter.get("in") == "path":
             (example,) = parameter["schema"]["examples"]
             path = path.replace(f"{{{parameter['name']}}}", example)
+    query = {
+        parameter["name"]: parameter["schema"]["examples"][0]
+        for parameter in operation["parameters"]
+        if parameter.get("in") == "query" and parameter.get("required")
+        if "examples" in parameter["schema"]
+    }
+    path += f"?{urlencode(query)}" if query else ""
     implied_method = "POST" if "requestBody" in operation else "GET"
     method_option = "" if method == implied_method else f"-X {method} "
     content = operation.get("requestBody", {}).get("content", {})

@@ -157,6 +157,13 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
 
 #: Examples by struct and field, for names whose meaning depends on the struct.
 _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
+    "JournalRow.description": "Card payment",
+    "KindBalance.credit": "1250.00",
+    "KindBalance.debit": "0.00",
+    "TrialBalanceRow.credit": "1250.00",
+    "TrialBalanceRow.debit": "0.00",
+    "TrialBalanceTotals.credit": "1250.00",
+    "TrialBalanceTotals.debit": "1250.00",
     "Admin.email": "ada@example.com",
     "Admin.name": "Ada Cole",
     "CardRecord.daily_limit": None,

@@ -1,7 +1,5 @@
 """Endpoints of the general ledger."""
 
-from typing import Final
-
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
@@ -20,18 +18,20 @@ from tapgate.schemas.general_ledger import (
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.periods import parse_period_end
 
-endpoints = Endpoints("General ledger")
-
-_ACCESS: Final = Access(roles="AF")
+endpoints = Endpoints("General ledger", "/api/v1/ledger", access=Access(roles="AF"))
 
 
-@endpoints.get("/api/v1/ledger/gl-codes", access=_ACCESS)
+@endpoints.get("/gl-codes")
 async def get_gl_codes(request: RequestContext) -> GlCodes:
-    """Get the GL codes of all account kinds, ordered by code."""
+    """Get the GL codes.
+
+    Every account kind has a GL code, its account in the company's chart of accounts. The list is
+    ordered by code.
+    """
     return GlCodes(data=await queries.list_codes(request.services.database))
 
 
-@endpoints.put("/api/v1/ledger/gl-codes", access=_ACCESS)
+@endpoints.put("/gl-codes")
 async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCodes:
     """Change GL codes.
 
@@ -43,21 +43,22 @@ async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCod
         return await operations.update_codes(tx, request.actor, body.data)
 
 
-@endpoints.get("/api/v1/ledger/accounts", access=_ACCESS, heavy=True)
+@endpoints.get("/accounts", heavy=True)
 async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
-    """Get the balances of all account kinds, including the platform's own accounts.
+    """Get the balances by account kind.
 
-    `accounts` is the number of accounts of a kind. `balance` is credits minus debits: it is
-    positive for what the platform owes, such as customer balances, and for income, and negative for
-    cash and expenses. `debit` or `credit` has the same amount without a sign. All balances are from
-    one database snapshot, so total debits equal total credits.
+    The platform's own accounts are included. `accounts` is the number of accounts of a kind.
+    `balance` is credits minus debits: positive for income and for what the platform owes, such as
+    customer balances, and negative for cash and expenses. `debit` or `credit` has the same amount
+    without a sign. All balances are from one database snapshot, so total debits equal total
+    credits.
     """
     services = request.services
     codes, totals = await queries.load_totals(services.database, None)
     return LedgerAccounts(data=build_kind_balances(codes, totals, services.settings.currency))
 
 
-@endpoints.get("/api/v1/ledger/trial-balance", access=_ACCESS, heavy=True)
+@endpoints.get("/trial-balance", heavy=True)
 async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -> TrialBalance:
     """Get the trial balance.
 
@@ -74,8 +75,7 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
 
 
 @endpoints.get(
-    "/api/v1/ledger/journal",
-    access=_ACCESS,
+    "/journal",
     media=("application/json", "text/csv", "text/plain"),
     heavy=True,
 )

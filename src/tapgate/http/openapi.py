@@ -147,8 +147,12 @@ class DocumentBuilder(ABC):
 
     def build_parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
         parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
-        for name, schema in self._queries.get(endpoint.query_type, {}).items():
-            parameters.append({"name": name, "in": "query", "schema": schema})
+        kind = endpoint.query_type
+        fields = () if kind is None else msgspec.structs.fields(kind)
+        required_names = {field.encode_name for field in fields if field.required}
+        for name, schema in self._queries.get(kind, {}).items():
+            required = {"required": True} if name in required_names else {}
+            parameters.append({"name": name, "in": "query", **required, "schema": schema})
         for item in endpoint.parameters:
             described = {"description": item.description, "required": item.required}
             parameters.append(

@@ -98,8 +98,8 @@ class KindBalance(msgspec.Struct, kw_only=True):
     """
 
     kind: AccountKindField
-    gl_code: str
-    name: str
+    gl_code: GlCodeField
+    name: GlName
     accounts: int
     debit: str
     credit: str
@@ -116,8 +116,8 @@ class TrialBalanceQuery(msgspec.Struct, kw_only=True):
 
 
 class TrialBalanceRow(msgspec.Struct, kw_only=True):
-    gl_code: str
-    name: str
+    gl_code: GlCodeField
+    name: GlName
     debit: str
     credit: str
 
@@ -146,7 +146,7 @@ class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     transaction_id: str
     entry: int
-    gl_code: str
+    gl_code: GlCodeField
     account_id: str
     debit: str
     credit: str
