@@ -49,7 +49,7 @@ async def test_gl_codes_are_edited_with_errors_at_their_rows(
     fields = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', form))
     assert fields["gl_code_wallet"] == "2100"
     rejected = await ada.post_partial(f"{URL}/gl-codes", fields | {"gl_code_wallet": "4000"})
-    assert "GL code is the code of fees too." in rejected.text
+    assert "GL code is already used by fees." in rejected.text
     assert 'value="4000"' in rejected.text
     rejected = await ada.post_partial(f"{URL}/gl-codes", fields | {"name_wallet": " "})
     assert "Name must have 1 to 100 characters." in rejected.text

@@ -60,7 +60,7 @@ def _require_unique(updates: list[GlCodeUpdate], after: dict[str, GlCode]) -> No
         kinds = kinds_by_code.get(to_account_component(update.gl_code), [])
         others = [kind for kind in kinds if kind != update.kind]
         if others:
-            problems[f"data[{index}].gl_code"] = f"is the code of {others[0]} too"
+            problems[f"data[{index}].gl_code"] = f"is already used by {others[0]}"
     if problems:
         message = "; ".join(f"{path} {text}" for path, text in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})

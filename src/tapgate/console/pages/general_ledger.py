@@ -102,14 +102,14 @@ def _render_form(
         address=request.context.path,
         error=error,
         is_marked=bool(fields),
-        problems=[
-            [
-                f"{label} {fields[path]}."
+        problems={
+            code["kind"]: {
+                name: f"{label} {fields[path]}."
                 for name, label in _LABELS.items()
                 if (path := f"data[{index}].{name}") in fields
-            ]
-            for index in range(len(codes))
-        ],
+            }
+            for index, code in enumerate(codes)
+        },
         codes=codes,
         fingerprint=fingerprint,
     )
