@@ -39,3 +39,18 @@ async def test_large_export_continues_in_the_next_file(
     last = await download_csv(page, "Download next file")
     assert [row[0] for row in first.rows + last.rows] == transaction_ids
     await expect(page.locator("#download-note")).not_to_contain_text("continues in another file")
+
+
+async def test_journal_of_a_day_is_downloaded(
+    tab: Tab, demo_customer: DemoCustomer, ada: Admin
+) -> None:
+    page = tab.page
+    completed = await ada.list_transactions(demo_customer.id, status="completed")
+    day = completed[0]["completed_at"][:10]
+    await tab.open("/console/ledger")
+    await page.get_by_label("Day").fill(day)
+    name, heads, rows = await download_csv(page, "Download", "button")
+    assert name == f"journal-{day}.csv"
+    assert heads[:3] == ["date", "transaction_id", "entry"]
+    assert {row[0] for row in rows} == {day}
+    assert completed[0]["id"] in {row[1] for row in rows}

@@ -174,10 +174,10 @@ class CsvFile(NamedTuple):
     rows: list[list[str]]
 
 
-async def download_csv(page: Page, link: str) -> CsvFile:
-    """Click a link and return the CSV file that it downloads."""
+async def download_csv(page: Page, name: str, role: Literal["button", "link"] = "link") -> CsvFile:
+    """Click a link or button and return the CSV file that it downloads."""
     async with page.expect_download() as waiting:
-        await page.get_by_role("link", name=link).click()
+        await page.get_by_role(role, name=name).click()
     file = await waiting.value
     heads, *rows = _read_csv(await file.path())
     return CsvFile(file.suggested_filename, heads, rows)

@@ -1,5 +1,6 @@
 """Balances by account kind, trial balance and journal over HTTP."""
 
+import asyncio
 import csv
 import io
 import os
@@ -110,6 +111,17 @@ async def test_trial_balance_as_of_a_time_or_day(harness: Harness) -> None:
     assert before["totals"] == {"debit": "0.00", "credit": "0.00"}
     future = await get_report(harness, "trial-balance", as_of="9998-12-31")
     assert future["rows"] == now["rows"]
+
+
+async def test_totals_are_equal_during_payments(harness: Harness) -> None:
+    await harness.disable_compliance_rules()
+    pos = await PosDriver.create(harness, balance="1000")
+    payments = [pos.pay("1.00") for _ in range(30)]
+    reports = [get_report(harness, "trial-balance") for _ in range(6)]
+    results: list[Any] = await asyncio.gather(*payments, *reports)
+    assert {response.status_code for response in results[:30]} == {200}
+    for report in results[30:]:
+        assert report["totals"]["debit"] == report["totals"]["credit"] == "1000.00"
 
 
 @each("path, query, field", [

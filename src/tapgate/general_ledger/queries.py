@@ -61,7 +61,7 @@ _LIST_DAY: Final = """
     ORDER BY id LIMIT $6"""
 
 
-async def list_codes(reader: Database | Transaction | Any) -> list[GlCode]:
+async def list_codes(reader: Any) -> list[GlCode]:
     rows = await reader.fetch("SELECT kind, gl_code, name FROM gl_codes ORDER BY gl_code")
     return [GlCode(**row) for row in rows]
 
