@@ -152,7 +152,8 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
         ({"tables": {"login_failures": 1}}, r"the backup is missing account_rules, .* in total\)"),
         ({"figures": {"audit log: head": "0 it's"}}, "audit log: head: restored '0 0000"),
         (
-            {"migrations": dict([*manifest.migrations.items()][:-1])},
+            # Migration 32 adds columns.
+            {"migrations": {k: v for k, v in manifest.migrations.items() if k < "0032"}},
             "the columns of .* do not match",
         ),
     ]:
