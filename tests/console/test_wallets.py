@@ -17,6 +17,7 @@ _COVERED_ELSEWHERE = {
     "PUT /api/v1/fee-rules/{type}": "the fee form of each type",
     "PUT /api/v1/fee-rules": "the fee form of each type",
     "PUT /api/v1/commission-rules": "the commission form",
+    "PUT /api/v1/ledger/gl-codes": "the form of GL codes",
     "POST /api/v1/admin/logout": "the sign-out button",
 }
 #: Endpoints that the console does not offer: the person enters the code and the new PIN in chat.
