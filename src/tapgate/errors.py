@@ -68,6 +68,7 @@ class Code(StrEnum):
     CURRENCY_NOT_SUPPORTED = "CURRENCY_NOT_SUPPORTED"
     SELF_TRANSFER = "SELF_TRANSFER"
     REFUND_EXCEEDS_REMAINING = "REFUND_EXCEEDS_REMAINING"
+    KYC_REQUIREMENTS_NOT_MET = "KYC_REQUIREMENTS_NOT_MET"
     RATE_LIMITED = "RATE_LIMITED"
     INTERNAL_ERROR = "INTERNAL_ERROR"
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
@@ -133,6 +134,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.CURRENCY_NOT_SUPPORTED: (422, "Currency not supported"),
     Code.SELF_TRANSFER: (422, "Sender and receiver are the same"),
     Code.REFUND_EXCEEDS_REMAINING: (422, "Refund exceeds the remaining amount"),
+    Code.KYC_REQUIREMENTS_NOT_MET: (422, "KYC documents are missing"),
     Code.RATE_LIMITED: (429, "Too many requests"),
     Code.INTERNAL_ERROR: (500, "Internal error"),
     Code.SERVICE_UNAVAILABLE: (503, "Service unavailable"),

@@ -32,13 +32,15 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/partners/{id}": "admin/partners",
     "/console/partners/{id}/keys": "admin/partners",
     "/console/compliance/alerts/{id}": "compliance/alerts",
+    "/console/kyc/{id}": "subscribers",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }
-#: Paths that return fragments, files or data rather than pages, and the sign-in page.
+#: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
     "/console/audit/verify",
     "/console/ledger/gl-codes",
     "/console/ledger/journal",
+    "/console/kyc/next",
     "/console/limits/commission",
     "/console/limits/fees/{type}",
     "/console/sign-in",

@@ -179,6 +179,12 @@ async def call_subscriber_operations(
     assert [document.document_id for document in documents] == [added.document_id]
     document = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
     assert document.media_type.startswith("image/") and document.content
+    (waiting,) = [person async for person in admin.subscribers.list(kyc_status="PENDING")]
+    assert (waiting.id, documents[0].status) == (subscriber_id, "pending")
+    rejected = await admin.subscribers.decide_kyc(
+        subscriber_id, decision="reject", reason="unreadable"
+    )
+    assert rejected.subscriber.kyc_status == "REJECTED"
     await call_restricted_operations(client_factory, admin, people["b"])
     return people
 

@@ -25,6 +25,7 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
         f"{V1}/subscribers",
         f"{V1}/subscribers?phone_number=%2B{p.phone[1:]}",
         f"{V1}/subscribers?search={p.phone[-6:]}",
+        f"{V1}/subscribers?kyc_status=PENDING",
     ],
     f"GET {V1}/cards": lambda t, p: [
         f"{V1}/cards",
@@ -68,7 +69,7 @@ def _about_transaction(part: str) -> BuildSubscriberRequest:
 RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"GET {SUBSCRIBER_PATH}": _about_subscriber("GET", ""),
     f"GET {SUBSCRIBER_PATH}/limits": _about_subscriber("GET", "/limits"),
-    f"PUT {SUBSCRIBER_PATH}": _about_subscriber("PUT", "", {"first_name": "Eve"}),
+    f"PUT {SUBSCRIBER_PATH}": _about_subscriber("PUT", "", {"language": "fr"}),
     f"POST {SUBSCRIBER_PATH}/unblock": _about_subscriber("POST", "/unblock", {}),
     f"POST {SUBSCRIBER_PATH}/close": _about_subscriber("POST", "/close", {"reason": "asked"}),
     f"POST {SUBSCRIBER_PATH}/verify-pin": _about_subscriber("POST", "/verify-pin", {"pin": PIN}),
@@ -85,6 +86,9 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"GET {SUBSCRIBER_PATH}/kyc-documents": _about_subscriber("GET", "/kyc-documents"),
     f"GET {SUBSCRIBER_PATH}/kyc-documents/{{document_id}}": lambda t, p, card: OwnershipRequest(
         "GET", f"{V1}/subscribers/{p.id}/kyc-documents/{p.document_id}"
+    ),
+    f"POST {SUBSCRIBER_PATH}/kyc-decision": _about_subscriber(
+        "POST", "/kyc-decision", {"decision": "reject", "reason": "unreadable"}
     ),
     f"POST {V1}/cards/link": _post_about_subscriber(
         "/cards/link",

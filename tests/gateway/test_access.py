@@ -17,7 +17,7 @@ V1 = "/api/v1"
 CONTRACT_LINES = """
 POST /subscribers -> subscribers:write · A S · svc
 GET /subscribers, /subscribers/{id} -> subscribers:read · all · svc
-PUT /subscribers/{id} -> subscribers:write · A S C
+PUT /subscribers/{id} -> subscribers:write · A S C · svc
 POST /subscribers/{id}/block -> subscribers:write · A C S
 POST /subscribers/{id}/unblock -> subscribers:write · A C
 POST /subscribers/{id}/close -> A
@@ -26,6 +26,7 @@ POST /subscribers/{id}/change-pin -> subscribers:write · A S · svc
 POST /subscribers/{id}/reset-pin, /subscribers/{id}/reset-pin/confirm -> A S · svc
 POST, GET /subscribers/{id}/kyc-documents -> subscribers:write · A S C · svc
 GET /subscribers/{id}/kyc-documents/{document_id} -> A C
+POST /subscribers/{id}/kyc-decision -> A C
 POST /subscribers/{id}/restricted-access, /subscribers/{id}/restricted-access/verify -> all
 POST /cards/link -> cards:write · A S · svc
 POST /cards/child -> cards:write · A S
@@ -358,6 +359,7 @@ async def test_field_without_permission_is_rejected_and_audited(
             assert get_status_and_code(response) == (403, "FORBIDDEN"), caller.name
             required = ["compliance_user", "system_admin"]
             assert response.json()["details"] == {"required": required}
+            assert field in response.json()["message"]
         assert await access_fixtures.count_denials() == before + (
             0 if _is_compliance(caller) else 3
         )

@@ -297,6 +297,42 @@ async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
     assert await fetch_rows(empty_database_url, "SELECT id FROM statements") == [(1401,)]
 
 
+async def test_upgrade_takes_over_languages_and_the_kyc_queue(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    name = "0036_kyc_reviews_and_language.sql"
+    for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
+        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await insert_sample_rows(empty_database_url, earlier)
+    database = await Database.connect(empty_database_url)
+    try:
+        async with database.transaction() as tx:
+            await tx.execute(
+                """UPDATE messenger.people SET language = 'fr' WHERE address = '+23276000201';
+                   INSERT INTO messenger.people VALUES
+                       ('user:8', '+23276000201', 'en', true, '2026-03-01'),
+                       ('user:9', '+23276000202', 'fr', false, '2026-03-03');
+                   UPDATE subscribers SET kyc_status = 'PENDING', updated_at = '2026-03-05'
+                   WHERE id = 201;
+                   UPDATE subscribers SET kyc_status = 'REJECTED' WHERE id = 202;
+                   UPDATE kyc_documents SET decided_at = '2026-03-03';"""
+            )
+    finally:
+        await database.close()
+    await migrate(empty_database_url)
+    rows = await fetch_rows(
+        empty_database_url,
+        """SELECT id, language, to_char(kyc_pending_since, 'YYYY-MM-DD')
+           FROM subscribers ORDER BY id""",
+    )
+    # The latest choice of a trusted person counts.
+    assert rows == [(201, "fr", "2026-03-05"), (202, "en", None)]
+    documents = "SELECT subscriber_id, rejected FROM kyc_documents"
+    assert await fetch_rows(empty_database_url, documents) == [(202, True)]
+    due = "SELECT count(*) FROM messenger.people WHERE language_due_at IS NOT NULL"
+    assert await fetch_rows(empty_database_url, due) == [(0,)]
+
+
 async def test_no_index_is_a_duplicate(database_url: str) -> None:
     duplicates = """
         SELECT indrelid::regclass::text, array_agg(indexrelid::regclass::text)

@@ -28,6 +28,7 @@ async def test_registration_returns_the_subscriber_record(harness: Harness) -> N
         id_type="NATIONAL_ID",
         id_number="SL-123456",
         category="vip",
+        language="fr",
     )
     response = await harness.post(
         URL, json=body, auth=await harness.create_api_key("subscribers:write")
@@ -50,8 +51,10 @@ async def test_registration_returns_the_subscriber_record(harness: Harness) -> N
         "id_type": "NATIONAL_ID",
         "id_number": "SL-123456",
         "category": "vip",
+        "language": "fr",
         "kyc_level": 1,
         "kyc_status": "NONE",
+        "kyc_pending_since": None,
         "restricted": False,
         "status": "ACTIVE",
         "status_reason": None,

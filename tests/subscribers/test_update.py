@@ -151,6 +151,8 @@ async def test_registration_blocks_unblocks_and_kyc_changes_are_published(harnes
         ("POST", "/block", {"reason": "r"}, "subscriber.blocked"),
         ("POST", "/unblock", None, "subscriber.unblocked"),
         ("PUT", "", {"first_name": "Eve"}, None),
+        ("POST", "/kyc-decision", {"decision": "more_needed"}, "subscriber.kyc_changed"),
+        ("POST", "/kyc-decision", {"decision": "reject", "reason": "r"}, "subscriber.kyc_changed"),
         ("PUT", "", {"kyc_level": 2}, "subscriber.kyc_changed"),
         ("PUT", "", {"kyc_level": 2}, None),
         ("PUT", "", {"kyc_status": "VERIFIED", "kyc_level": 3}, "subscriber.kyc_changed"),

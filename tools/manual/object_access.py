@@ -112,6 +112,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_SUBSCRIBER}/restricted-access/verify": (ObjectAccess.OTP,),
     f"POST {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
     f"GET {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUBSCRIBER}/kyc-decision": (ObjectAccess.UNRESTRICTED,),
     f"GET {_SUBSCRIBER}/kyc-documents/{{document_id}}": (
         ObjectAccess.UNRESTRICTED,
         ObjectAccess.PARENT_IN_PATH,

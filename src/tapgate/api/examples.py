@@ -93,9 +93,10 @@ _SECRET: Final = "returned only once"  # noqa: S105 - an example
 _NULL_FIELDS: Final = frozenset(
     {
         "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
-        "last_status", "next_cursor", "original", "original_transaction_id", "parent_agent_id",
-        "parent_subscriber_id", "pin_locked_until", "reason", "resolution_notes", "resolved_at",
-        "resolved_by", "response", "status_reason", "suspend_reason", "window_seconds",
+        "kyc_pending_since", "last_status", "next_cursor", "original", "original_transaction_id",
+        "parent_agent_id", "parent_subscriber_id", "pin_locked_until", "reason",
+        "resolution_notes", "resolved_at", "resolved_by", "response", "status_reason",
+        "suspend_reason", "window_seconds",
     }
 )  # fmt: skip
 #: Fields omitted from examples because only some responses have them.

@@ -59,7 +59,8 @@ class GuardedRoute(Route):
         for name, access in self._field_access.items():
             error = None if fields.get(name) is None else access.get_rejection(request.principal)
             if error is not None:
-                raise error
+                message = f"You don't have permission to set {name}."
+                raise ApiError(error.code, message, details=error.details)
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:

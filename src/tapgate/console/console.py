@@ -17,6 +17,7 @@ from tapgate.console.pages import (
     compliance,
     compliance_rules,
     general_ledger,
+    kyc,
     limits,
     overview,
     partners,
@@ -51,6 +52,7 @@ _MODULES: Final = (
     audit,
     compliance,
     compliance_rules,
+    kyc,
     limits,
     commission,
 )

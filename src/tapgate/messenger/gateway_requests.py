@@ -18,6 +18,7 @@ from tapgate.images import EncodedImage
 from tapgate.messenger.model import (
     Card,
     GatewayUnreachable,
+    Language,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
@@ -73,6 +74,7 @@ class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True
     first_name: str
     last_name: str
     pin: str
+    language: Language
 
     async def perform(self, gateway: AsyncTapgateClient) -> Subscriber:
         registered = await gateway.subscribers.register(
@@ -80,6 +82,7 @@ class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True
             first_name=self.first_name,
             last_name=self.last_name,
             pin=self.pin,
+            language=self.language,
         )
         return _to_subscriber(registered.subscriber)
 

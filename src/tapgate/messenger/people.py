@@ -32,14 +32,20 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
 
 
 async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
+    """Save a person. A new language, or that of a new phone number, is due at the gateway."""
     if before == after:
         return
     await tx.execute(
-        """INSERT INTO messenger.people (address, phone, language, trusted, updated_at)
-           VALUES ($1, $2, $3, $4, $5)
+        """INSERT INTO messenger.people AS old
+               (address, phone, language, trusted, updated_at, language_due_at)
+           VALUES ($1, $2, $3, $4, $5, CASE WHEN $3::text IS NOT NULL THEN $5::timestamptz END)
            ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
                language = excluded.language, trusted = excluded.trusted,
-               updated_at = excluded.updated_at""",
+               updated_at = excluded.updated_at,
+               language_due_at = CASE
+                   WHEN (old.phone, old.language) IS DISTINCT FROM
+                        (excluded.phone, excluded.language)
+                   THEN excluded.language_due_at ELSE old.language_due_at END""",
         after.address,
         after.phone,
         after.language,

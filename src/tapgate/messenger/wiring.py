@@ -15,6 +15,7 @@ from tapgate.messenger import gateway_requests
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.inbox_worker import InboxWorker
+from tapgate.messenger.language_sync import LanguageSync
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import Retention
@@ -65,6 +66,7 @@ async def open_services(
                 InboxWorker(services).run(),
                 sender.run(),
                 StatusReporter(services.database, gateway, clock).run(),
+                LanguageSync(services.database, gateway, clock).run(),
                 Retention(services.database, clock).run(),
             )
         )

@@ -1,7 +1,8 @@
-"""Cursor pagination of lists, newest first.
+"""Cursor pagination of lists.
 
-The cursor encodes the ID of the last row of a page, so that rows added between two requests cause
-neither duplicates nor gaps.
+The cursor encodes the position of the last row of a page, so that rows added between two requests
+cause neither duplicates nor gaps. In most lists, which are newest first, the position is the row's
+ID. In a list with another order, it is the row's sort key followed by its ID.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +18,33 @@ Row = TypeVar("Row")
 T = TypeVar("T")
 
 _CURSOR_PREFIX = "cur_"
+_ENCODED_LENGTH = len(ids.encode("", 0))
+INVALID_CURSOR = "must be the next_cursor of an earlier page"
+
+
+def encode_cursor(position: int | tuple[int, ...]) -> str:
+    numbers = (position,) if isinstance(position, int) else position
+    return _CURSOR_PREFIX + "".join(ids.encode("", number) for number in numbers)
+
+
+def _decode_cursor(cursor: str) -> tuple[int, ...]:
+    """Return the position that a cursor encodes, or an empty tuple if it is not a cursor."""
+    text = cursor.removeprefix(_CURSOR_PREFIX)
+    numbers = [
+        ids.decode("", text[start : start + _ENCODED_LENGTH])
+        for start in range(0, len(text), _ENCODED_LENGTH)
+    ]
+    if text == cursor or len(numbers) > 2 or None in numbers:
+        return ()
+    return tuple(number for number in numbers if number is not None)
 
 
 class CursorRule(Rule):
     example = ids.encode(_CURSOR_PREFIX, 1 << 60)
 
     def check(self, value: str) -> str:
-        if ids.decode(_CURSOR_PREFIX, value) is None:
-            raise InvalidValueError("must be the next_cursor of an earlier page")
+        if not _decode_cursor(value):
+            raise InvalidValueError(INVALID_CURSOR)
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -38,24 +58,19 @@ class PageQuery(msgspec.Struct, kw_only=True):
     cursor: Annotated[str, CursorRule()] | None = None
 
     @property
+    def position(self) -> tuple[int, ...]:
+        """Position of the last row of the previous page; empty for the first page."""
+        return () if self.cursor is None else _decode_cursor(self.cursor)
+
+    @property
     def before_id(self) -> int:
         """Exclusive upper bound of the row ids on this page."""
-        number = self._decode_cursor()
-        return 2**63 - 1 if number is None else number
+        return self.position[-1] if self.position else 2**63 - 1
 
     @property
     def after_id(self) -> int:
         """Exclusive lower bound of the row ids on this page, for a list with the oldest first."""
-        number = self._decode_cursor()
-        return -1 if number is None else number
-
-    def _decode_cursor(self) -> int | None:
-        return None if self.cursor is None else ids.decode(_CURSOR_PREFIX, self.cursor)
-
-
-def encode_cursor(last_id: int) -> str:
-    """Return the cursor of the page after a row."""
-    return ids.encode(_CURSOR_PREFIX, last_id)
+        return self.position[-1] if self.position else -1
 
 
 class Page(msgspec.Struct, Generic[T]):
@@ -75,11 +90,11 @@ def paginate(
     rows: Sequence[Row],
     query: PageQuery,
     to_record: Callable[[Row], T],
-    key: Callable[[Row], int] = attrgetter("id"),
+    key: Callable[[Row], int | tuple[int, ...]] = attrgetter("id"),
 ) -> Page[T]:
     """Return a page of rows that were selected with `LIMIT query.limit + 1`.
 
-    `to_record` returns the record of a row, `key` its id.
+    `to_record` returns the record of a row, `key` its position.
     """
     page_rows = rows[: query.limit]
     has_more = len(rows) > query.limit

@@ -1,15 +1,16 @@
 """Request and response bodies of subscribers, their messages and their KYC documents."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from tapgate.schemas.common import SuccessResponse
+from tapgate.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate.schemas.fields import (
     Choice,
     Date,
     Email,
+    FreeText,
     IntegerRange,
     InvalidValueError,
     NewPin,
@@ -59,12 +60,33 @@ class KycDocumentType(StrEnum):
     PROOF_OF_ADDRESS = "proof_of_address"
 
 
+class KycDocumentStatus(StrEnum):
+    PENDING = "pending"
+    REVIEWED = "reviewed"
+    REJECTED = "rejected"
+
+
+class KycDecision(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+    MORE_NEEDED = "more_needed"
+
+
+class SubscriberLanguage(StrEnum):
+    EN = "en"
+    FR = "fr"
+
+
+MAX_KYC_LEVEL: Final = 3
+
 CategoryField = Annotated[str, Choice(*SubscriberCategory, name="SubscriberCategory")]
 IdTypeField = Annotated[str, Choice(*IdType, name="IdType")]
-KycLevelField = Annotated[int, IntegerRange(1, 3)]
+KycLevelField = Annotated[int, IntegerRange(1, MAX_KYC_LEVEL)]
 KycStatusField = Annotated[str, Choice(*KycStatus, name="KycStatus")]
 SubscriberStatusField = Annotated[str, Choice(*SubscriberStatus, name="SubscriberStatus")]
 DocumentTypeField = Annotated[str, Choice(*KycDocumentType, name="KycDocumentType")]
+DocumentStatusField = Annotated[str, Choice(*KycDocumentStatus, name="KycDocumentStatus")]
+LanguageField = Annotated[str, Choice(*SubscriberLanguage, name="SubscriberLanguage")]
 
 _IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
 
@@ -82,8 +104,10 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     id_type: IdTypeField | None
     id_number: str | None
     category: CategoryField
+    language: LanguageField
     kyc_level: int
     kyc_status: KycStatusField
+    kyc_pending_since: str | None
     restricted: bool
     status: SubscriberStatusField
     status_reason: str | None
@@ -114,8 +138,10 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     id_type: IdTypeField | msgspec.UnsetType | None = msgspec.UNSET
     id_number: str | msgspec.UnsetType | None = msgspec.UNSET
     category: CategoryField | msgspec.UnsetType = msgspec.UNSET
+    language: LanguageField | msgspec.UnsetType = msgspec.UNSET
     kyc_level: int | msgspec.UnsetType = msgspec.UNSET
     kyc_status: KycStatusField | msgspec.UnsetType = msgspec.UNSET
+    kyc_pending_since: str | msgspec.UnsetType | None = msgspec.UNSET
     restricted: bool
     status: SubscriberStatusField
     status_reason: str | None
@@ -140,6 +166,7 @@ class Registration(msgspec.Struct, kw_only=True):
     id_type: IdTypeField | None = None
     id_number: Text | None = None
     category: CategoryField = SubscriberCategory.STANDARD
+    language: LanguageField = SubscriberLanguage.EN
 
 
 class SubscriberUpdate(msgspec.Struct, kw_only=True):
@@ -154,6 +181,7 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     id_type: IdTypeField | None = None
     id_number: Text | None = None
     category: CategoryField | None = None
+    language: LanguageField | None = None
     kyc_level: KycLevelField | None = None
     kyc_status: KycStatusField | None = None
     restricted: bool | None = None
@@ -170,6 +198,7 @@ class SubscriberFilters(PageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: SubscriberStatusField | None = None
     kyc_level: KycLevelField | None = None
+    kyc_status: KycStatusField | None = None
     search: SearchText | None = None
 
 
@@ -277,6 +306,7 @@ class NewDocument(msgspec.Struct, kw_only=True):
 class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
     document_id: str
     document_type: DocumentTypeField
+    status: DocumentStatusField
     created_at: str
 
 
@@ -284,3 +314,15 @@ class DocumentAdded(msgspec.Struct, kw_only=True):
     document_id: str
     document_type: DocumentTypeField
     kyc_status: KycStatusField
+
+
+class KycDecisionRequest(msgspec.Struct, kw_only=True):
+    OMITTED_IN_EXAMPLES: ClassVar = ("kyc_level", "reason")
+
+    decision: Annotated[str, Choice(*KycDecision, name="KycDecision")]
+    kyc_level: KycLevelField | None = None
+    reason: FreeText | None = None
+
+    def __post_init__(self) -> None:
+        if self.decision == KycDecision.REJECT and self.reason is None:
+            raise build_missing_field_error("reason")

@@ -115,18 +115,24 @@ class Conditions:
 
 
 class PageConditions(Conditions):
-    """Conditions of a list query that returns one page, newest first."""
+    """Conditions of a list query that returns one page, newest first unless ordered otherwise."""
 
-    def __init__(self, query: PageQuery, id_column: str = "id") -> None:
+    def __init__(
+        self, query: PageQuery, id_column: str = "id", *, order: str | None = None
+    ) -> None:
         super().__init__()
         self._limit, self._id_column = query.limit, id_column
-        self.where(f"{id_column} < {{}}", query.before_id)
+        self._order = order or f"{id_column} DESC"
+        self._add_position(query)
+
+    def _add_position(self, query: PageQuery) -> None:
+        """Exclude the rows of earlier pages."""
+        self.where(f"{self._id_column} < {{}}", query.before_id)
 
     async def fetch(self, database: Database, select: str) -> list[asyncpg.Record]:
         """Return the rows of the page, plus one row if there are more."""
         return await database.fetch(
-            f"{select} WHERE {self} ORDER BY {self._id_column} DESC "
-            f"LIMIT {self.bind(self._limit + 1)}",
+            f"{select} WHERE {self} ORDER BY {self._order} LIMIT {self.bind(self._limit + 1)}",
             *self.values,
         )
 

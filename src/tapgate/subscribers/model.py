@@ -20,6 +20,7 @@ from tapgate.schemas.subscribers import (
     MessageRecord,
     Registration,
     SubscriberCategory,
+    SubscriberLanguage,
     SubscriberRecord,
     SubscriberStatus,
     SubscriberUpdate,
@@ -52,8 +53,11 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     id_type: str | None = None
     id_number: str | None = None
     category: str = SubscriberCategory.STANDARD
+    language: str = SubscriberLanguage.EN
     kyc_level: int = 1
     kyc_status: str = KycStatus.NONE
+    #: None while the subscriber does not wait for a KYC decision.
+    kyc_pending_since: datetime | None = None
     restricted: bool = False
     status: SubscriberStatus = SubscriberStatus.ACTIVE
     status_reason: str | None = None
@@ -150,8 +154,14 @@ def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
     )
 
 
-def apply_update(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber:
-    return msgspec.structs.replace(subscriber, **_get_given_fields(update))
+def apply_update(subscriber: Subscriber, update: SubscriberUpdate, now: datetime) -> Subscriber:
+    after = msgspec.structs.replace(subscriber, **_get_given_fields(update))
+    since = after.kyc_pending_since
+    if after.kyc_status != subscriber.kyc_status:
+        since = now if after.kyc_status == KycStatus.PENDING else None
+    elif is_kyc_decision(subscriber, update):
+        since = None
+    return msgspec.structs.replace(after, kyc_pending_since=since)
 
 
 def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
@@ -195,7 +205,10 @@ def apply_transition(
     status = transition.apply(subscriber.status)
     if status == SubscriberStatus.CLOSED and (subscriber.balance or subscriber.held):
         raise ApiError(Code.NOT_CLOSABLE, "The wallet must be empty and have no funds on hold.")
-    return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
+    since = None if status == SubscriberStatus.CLOSED else subscriber.kyc_pending_since
+    return msgspec.structs.replace(
+        subscriber, status=status, status_reason=reason, kyc_pending_since=since
+    )
 
 
 _STATUS_EVENTS: Final = {

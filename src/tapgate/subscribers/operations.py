@@ -11,7 +11,12 @@ from tapgate.ledger.accounts import open_account
 from tapgate.notifications.events import publish
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.subscribers import Registration, SubscriberStatus, SubscriberUpdate
+from tapgate.schemas.subscribers import (
+    KycStatus,
+    Registration,
+    SubscriberStatus,
+    SubscriberUpdate,
+)
 from tapgate.settings import Settings
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import model, queries
@@ -63,16 +68,20 @@ async def update(
 ) -> Subscriber:
     """Update a subscriber. If no value changes, no audit entry or event is written.
 
-    A KYC decision marks the documents uploaded so far as decided, even if no value changes.
+    A KYC decision marks the documents uploaded so far as decided, even if no value changes. The
+    audit log records a change of the KYC level or status as an override, because the requirements
+    of the level were not checked.
     """
     before = await queries.lock_editable(tx, actor, subscriber_id)
-    after = model.apply_update(before, update)
+    after = model.apply_update(before, update, tx.now())
     model.require_plausible_birth_date(after, get_platform_day(tx.now(), settings.timezone))
     if model.is_kyc_decision(before, update):
-        await documents.mark_decided(tx, subscriber_id, tx.now())
+        rejected = update.kyc_status == KycStatus.REJECTED
+        await documents.mark_decided(tx, subscriber_id, tx.now(), rejected=rejected)
     if after == before:
         return before
-    return await save(tx, actor, before, after, action="updated")
+    is_override = (after.kyc_level, after.kyc_status) != (before.kyc_level, before.kyc_status)
+    return await save(tx, actor, before, after, action="kyc_override" if is_override else "updated")
 
 
 async def block(tx: Transaction, actor: Actor, subscriber_id: int, reason: str) -> Subscriber:

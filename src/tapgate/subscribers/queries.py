@@ -4,7 +4,8 @@ Status, KYC level and balance are stored on the account row, with a copy of the 
 the account row also guards the subscriber row.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import asyncpg
 
@@ -12,9 +13,10 @@ from tapgate import ids
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
-from tapgate.errors import Code, require_found
+from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.subscribers import SubscriberFilters
+from tapgate.schemas.pagination import INVALID_CURSOR, PageQuery
+from tapgate.schemas.subscribers import KycStatus, SubscriberFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts
@@ -28,9 +30,9 @@ from tapgate.subscribers.restriction import (
 
 _SELECT = """
     SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
-           s.address, s.id_type, s.id_number, s.category, s.kyc_status, s.restricted, s.created_at,
-           s.updated_at, a.kyc_level, upper(a.status) AS status, a.status_reason, a.balance, a.held,
-           a.currency,
+           s.address, s.id_type, s.id_number, s.category, s.language, s.kyc_status,
+           s.kyc_pending_since, s.restricted, s.created_at, s.updated_at, a.kyc_level,
+           upper(a.status) AS status, a.status_reason, a.balance, a.held, a.currency,
            (SELECT count(*) FROM cards WHERE subscriber_id = s.id) AS cards_count,
            (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
@@ -38,8 +40,14 @@ _SELECT = """
 #: `id` and the columns that `save` updates, in the order of its parameters.
 _MUTABLE_COLUMNS = (
     "id", "phone_number", "first_name", "last_name", "email", "date_of_birth", "address",
-    "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at",
+    "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at", "language",
+    "kyc_pending_since",
 )  # fmt: skip
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_MICROSECONDS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+#: Position in the KYC queue of all subscribers who are pending but do not wait for a decision.
+_NOT_WAITING: Final = 0
 
 _UNIQUE_VIOLATION_CODES = {
     "one_subscriber_per_phone": Code.DUPLICATE_PHONE,
@@ -97,13 +105,47 @@ async def list_page(
     database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
     """Return a page of subscribers visible to the caller, plus one row if there are more."""
-    conditions = PageConditions(filters, "s.id")
+    is_queue = filters.kyc_status == KycStatus.PENDING
+    conditions = _QueueConditions(filters) if is_queue else PageConditions(filters, "s.id")
+    conditions.where("s.kyc_status = {}", None if is_queue else filters.kyc_status)
     conditions.where("s.phone_number = {}", filters.phone_number)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
     exclude_hidden(conditions, caller, now)
     return [Subscriber(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+class _QueueConditions(PageConditions):
+    """Conditions of the KYC queue: the longest waiting first, and those who do not wait last."""
+
+    def __init__(self, filters: SubscriberFilters) -> None:
+        super().__init__(filters, "s.id", order="s.kyc_pending_since, s.id")
+        self.add("s.kyc_status = 'PENDING'")
+
+    def _add_position(self, query: PageQuery) -> None:
+        if not query.position:
+            return
+        if len(query.position) != 2:
+            raise invalid_field("cursor", INVALID_CURSOR)
+        microseconds, last_id = query.position
+        if microseconds == _NOT_WAITING:
+            self.add(f"s.kyc_pending_since IS NULL AND s.id > {self.bind(last_id)}")
+        else:
+            since = _EPOCH + timedelta(microseconds=min(microseconds, _MAX_MICROSECONDS))
+            self.add(
+                f"""(s.kyc_pending_since IS NULL OR
+                     (s.kyc_pending_since, s.id) > ({self.bind(since)}, {self.bind(last_id)}))"""
+            )
+
+
+def get_position(filters: SubscriberFilters, subscriber: Subscriber) -> int | tuple[int, int]:
+    """Return the position of a subscriber in the list with these filters."""
+    if filters.kyc_status != KycStatus.PENDING:
+        return subscriber.id
+    since = subscriber.kyc_pending_since
+    waiting = _NOT_WAITING if since is None else (since - _EPOCH) // timedelta(microseconds=1)
+    return waiting, subscriber.id
 
 
 async def add(tx: Transaction, subscriber: Subscriber) -> None:
@@ -122,7 +164,8 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
                                                   THEN phone_number_changed_at ELSE $13 END,
                    phone_number = $2, first_name = $3, last_name = $4, email = $5,
                    date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
-                   kyc_status = $11, restricted = $12, updated_at = $13
+                   kyc_status = $11, restricted = $12, updated_at = $13, language = $14,
+                   kyc_pending_since = $15
                WHERE id = $1""",
             *(getattr(subscriber, column) for column in _MUTABLE_COLUMNS),
         )

@@ -47,6 +47,15 @@ _READ_ACCESS = Access(scope="subscribers:read", roles="ACSF", service=True)
 _PIN_ACCESS = Access(scope="subscribers:write", roles="AS", service=True)
 _RESET_ACCESS = Access(roles="AS", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
+_COMPLIANCE_FIELDS = ("kyc_level", "kyc_status", "restricted")
+#: Services can change only the language.
+_UPDATE_FIELD_ACCESS = {
+    field: Access(roles="AC")
+    if field in _COMPLIANCE_FIELDS
+    else Access(scope="subscribers:write", roles="ASC")
+    for field in SubscriberUpdate.__struct_fields__
+    if field != "language"
+}
 
 _READ_ERRORS = (Code.OTP_REQUIRED,)
 _CHANGE_ERRORS = (*_READ_ERRORS, Code.NOT_CLOSABLE)
@@ -94,14 +103,22 @@ async def list_subscribers(
 ) -> Page[SubscriberRecord]:
     """List subscribers.
 
-    Newest first. `search` is either a complete subscriber ID or a list of words. Each word must
+    Newest first. With `kyc_status=PENDING`, the subscriber who has waited longest for a KYC
+    decision is first, and those who are not waiting (`kyc_pending_since` is null) are last.
+
+    `search` is either a complete subscriber ID or a list of words. Each word must
     occur, ignoring case, in the name, phone number or identity document number, and at least one
     word must have 3 or more characters. Restricted subscribers are omitted if the caller may not
     access them.
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
-    return paginate(rows, query, lambda row: _to_record(request, row))
+    return paginate(
+        rows,
+        query,
+        lambda row: _to_record(request, row),
+        lambda row: queries.get_position(query, row),
+    )
 
 
 @endpoints.get("/{id}", access=_READ_ACCESS, errors=_READ_ERRORS)
@@ -137,8 +154,8 @@ async def get_limits(request: RequestContext, id: SubscriberId) -> Limits:
 
 @endpoints.put(
     "/{id}",
-    access=Access(scope="subscribers:write", roles="ASC"),
-    field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
+    access=Access(scope="subscribers:write", roles="ASC", service=True),
+    field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update_subscriber(
@@ -147,7 +164,9 @@ async def update_subscriber(
     """Update a subscriber.
 
     Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
-    account rules define. A closed subscriber cannot be changed.
+    account rules define. The requirements of a level are not checked here, so the audit log records
+    a change of `kyc_level` or `kyc_status` as an override. `language` is the language of messages
+    to the subscriber; services can set only this field. A closed subscriber cannot be changed.
 
     Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
     record from API keys, and from admins who have not verified a one-time code sent to the

@@ -88,6 +88,14 @@ async def prepare_kyc_document(subjects: RequestSubjects, _: Caller) -> Prerequi
     )
 
 
+@register_recipe(f"POST {V1}/subscribers/{{id}}/kyc-decision")
+async def prepare_kyc_decision(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    customer = await subjects.fixtures.app.register_customer()
+    return Prerequisites(
+        {"id": customer.id}, {"decision": "reject", "kyc_level": ABSENT, "reason": "unreadable"}
+    )
+
+
 @register_recipe(f"POST {V1}/cards/link")
 async def prepare_unlinked_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     customer = await subjects.fixtures.app.register_customer()

@@ -231,6 +231,7 @@ def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome
     assert welcome in chat(PIN)
     (registered,) = chat.list_requests(gateway_requests.RegisterSubscriber)
     assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
+    assert registered.language == language
 
 
 def test_registration_with_the_pin_form_succeeds():

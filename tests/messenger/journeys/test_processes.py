@@ -169,6 +169,8 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     await john.read_replies()
     subscribers = {item.phone_number: item async for item in gateway.subscribers.list()}
     assert set(subscribers) == {mary.number, john.number}
+    assert subscribers[mary.number].language == "en"
+    assert subscribers[john.number].language == "fr"
 
     # John links a card, and Mary's wallet is funded.
     await gateway.cards.upload(b"Serial No.,MAC Address\nTAP-900001,04:A1:B2:C3:D4:E5:F6\n")

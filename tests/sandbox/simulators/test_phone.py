@@ -90,13 +90,15 @@ async def test_invalid_message_is_reported_as_a_problem(
         assert response.json()["problem"]
 
 
-def build_template(name: str, *parameters: str) -> dict[str, object]:
+def build_template(name: str, *parameters: str, language: str = "en") -> dict[str, object]:
     text_parameters = [{"type": "text", "text": item} for item in parameters]
     components = [
         {"type": "body", "parameters": text_parameters},
         {"type": "button", "sub_type": "url", "index": "0", "parameters": text_parameters[:1]},
     ]
-    return phone_templates.render_template({"name": name, "components": components})
+    return phone_templates.render_template(
+        {"name": name, "language": {"code": language}, "components": components}
+    )
 
 
 def test_templates_are_rendered_as_text() -> None:
@@ -107,6 +109,10 @@ def test_templates_are_rendered_as_text() -> None:
     }
     assert build_template("card_blocked", "••••0001", "lost")["text"] == (
         "Your card ••••0001 was blocked: lost."
+    )
+    assert (
+        build_template("kyc_decided", "approuvée", "Niveau 2.", language="fr")["text"]
+        == "Votre vérification d'identité : *approuvée*. Niveau 2."
     )
     assert (
         build_template("unknown_template", "{} a", "b")["text"]

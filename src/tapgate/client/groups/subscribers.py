@@ -35,6 +35,7 @@ class Subscribers(OperationGroup[M]):
         id_type: str | None = None,
         id_number: str | None = None,
         category: str | None = None,
+        language: str | None = None,
     ) -> SubscriberRegistered:
         """Register a subscriber. The subscriber is active and has an empty wallet."""
 
@@ -45,10 +46,14 @@ class Subscribers(OperationGroup[M]):
         phone_number: str | None = None,
         status: str | None = None,
         kyc_level: int | None = None,
+        kyc_status: str | None = None,
         search: str | None = None,
         limit: int | None = None,
     ) -> Page[SubscriberRecord]:
-        """List subscribers, newest first. `limit` is the page size."""
+        """List subscribers, newest first. `limit` is the page size.
+
+        With `kyc_status="PENDING"`, the subscriber who has waited longest for a decision is first.
+        """
 
     @reads("GET /api/v1/subscribers/{id}")
     def get(self, id: str) -> SubscriberRecord: ...
@@ -71,6 +76,7 @@ class Subscribers(OperationGroup[M]):
         id_type: str | None = None,
         id_number: str | None = None,
         category: str | None = None,
+        language: str | None = None,
         kyc_level: int | None = None,
         kyc_status: str | None = None,
         restricted: bool | None = None,
@@ -116,6 +122,12 @@ class Subscribers(OperationGroup[M]):
     @lists("GET /api/v1/subscribers/{id}/kyc-documents")
     def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Page[DocumentRecord]:
         """List KYC documents, without their images."""
+
+    @acts("POST /api/v1/subscribers/{id}/kyc-decision")
+    def decide_kyc(
+        self, id: str, *, decision: str, kyc_level: int | None = None, reason: str | None = None
+    ) -> SubscriberResponse:
+        """Approve a KYC level, reject the documents or ask for more, and notify the subscriber."""
 
     @lists("GET /api/v1/subscribers/{id}/messages")
     def list_messages(

@@ -35,6 +35,7 @@ _PROFILE = (
     Field("id_type", "ID document", "choice", tuple(IdType), required=False),
     Field("id_number", "ID number", required=False),
     Field("category", "Category", "choice", tuple(SubscriberCategory)),
+    Field("language", "Language", "choice", (("en", "English"), ("fr", "French"))),
 )
 
 _build_state_action = partial(build_state_action, "subscriber", _ITEM_PATH, "customer")
@@ -63,9 +64,10 @@ ACTIONS = (
     Action(
         name="subscriber.level",
         endpoint=f"PUT {_ITEM_PATH}",
-        title="Change KYC level",
-        description="Higher levels have higher limits. Review the KYC documents first.",
-        button="Change level",
+        title="Override KYC level",
+        description="Sets the level without checking its requirements or notifying the customer. "
+        "The audit log records it as an override. To decide on documents, use KYC review.",
+        button="Override level",
         fields=(
             Field("kyc_level", "KYC level", "whole_choice", ("1", "2", "3")),
             Field("kyc_status", "KYC status", "choice", tuple(KycStatus)),
@@ -164,7 +166,7 @@ add_list_page(
     "/console/subscribers",
     "/api/v1/subscribers",
     "subscribers/list.html",
-    ("search", "status", "kyc_level"),
+    ("search", "status", "kyc_level", "kyc_status"),
 )
 
 

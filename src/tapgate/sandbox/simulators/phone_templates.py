@@ -12,6 +12,14 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {} (transaction {}).",
     "payment_made": "You paid *{}* to {} (transaction {}).",
+    "kyc_decided": "Your identity check: *{}*. {}",
+}
+_FRENCH_TEXTS: Final[Mapping[str, str]] = {
+    "one_time_code": "Votre code est *{}*. Ne le communiquez à personne.",
+    "card_blocked": "Votre carte {} a été bloquée : {}.",
+    "money_received": "Vous avez reçu *{}* de {} (transaction {}).",
+    "payment_made": "Vous avez payé *{}* à {} (transaction {}).",
+    "kyc_decided": "Votre vérification d'identité : *{}*. {}",
 }
 #: Template with a button that copies its first parameter.
 _OTP_TEMPLATE: Final = "one_time_code"
@@ -20,13 +28,14 @@ _OTP_TEMPLATE: Final = "one_time_code"
 def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template as a phone shows it: name, text and, for a one-time code, the code."""
     name, parameters = template["name"], _list_parameters(template)
-    text = _render_text(name, parameters)
+    is_french = template.get("language", {}).get("code", "").startswith("fr")
+    text = _render_text(_FRENCH_TEXTS if is_french else _TEMPLATE_TEXTS, name, parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None
     return {"name": name, "text": text} | ({} if code is None else {"code": code})
 
 
-def _render_text(name: str, parameters: Sequence[str]) -> str:
-    text = _TEMPLATE_TEXTS.get(name)
+def _render_text(texts: Mapping[str, str], name: str, parameters: Sequence[str]) -> str:
+    text = texts.get(name)
     if text is None or text.count("{}") != len(parameters):
         return "\n".join([f"_Template {name}_", *parameters])
     return text.format(*parameters)

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import ids
 from tapgate.errors import Code, require_found
 from tapgate.schemas.records import build_record
-from tapgate.schemas.subscribers import DocumentRecord
+from tapgate.schemas.subscribers import DocumentRecord, KycDocumentStatus
 
 T = TypeVar("T")
 
@@ -19,10 +19,24 @@ class Document(msgspec.Struct, frozen=True):
     id: int
     document_type: str
     created_at: datetime
+    decided_at: datetime | None = None
+    #: Whether the decision was a rejection.
+    rejected: bool = False
+
+    @property
+    def status(self) -> KycDocumentStatus:
+        if self.decided_at is None:
+            return KycDocumentStatus.PENDING
+        return KycDocumentStatus.REJECTED if self.rejected else KycDocumentStatus.REVIEWED
 
 
 def to_record(document: Document) -> DocumentRecord:
-    return build_record(DocumentRecord, document, document_id=encode_document_id(document.id))
+    return build_record(
+        DocumentRecord,
+        document,
+        document_id=encode_document_id(document.id),
+        status=document.status,
+    )
 
 
 def encode_document_id(document_id: int) -> str:

@@ -105,7 +105,11 @@ async def add(
     await queries.add(tx, document, subscriber_id, sealed)
     changes = {document.document_type: (None, encode_document_id(document.id))}
     await _trail.record(tx, actor, before.public_id, "kyc_document_added", changes=changes)
-    after = msgspec.structs.replace(before, kyc_status=KycStatus.PENDING)
+    after = msgspec.structs.replace(
+        before,
+        kyc_status=KycStatus.PENDING,
+        kyc_pending_since=before.kyc_pending_since or tx.now(),
+    )
     if after == before:
         return before
     return await save(tx, actor, before, after, action="updated")

@@ -7,6 +7,7 @@ import asyncpg
 from tapgate.auth.disclosure import Reader
 from tapgate.images import EncodedImage
 from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.subscribers import KycDocumentType
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row
@@ -51,20 +52,44 @@ async def get_nth_newest_upload_time(
     return moment
 
 
-async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> None:
+async def mark_decided(
+    tx: asyncpg.Connection, subscriber_id: int, now: datetime, *, rejected: bool
+) -> None:
     await tx.execute(
-        """UPDATE kyc_documents SET decided_at = $2
+        """UPDATE kyc_documents SET decided_at = $2, rejected = $3
            WHERE subscriber_id = $1 AND decided_at IS NULL""",
         subscriber_id,
         now,
+        rejected,
     )
+
+
+async def list_missing_types(
+    tx: asyncpg.Connection, subscriber_id: int, kyc_level: int
+) -> list[str]:
+    """Return the document types that a KYC level requires and the subscriber lacks.
+
+    Rejected documents do not count. Requirements that name no document type are not checked.
+    """
+    rows = await tx.fetch(
+        """SELECT required.name
+           FROM account_rules, unnest(requirements) WITH ORDINALITY AS required (name, position)
+           WHERE kyc_level = $2 AND required.name = ANY ($3) AND NOT EXISTS (
+               SELECT FROM kyc_documents
+               WHERE subscriber_id = $1 AND document_type = required.name AND NOT rejected)
+           ORDER BY required.position""",
+        subscriber_id,
+        kyc_level,
+        list(KycDocumentType),
+    )
+    return list(dict.fromkeys(row["name"] for row in rows))
 
 
 async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
     conditions = PageConditions(query)
     conditions.where("subscriber_id = {}", subscriber_id)
     rows = await conditions.fetch(
-        database, "SELECT id, document_type, created_at FROM kyc_documents"
+        database, f"SELECT {', '.join(Document.__struct_fields__)} FROM kyc_documents"
     )
     return [Document(*row) for row in rows]
 

@@ -5,24 +5,37 @@ from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SubscriberId
-from tapgate.schemas.subscribers import DocumentAdded, DocumentRecord, NewDocument
+from tapgate.schemas.subscribers import (
+    DocumentAdded,
+    DocumentRecord,
+    KycDecision,
+    KycDecisionRequest,
+    NewDocument,
+    SubscriberResponse,
+)
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.kyc_documents import operations, queries
+from tapgate.subscribers.kyc_documents import decisions, operations, queries
 from tapgate.subscribers.kyc_documents.model import (
     Document,
     decode_document_id,
     encode_document_id,
     to_record,
 )
+from tapgate.subscribers.model import to_record as to_subscriber_record
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}/kyc-documents")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}")
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
 _READ_ERRORS = (Code.OTP_REQUIRED,)
+_DECISION_MESSAGES = {
+    KycDecision.APPROVE: "KYC level approved",
+    KycDecision.REJECT: "KYC documents rejected",
+    KycDecision.MORE_NEEDED: "More KYC documents requested",
+}
 
 
 @endpoints.post(
-    "",
+    "/kyc-documents",
     access=_ACCESS,
     status=201,
     body_limit=8 * MEBIBYTE,
@@ -53,13 +66,14 @@ async def add_kyc_document(
     )
 
 
-@endpoints.get("", access=_ACCESS, errors=_READ_ERRORS)
+@endpoints.get("/kyc-documents", access=_ACCESS, errors=_READ_ERRORS)
 async def list_kyc_documents(
     request: RequestContext, id: SubscriberId, query: PageQuery
 ) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber.
 
-    Newest first, without the images.
+    Newest first, without the images. `status` is `pending` until a KYC decision covers the
+    document, then `rejected` if the decision was a rejection, and `reviewed` otherwise.
     """
     database = request.services.database
     subscriber = await subscribers.get_accessible(
@@ -70,7 +84,7 @@ async def list_kyc_documents(
 
 
 @endpoints.get(
-    "/{document_id}",
+    "/kyc-documents/{document_id}",
     access=Access(roles="AC"),
     media=("image/jpeg", "image/png"),
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
@@ -92,4 +106,40 @@ async def get_kyc_document_image(
         image.content,
         content_type=image.media_type,
         headers={"Content-Disposition": f'attachment; filename="{filename}"'},
+    )
+
+
+@endpoints.post(
+    "/kyc-decision",
+    access=Access(roles="AC"),
+    errors=(
+        *_READ_ERRORS,
+        Code.NOT_CLOSABLE,
+        Code.ALREADY_RESOLVED,
+        Code.KYC_REQUIREMENTS_NOT_MET,
+    ),
+)
+async def decide_kyc(
+    request: RequestContext, id: SubscriberId, body: KycDecisionRequest
+) -> SubscriberResponse:
+    """Decide on the KYC documents of a subscriber.
+
+    The decision covers all documents uploaded so far. `approve` sets the KYC level to `kyc_level`,
+    by default the next level, and the status to `VERIFIED`. The limits of the new level apply
+    immediately. `reject` requires a `reason`, keeps the level and sets the status to `REJECTED`.
+    `more_needed` keeps the level, and the status is `PENDING` until a later decision.
+
+    The subscriber gets a message with the outcome and the reason, in the subscriber's language.
+
+    `approve` fails with `KYC_REQUIREMENTS_NOT_MET` if a document type that the `requirements` of
+    the level name is missing. Rejected documents do not count. `details.missing` lists the missing
+    types. If another decision already covers all documents, the request fails with
+    `ALREADY_RESOLVED`.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        subscriber = await decisions.decide(tx, request.actor, id, body, vault=services.vault)
+    return SubscriberResponse(
+        message=_DECISION_MESSAGES[KycDecision(body.decision)],
+        subscriber=to_subscriber_record(subscriber, services.clock()),
     )

@@ -103,6 +103,7 @@ SCRIPTS: Final = (
                     first_name=turn.facts["first_name"],
                     last_name=turn.facts["last_name"],
                     pin=pins.pin,
+                    language=turn.language,
                 ),
                 on_success=_handle_registered,
                 on_rejection=_handle_register_rejected,
