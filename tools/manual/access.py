@@ -111,12 +111,13 @@ def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
         ],
     )
     for endpoint in endpoints:
-        fields = [
-            f"{format_code(name)} ({', '.join(_list_callers(access))})"
-            for name, access in endpoint.field_access.items()
-        ]
+        names_by_callers: dict[str, list[str]] = {}
+        for name, access in endpoint.field_access.items():
+            callers = ", ".join(_list_callers(access))
+            names_by_callers.setdefault(callers, []).append(format_code(name))
+        fields = [f"{', '.join(names)} ({callers})" for callers, names in names_by_callers.items()]
         if fields:
-            restricted = _RESTRICTED_FIELDS.format(fields=", ".join(fields))
+            restricted = _RESTRICTED_FIELDS.format(fields="; ".join(fields))
             yield f"{format_code(endpoint.name)}. {restricted}"
 
 

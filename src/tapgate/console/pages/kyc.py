@@ -115,7 +115,7 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
         rule=request.get(_RULE_PATH, kyc_level=str(level)),
         next_rule=request.get(_RULE_PATH, kyc_level=str(next_level)),
     )
-    documents = parts.pop("documents")["data"]
+    documents = parts.pop("documents")["data"][::-1]  # in the order of their upload
     pending = [item for item in documents if item["status"] == KycDocumentStatus.PENDING]
     return request.render(
         "kyc/review.html",
