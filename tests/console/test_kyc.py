@@ -62,6 +62,7 @@ async def test_review_shows_requirements_of_the_next_level_and_limits(
     assert response.headers["HX-Redirect"] == "/console/kyc/next"
     text = await officer.get_page_text(path)
     assert "No documents to review." in text and "Earlier documents (2)" in text
+    assert "/console/actions/kyc." not in text, "there is nothing to decide"
     assert "Requirements of level 3" in text
 
 
