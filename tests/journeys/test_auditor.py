@@ -87,7 +87,7 @@ async def test_audit_log_records_actions_and_verification_detects_tampering(
     subscriber_entries = await auditor.list_all("audit/logs", resource_id=aminata.id)
     assert [entry["event"] for entry in subscriber_entries] == [
         "subscriber.pin_changed",
-        "subscriber.updated",
+        "subscriber.kyc_override",
         "subscriber.unblocked",
         "subscriber.blocked",
         "subscriber.created",
