@@ -213,7 +213,7 @@ async def open_services(
             new_id=new_id,
             is_correct_pin=pins.matches,
             low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
-            receipt_kinds=KINDS_BY_SETTING[settings.receipts],
+            notification_kinds=KINDS_BY_SETTING[settings.receipts],
             on_batch=latency_samples.add_batch,
         ).start(database_url)
         stack.push_async_callback(ledger.stop)

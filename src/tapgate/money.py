@@ -76,18 +76,24 @@ def format_decimal(minor: int, currency: str) -> str:
     return f"{sign}{whole}.{fraction:0{digits}d}"
 
 
-def format_money(minor: int, currency: str) -> str:
-    """Format an amount for receipts: `123450` becomes `"1,234.50 SLE"`.
+#: Separators in French, with no-break spaces, so that a phone does not wrap an amount.
+_FRENCH_SEPARATORS = str.maketrans({",": "\N{NO-BREAK SPACE}", ".": ",", " ": "\N{NO-BREAK SPACE}"})
+
+
+def format_money(minor: int, currency: str, language: str = "en") -> str:
+    """Format an amount for people: `123450` becomes `"1,234.50 SLE"`, in French `"1 234,50 SLE"`.
 
     The result has at least two decimals, as the API specifies, even if the currency has none.
     """
     digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
-        return f"{sign}{minor // 100:,}.{minor % 100:02d} {currency}"
-    whole, fraction = divmod(minor, 10**digits)
-    decimals = f"{fraction:0{digits}d}" if digits else ""
-    return f"{sign}{whole:,}.{decimals.ljust(2, '0')} {currency}"
+        text = f"{sign}{minor // 100:,}.{minor % 100:02d} {currency}"
+    else:
+        whole, fraction = divmod(minor, 10**digits)
+        decimals = f"{fraction:0{digits}d}" if digits else ""
+        text = f"{sign}{whole:,}.{decimals.ljust(2, '0')} {currency}"
+    return text.translate(_FRENCH_SEPARATORS) if language == "fr" else text
 
 
 def to_float(minor: int, currency: str) -> float:

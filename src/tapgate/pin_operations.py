@@ -33,6 +33,7 @@ class PinOwner(NamedTuple):
     resource_id: str
     holder_id: int
     phone_number: str
+    language: str = "en"  # of the code's message; agents have none
 
     @property
     def trail(self) -> AuditTrail:
@@ -114,7 +115,9 @@ class PinOperations(Generic[Key]):
         # Do not lock the account: `reset` locks the code before the account, and the opposite order
         # could deadlock.
         owner = await self._get_owner(tx, actor, key)
-        await codes.send(tx, owner.reset_code_request, owner.phone_number, vault=vault)
+        await codes.send(
+            tx, owner.reset_code_request, owner.phone_number, language=owner.language, vault=vault
+        )
         await owner.trail.record(tx, actor, owner.resource_id, "pin_reset_requested")
 
     async def reset(

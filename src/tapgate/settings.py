@@ -25,6 +25,8 @@ NO_RECEIPTS = "off"
 RECEIVED_RECEIPTS = "received"
 ALL_RECEIPTS = "all"
 RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
+#: Also disables the messages that are otherwise always sent. Only for building demo data.
+NO_NOTIFICATIONS = "none"
 
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 

@@ -10,6 +10,7 @@ from builders.participants import block_card, create_card, link_child_card, unbl
 from cases import each
 from harness import Harness, parse_error
 from tapgate.cards import model, queries
+from tapgate.schemas.subscribers import SubscriberLanguage
 
 REASON_TEXTS = {
     "lost": "it was reported lost",
@@ -22,8 +23,10 @@ REASON_TEXTS = {
 
 
 def test_every_block_reason_has_a_text() -> None:
-    assert REASON_TEXTS == model.BLOCK_REASON_TEXTS
-    assert REASON_TEXTS.keys() == model._TRANSITIONS_BY_REASON.keys()
+    assert model.BLOCK_REASON_TEXTS["en"] == REASON_TEXTS
+    for texts in model.BLOCK_REASON_TEXTS.values():
+        assert texts.keys() == model._TRANSITIONS_BY_REASON.keys()
+    assert model.BLOCK_REASON_TEXTS.keys() == set(SubscriberLanguage)
 
 
 @each("reason", REASON_TEXTS)
@@ -33,6 +36,15 @@ async def test_block_message_names_the_card_and_the_reason(harness: Harness, rea
     assert (await block_card(harness, serial, reason)).status_code == 200
     sent = await harness.list_pending_messages(holder["phone_number"], "card_blocked")
     assert sent == [[f"••••{serial[-4:]}", REASON_TEXTS[reason]]]
+
+
+async def test_block_message_uses_the_language_of_the_subscriber(harness: Harness) -> None:
+    holder = await harness.create_subscriber(language="fr")
+    serial = await harness.create_card(holder["id"])
+    await block_card(harness, serial, "lost")
+    assert await harness.services.database.fetchval("SELECT language FROM messages") == "fr"
+    ((_, reason),) = await harness.list_pending_messages(holder["phone_number"], "card_blocked")
+    assert reason == "elle a été déclarée perdue"
 
 
 async def test_block_message_expires_after_a_day(harness: Harness) -> None:

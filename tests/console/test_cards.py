@@ -20,7 +20,7 @@ def test_every_block_reason_is_offered_and_permanent_ones_are_labeled() -> None:
     actions = {action.name: action for action in ACTIONS}
     (block_reasons,) = actions["card.block"].fields
     (permanent_reasons,) = actions["card.lose"].fields
-    assert {value for value, _ in block_reasons.options} == set(BLOCK_REASON_TEXTS)
+    assert {value for value, _ in block_reasons.options} == set(BLOCK_REASON_TEXTS["en"])
     assert {value for value, _ in permanent_reasons.options} == {"lost", "stolen", "damaged"}
     labeled = {value for value, label in block_reasons.options if label.endswith("(permanent)")}
     assert labeled == {"lost", "stolen", "damaged"}

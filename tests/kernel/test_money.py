@@ -65,6 +65,12 @@ def test_money_is_formatted_with_separators_and_currency(
     minor: int, currency: str, text: str
 ) -> None:
     assert money.format_money(minor, currency) == text
+    french = money.format_money(minor, currency, "fr")
+    assert french == text.replace(",", "\u00a0").replace(".", ",").replace(" ", "\u00a0")
+
+
+def test_french_amounts_have_spaces_that_do_not_wrap_and_a_decimal_comma() -> None:
+    assert money.format_money(123450, "SLE", "fr") == "1\u00a0234,50\u00a0SLE"
 
 
 @given(MINOR, CURRENCIES)

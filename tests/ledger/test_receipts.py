@@ -1,4 +1,4 @@
-"""Receipts: enqueued once, in the batch's database transaction, and only for subscribers."""
+"""Notifications: enqueued once, in the batch's database transaction, for holders with a phone."""
 
 import asyncio
 import random
@@ -22,21 +22,28 @@ from builders.ledger import (
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, LedgerCommand, Party, ReviewDecision
-from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
+from tapgate.ledger.receipts import (
+    FLOAT_LOW,
+    MONEY_RECEIVED,
+    PAYMENT_MADE,
+    PAYMENT_REJECTED,
+    PAYMENT_RELEASED,
+)
 
 ReceiptRow = tuple[int, str, int]
 
 RECEIPT_KINDS = (MONEY_RECEIVED, PAYMENT_MADE)
+REVIEW_KINDS = (PAYMENT_RELEASED, PAYMENT_REJECTED)
 
 
 def enable_receipts(ledger: LedgerDriver, *kinds: str) -> None:
-    ledger.ledger._receipt_kinds = frozenset(kinds)
+    ledger.ledger._notification_kinds = frozenset(kinds)
     ledger.ledger._invalidate_rules()
 
 
 async def list_receipts(ledger: LedgerDriver) -> list[ReceiptRow]:
     rows = await ledger.database.fetch(
-        "SELECT transaction_id, kind, subscriber_id FROM notices ORDER BY transaction_id, kind"
+        "SELECT transaction_id, kind, holder_id FROM notices ORDER BY 1, 2, 3"
     )
     return [tuple(row) for row in rows]
 
@@ -170,14 +177,14 @@ async def test_payer_on_the_messaging_channel_gets_no_receipt(ledger: LedgerDriv
 
 
 @pytest.mark.parametrize("channel", ["api", "messaging"])
-async def test_held_transaction_enqueues_receipts_once_on_release(
+async def test_both_parties_of_a_held_transaction_are_notified_once_of_the_decision(
     ledger: LedgerDriver, channel: str
 ) -> None:
-    """A chat payer also gets a receipt, because the chat could only report the hold."""
+    """They get no receipts. A chat payer is notified too: the chat reported only the hold."""
     await remove_limits(ledger)
     sender = await ledger.create_subscriber(2_000_000_00)
     receiver = await ledger.create_subscriber()
-    enable_receipts(ledger, *RECEIPT_KINDS)
+    enable_receipts(ledger, *RECEIPT_KINDS, *REVIEW_KINDS)
     command = Command(
         type=chart.TRANSFER_P2P,
         channel=channel,
@@ -196,16 +203,20 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
         again = ReviewDecision(transaction_id=transaction_id, release=True)
         assert (await ledger.submit(again)).code == Code.ALREADY_RESOLVED
     assert await list_receipts(ledger) == [
-        (released, MONEY_RECEIVED, receiver),
-        (released, PAYMENT_MADE, sender),
+        (released, PAYMENT_RELEASED, sender),
+        (released, PAYMENT_RELEASED, receiver),
+        (rejected, PAYMENT_REJECTED, sender),
+        (rejected, PAYMENT_REJECTED, receiver),
     ]
 
 
-async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
+async def test_failed_release_notifies_both_parties_of_a_rejection_without_a_fee(
+    ledger: LedgerDriver,
+) -> None:
     await remove_limits(ledger)
     sender = await ledger.create_subscriber(1_000_000_00)
     receiver = await ledger.create_subscriber()
-    enable_receipts(ledger, *RECEIPT_KINDS)
+    enable_receipts(ledger, *RECEIPT_KINDS, *REVIEW_KINDS)
     transaction_id = await submit_and_get_id(ledger, build_p2p(sender, receiver, 600_000_00))
     await ledger.database.execute(
         "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
@@ -213,8 +224,72 @@ async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
     result = (
         await ledger.submit(ReviewDecision(transaction_id=transaction_id, release=True))
     ).require_accepted()
-    assert result.status == "failed"
-    assert await list_receipts(ledger) == []
+    assert (result.status, result.fee) == ("failed", 0)
+    assert await list_receipts(ledger) == [
+        (transaction_id, PAYMENT_REJECTED, sender),
+        (transaction_id, PAYMENT_REJECTED, receiver),
+    ]
+
+
+@pytest.mark.parametrize("kind", [chart.AGENT_CASHOUT, chart.POS_PAYMENT])
+async def test_decision_notifies_agents_but_not_merchants(ledger: LedgerDriver, kind: str) -> None:
+    await remove_limits(ledger)
+    await ledger.database.execute(
+        "UPDATE compliance_rules SET transaction_types = $1 WHERE action = 'review'", [kind]
+    )
+    payer = await ledger.create_subscriber(1_000_000_00)
+    agent, processor = await ledger.create_agent(), await ledger.create_processor()
+    enable_receipts(ledger, *REVIEW_KINDS)
+    is_cash_out = kind == chart.AGENT_CASHOUT
+    payee = commands.agent_party(agent) if is_cash_out else commands.processor_party(processor)
+    command = build_command(kind, commands.subscriber_party(payer), payee, 600_000_00)
+    transaction_id = await submit_and_get_id(ledger, command)
+    await submit_and_get_id(ledger, ReviewDecision(transaction_id=transaction_id, release=False))
+    assert await list_receipts(ledger) == [
+        (transaction_id, PAYMENT_REJECTED, holder)
+        for holder in ([payer, agent] if is_cash_out else [payer])
+    ]
+
+
+async def test_decision_between_accounts_of_one_agent_notifies_the_agent_once(
+    ledger: LedgerDriver,
+) -> None:
+    await ledger.database.execute(
+        """UPDATE compliance_rules SET subject = 'agent', transaction_types = '{transfer}',
+                  threshold = 0 WHERE action = 'review'"""
+    )
+    agent = await ledger.create_agent(100_00)
+    enable_receipts(ledger, *REVIEW_KINDS)
+    transfer = build_command(
+        chart.TRANSFER, commands.agent_party(agent), commands.commission_party(agent), 1_00
+    )
+    transaction_id = await submit_and_get_id(ledger, transfer)
+    await submit_and_get_id(ledger, ReviewDecision(transaction_id=transaction_id, release=True))
+    assert await list_receipts(ledger) == [(transaction_id, PAYMENT_RELEASED, agent)]
+
+
+async def test_each_drop_below_the_low_float_threshold_notifies_the_agent(
+    ledger: LedgerDriver, statements: list[str]
+) -> None:
+    agent, customer = await ledger.create_agent(150_00), await ledger.create_subscriber(10_00)
+    processor = await ledger.create_processor()
+    ledger.ledger._low_float_threshold = 100_00
+    enable_receipts(ledger)
+    await ledger.submit_batch([build_payment(customer, processor, 1_00)])
+    baseline = list(statements)
+    enable_receipts(ledger, FLOAT_LOW)
+    statements.clear()
+    await ledger.submit_batch([build_payment(customer, processor, 1_00)])
+    assert statements == baseline  # payments without an agent cost nothing
+    await submit_and_get_id(ledger, build_cash_in(agent, customer, 50_00))
+    assert await list_receipts(ledger) == []  # a float equal to the threshold is not low
+    first = await submit_and_get_id(ledger, build_cash_in(agent, customer, 1_00))
+    await submit_and_get_id(ledger, build_cash_in(agent, customer, 1_00))
+    outcomes = await ledger.submit_batch(
+        [build_fund(agent, 50_00), build_cash_in(agent, customer, 60_00)]
+    )
+    second = outcomes[1].require_accepted().transaction_id
+    assert await list_receipts(ledger) == [(first, FLOAT_LOW, agent), (second, FLOAT_LOW, agent)]
 
 
 async def test_declines_rejections_and_replays_enqueue_no_receipt(ledger: LedgerDriver) -> None:
@@ -299,22 +374,27 @@ async def test_batch_enqueues_all_receipts_in_one_statement(
     assert len(await list_receipts(ledger)) == 9 * 2 + 3
 
 
-#: The expected receipts, computed from the stored transactions.
+#: The expected notifications, computed from the stored transactions.
 _EXPECTED_RECEIPTS_SQL = """
     SELECT t.id, 'money_received', payee.owner_id
     FROM transactions t
     JOIN accounts payer ON payer.id = t.from_account
     JOIN accounts payee ON payee.id = t.to_account AND payee.kind = 'wallet'
-    WHERE t.completed_at IS NOT NULL
+    WHERE t.completed_at IS NOT NULL AND t.held = 0
       AND (t.type IN ('transfer_p2p', 'agent_cashin', 'partner_fund', 'processor_transfer',
                       'refund')
            OR t.type = 'transfer' AND payer.kind = 'wallet')
     UNION ALL
     SELECT t.id, 'payment_made', payer.owner_id
     FROM transactions t JOIN accounts payer ON payer.id = t.from_account AND payer.kind = 'wallet'
-    WHERE t.completed_at IS NOT NULL AND (t.channel <> 'messaging' OR t.held > 0)
+    WHERE t.completed_at IS NOT NULL AND t.held = 0 AND t.channel <> 'messaging'
       AND t.type IN ('pos_payment', 'online_payment', 'agent_cashout', 'transfer_p2p', 'transfer')
-    ORDER BY 1, 2"""
+    UNION ALL
+    SELECT t.id, CASE t.status WHEN 'failed' THEN 'payment_rejected' ELSE 'payment_released' END,
+           party.owner_id
+    FROM transactions t JOIN accounts party ON party.id IN (t.from_account, t.to_account)
+    WHERE t.held > 0 AND t.status <> 'under_review' AND party.kind IN ('wallet', 'float')
+    ORDER BY 1, 2, 3"""
 
 
 class RandomCommands:
@@ -405,7 +485,7 @@ async def test_random_commands_enqueue_exactly_the_expected_receipts(
     )
     random_commands = RandomCommands(ledger, seed)
     await random_commands.create_accounts()
-    enable_receipts(ledger, *RECEIPT_KINDS)
+    enable_receipts(ledger, *RECEIPT_KINDS, *REVIEW_KINDS)
     for _ in range(50):
         await ledger.submit_batch(await random_commands.build_batch())
     expected = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]

@@ -1,4 +1,4 @@
-"""Receipts: completed transactions become messages to the subscribers involved, exactly once."""
+"""Receipts, reviewed payments and low floats become messages, exactly once."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,10 @@ from builders.payments import (
     create_agent,
     create_partner,
     create_processor,
+    decide_review,
     submit_and_get_id,
     submit_refund,
+    update_rule,
 )
 from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
@@ -30,6 +32,8 @@ from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.settings import Settings
 
 MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
+PAYMENT_RELEASED, PAYMENT_REJECTED = "payment_released", "payment_rejected"
+FLOAT_LOW = "float_low"
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ async def list_pending_messages(
 ) -> list[tuple[str, list[str]]]:
     """Enqueue due receipts; return the pending receipts of the subscriber, oldest first."""
     await ReceiptWorker(harness.services).enqueue_due()
-    kinds = (MONEY_RECEIVED, PAYMENT_MADE)
+    kinds = (MONEY_RECEIVED, PAYMENT_MADE, PAYMENT_RELEASED, PAYMENT_REJECTED, FLOAT_LOW)
     pending = [
         (kind, await harness.list_pending_messages(subscriber["phone_number"], kind))
         for kind in kinds
@@ -100,6 +104,93 @@ async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -
         transaction_id = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
         expected.append((template, ["10.00 SLE", name, transaction_id]))
     assert await list_pending_messages(harness, subscriber) == expected
+
+
+@pytest.mark.parametrize("settings", ["off", "all"], indirect=True)
+async def test_both_parties_of_a_held_payment_learn_its_outcome_in_their_language(
+    harness: Harness,
+) -> None:
+    await update_rule(harness, "Large amount", threshold="1000")
+    sender = await create_subscriber(harness, "Ibrahim", "5000")
+    receiver = await harness.create_subscriber(language="fr")
+    agents_phone = "+23288000111"
+    agent = await create_agent(harness)
+    await harness.services.database.execute("UPDATE agents SET phone_number = $1", agents_phone)
+    await update_rule(harness, "Large amount", transaction_types=["transfer_p2p", "agent_cashout"])
+    parties = (harness, chart.TRANSFER_P2P, sender["id"], receiver["id"])
+    released = await submit_and_get_id(*parties, "1234.50")
+    rejected = await submit_and_get_id(*parties, "1100.00")
+    cash_out = await submit_and_get_id(
+        harness, chart.AGENT_CASHOUT, sender["id"], agent, "1200.00", payee_pin=PIN
+    )
+    assert await list_pending_messages(harness, receiver) == []
+    await decide_review(harness, released, release=True)
+    await decide_review(harness, rejected, release=False)
+    await decide_review(harness, cash_out, release=True)
+    assert await list_pending_messages(harness, sender) == [
+        (PAYMENT_RELEASED, ["1,234.50 SLE", "to Aminata K.", released]),
+        (PAYMENT_REJECTED, ["1,100.00 SLE", "to Aminata K.", rejected]),
+        (PAYMENT_RELEASED, ["1,200.00 SLE", "to Kadiatu (public)", cash_out]),
+    ]
+    assert await list_pending_messages(harness, receiver) == [
+        (PAYMENT_RELEASED, ["1\u00a0234,50\u00a0SLE", "de la part de Ibrahim K.", released]),
+        (PAYMENT_REJECTED, ["1\u00a0100,00\u00a0SLE", "de la part de Ibrahim K.", rejected]),
+    ]
+    assert await list_pending_messages(harness, {"phone_number": agents_phone}) == [
+        (PAYMENT_RELEASED, ["1,200.00 SLE", "from Ibrahim K.", cash_out])
+    ]
+    rows = await harness.services.database.fetch(
+        """SELECT language, round(extract(epoch FROM expires_at - created_at) / 86400) AS days
+           FROM messages ORDER BY language"""
+    )
+    assert [row["language"] for row in rows] == ["en"] * 4 + ["fr"] * 2
+    assert {row["days"] for row in rows} == {7}
+
+
+async def test_restricted_party_of_a_held_payment_is_named_by_id(harness: Harness) -> None:
+    await update_rule(harness, "Large amount", threshold="1")
+    sender = await create_subscriber(harness, balance="500")
+    receiver = await harness.create_restricted_subscriber()
+    transaction_id = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100.00"
+    )
+    await decide_review(harness, transaction_id, release=False)
+    assert await list_pending_messages(harness, sender) == [
+        (PAYMENT_REJECTED, ["100.00 SLE", f"to {receiver['id']}", transaction_id])
+    ]
+
+
+@pytest.mark.parametrize("settings", ["off"], indirect=True)
+@pytest.mark.parametrize("is_terminated", [False, True])
+async def test_agent_and_super_agent_learn_that_the_float_is_low(
+    harness: Harness, is_terminated: bool
+) -> None:
+    super_agent, agent = await create_agent(harness, "Foday"), await create_agent(harness)
+    customer = await create_subscriber(harness)
+    database = harness.services.database
+    await database.execute(
+        "UPDATE agents SET parent_agent_id = $2 WHERE id = $1",
+        ids.decode(ids.AGENT, agent),
+        ids.decode(ids.AGENT, super_agent),
+    )
+    if is_terminated:
+        await database.execute(
+            "UPDATE accounts SET status = 'closed' WHERE owner_id = $1",
+            ids.decode(ids.AGENT, super_agent),
+        )
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "1500.00")
+    for amount in ("400.00", "200.00", "100.00"):
+        await submit_and_get_id(
+            harness, chart.AGENT_CASHIN, agent, customer["id"], amount, payer_pin=PIN
+        )
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "5000.00")
+    phones = [
+        row["phone_number"]
+        for row in await database.fetch("SELECT phone_number FROM agents ORDER BY id")
+    ]
+    expected = [(FLOAT_LOW, ["Kadiatu (public)", "900.00 SLE"])]
+    received = [await list_pending_messages(harness, {"phone_number": phone}) for phone in phones]
+    assert received == [[] if is_terminated else expected, expected]
 
 
 async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Harness) -> None:

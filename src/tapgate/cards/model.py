@@ -18,7 +18,7 @@ from tapgate.schemas.cards import (
     NewChildCard,
 )
 from tapgate.schemas.records import build_record, get_given_fields
-from tapgate.schemas.subscribers import SubscriberStatus
+from tapgate.schemas.subscribers import SubscriberLanguage, SubscriberStatus
 from tapgate.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
@@ -119,14 +119,24 @@ _TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
     CardBlockReason.COMPLIANCE: _BLOCK_TRANSITIONS,
 }
 
-#: Texts for the reasons, used in the message to the subscriber.
-BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
-    CardBlockReason.LOST: "it was reported lost",
-    CardBlockReason.STOLEN: "it was reported stolen",
-    CardBlockReason.DAMAGED: "it was reported damaged",
-    CardBlockReason.FRAUD: "possible fraud",
-    CardBlockReason.CUSTOMER_REQUEST: "you requested it",
-    CardBlockReason.COMPLIANCE: "a compliance check",
+#: Texts for the reasons by language, used in the message to the subscriber.
+BLOCK_REASON_TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
+    SubscriberLanguage.EN: {
+        CardBlockReason.LOST: "it was reported lost",
+        CardBlockReason.STOLEN: "it was reported stolen",
+        CardBlockReason.DAMAGED: "it was reported damaged",
+        CardBlockReason.FRAUD: "possible fraud",
+        CardBlockReason.CUSTOMER_REQUEST: "you requested it",
+        CardBlockReason.COMPLIANCE: "a compliance check",
+    },
+    SubscriberLanguage.FR: {
+        CardBlockReason.LOST: "elle a été déclarée perdue",
+        CardBlockReason.STOLEN: "elle a été déclarée volée",
+        CardBlockReason.DAMAGED: "elle a été déclarée endommagée",
+        CardBlockReason.FRAUD: "fraude possible",
+        CardBlockReason.CUSTOMER_REQUEST: "à votre demande",
+        CardBlockReason.COMPLIANCE: "contrôle de conformité",
+    },
 }
 
 

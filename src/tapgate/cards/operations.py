@@ -152,7 +152,8 @@ async def _notify_holder(tx: Transaction, card: Card, reason: str, vault: Vault)
         vault,
         to=holder.phone_number,
         template=_BLOCKED_TEMPLATE,
-        parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[reason]],
+        parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[holder.language][reason]],
+        language=holder.language,
         expires_at=tx.now() + _NOTIFICATION_LIFETIME,
     )
 

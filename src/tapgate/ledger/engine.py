@@ -87,7 +87,7 @@ class Ledger:
         new_id: IdGenerator,
         is_correct_pin: PinMatcher,
         low_float_threshold: int = 0,
-        receipt_kinds: frozenset[str] = frozenset(),
+        notification_kinds: frozenset[str] = frozenset(),
         on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database: Database  # set by `start`
@@ -98,7 +98,7 @@ class Ledger:
         self._new_id = new_id
         self._is_correct_pin = is_correct_pin
         self._low_float_threshold = low_float_threshold
-        self._receipt_kinds = receipt_kinds
+        self._notification_kinds = notification_kinds
         self._on_batch = on_batch
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
@@ -298,7 +298,7 @@ class Ledger:
             tx,
             self._currency,
             low_float_threshold=self._low_float_threshold,
-            receipt_kinds=self._receipt_kinds,
+            notification_kinds=self._notification_kinds,
         )
         if version == self._rules_version:
             self._rules = rules

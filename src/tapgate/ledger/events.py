@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.ids import IdGenerator
-from tapgate.ledger import chart
+from tapgate.ledger.low_float import LowFloat
 from tapgate.ledger.rules import AGENT_FLOAT_LOW, ALERT_CREATED, TRANSACTION_REFUNDED
 from tapgate.ledger.state import Decision, State
 
@@ -41,13 +41,16 @@ async def enqueue_events(
     state: State,
     decisions: Sequence[Decision],
     new_alerts: Sequence[int],
+    low_floats: Sequence[LowFloat],
     new_id: IdGenerator,
 ) -> None:
     subscribed = state.rules.subscribed_events
     if not subscribed:
         return
     events = [
-        event for event in _iter_events(state, decisions, new_alerts) if event.type in subscribed
+        event
+        for event in _iter_events(decisions, new_alerts, low_floats)
+        if event.type in subscribed
     ]
     await _insert_events(tx, events, state.now, new_id)
 
@@ -75,15 +78,12 @@ async def _insert_events(
 
 
 def _iter_events(
-    state: State, decisions: Sequence[Decision], new_alerts: Sequence[int]
+    decisions: Sequence[Decision], new_alerts: Sequence[int], low_floats: Sequence[LowFloat]
 ) -> Iterator[LedgerEvent]:
     for decision in decisions:
         yield from _iter_transaction_events(decision)
     yield from (LedgerEvent(ALERT_CREATED, alert_id) for alert_id in new_alerts)
-    yield from (
-        LedgerEvent(AGENT_FLOAT_LOW, agent_id)
-        for agent_id in _iter_low_float_agents(state, decisions)
-    )
+    yield from (LedgerEvent(AGENT_FLOAT_LOW, low_float.agent_id) for low_float in low_floats)
 
 
 def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
@@ -96,28 +96,3 @@ def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
             TRANSACTION_REFUNDED if is_refund else f"transaction.{change.status}",
             change.transaction_id,
         )
-
-
-def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
-    """Yield an agent's ID each time the agent's float drops below the threshold.
-
-    Postings are applied one by one, so the events do not depend on how commands are batched.
-    """
-    threshold = state.rules.low_float_threshold
-    floats = {
-        account.id: account.balance - account.delta
-        for account in state.accounts.values()
-        if account.kind == chart.FLOAT and account.is_changed
-    }
-    if not floats:
-        return
-    for posting in (posting for decision in decisions for posting in decision.postings):
-        if posting.credit in floats:
-            floats[posting.credit] += posting.amount
-        if posting.debit in floats:
-            previous_balance = floats[posting.debit]
-            floats[posting.debit] = previous_balance - posting.amount
-            if previous_balance >= threshold > floats[posting.debit]:
-                agent_id = state.accounts[posting.debit].owner_id
-                assert agent_id is not None
-                yield agent_id

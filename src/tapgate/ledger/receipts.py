@@ -1,18 +1,23 @@
-"""Receipts of a batch, enqueued by one statement in the batch's database transaction.
+"""Notifications of a batch, enqueued by one statement in the batch's database transaction.
 
-Only the transaction, the kind of receipt and the recipient are stored here. The text is composed
-later, when the message is built. A batch without recipients executes no statement.
+A notification is a receipt, the outcome of a review or a low float. Only the transaction, the kind
+and the recipient are stored here. The text is composed later, when the message is built. A batch
+without recipients executes no statement.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
+from tapgate.ledger.low_float import LowFloat
+from tapgate.ledger.state import Account, Decision, NewTransaction, State, TransactionChange
 from tapgate.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"
 PAYMENT_MADE: Final = "payment_made"
+PAYMENT_RELEASED: Final = "payment_released"
+PAYMENT_REJECTED: Final = "payment_rejected"
+FLOAT_LOW: Final = "float_low"
 
 _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
     chart.TRANSFER_P2P,
@@ -22,36 +27,54 @@ _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
 #: On this channel, the payer already gets the result as a chat reply.
 _CHAT_CHANNEL: Final = Channel.MESSAGING
+#: Accounts of subscribers and agents. Merchants and partners are companies without a phone.
+_ACCOUNT_KINDS_WITH_PHONE: Final = frozenset({chart.WALLET, chart.FLOAT, chart.COMMISSION})
 
 
-class PendingReceipt(NamedTuple):
+class PendingNotification(NamedTuple):
     transaction_id: int
     kind: str
-    subscriber_id: int
+    holder_id: int  # a subscriber or an agent
 
 
-async def enqueue_receipts(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
-    enabled_kinds = state.rules.receipt_kinds
+async def enqueue_notifications(
+    tx: Any, state: State, decisions: Sequence[Decision], low_floats: Sequence[LowFloat]
+) -> None:
+    enabled_kinds = state.rules.notification_kinds
     if not enabled_kinds:
         return
-    receipts = [
-        receipt
+    notifications = [
+        notification
         for decision in decisions
-        for receipt in _iter_receipts(state, decision, enabled_kinds)
+        for notification in _iter_notifications(state, decision, enabled_kinds)
     ]
-    if receipts:
+    if FLOAT_LOW in enabled_kinds:
+        notifications += [
+            PendingNotification(low_float.transaction_id, FLOAT_LOW, low_float.agent_id)
+            for low_float in low_floats
+        ]
+    if notifications:
         await tx.execute(
-            """INSERT INTO notices (transaction_id, kind, subscriber_id)
+            """INSERT INTO notices (transaction_id, kind, holder_id)
                SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])""",
-            *map(list, zip(*receipts, strict=True)),
+            *map(list, zip(*notifications, strict=True)),
         )
 
 
-def _iter_receipts(
+def _iter_notifications(
     state: State, decision: Decision, enabled_kinds: Collection[str]
-) -> Iterator[PendingReceipt]:
-    row = _get_completed(state, decision)
-    if row is None or row.from_account is None or row.to_account is None:
+) -> Iterator[PendingNotification]:
+    created, change = decision.transaction, decision.change
+    if created is not None:
+        yield from _iter_receipts(state, created, enabled_kinds)
+    elif change is not None:
+        yield from _iter_review_notifications(state, change, enabled_kinds)
+
+
+def _iter_receipts(
+    state: State, row: NewTransaction, enabled_kinds: Collection[str]
+) -> Iterator[PendingNotification]:
+    if row.status != chart.COMPLETED or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
     if (
@@ -63,31 +86,33 @@ def _iter_receipts(
     if (
         PAYMENT_MADE in enabled_kinds
         and row.type in _PAYER_RECEIPT_TYPES
-        and not _was_confirmed_in_chat(row)
+        and row.channel != _CHAT_CHANNEL
     ):
         yield from _iter_subscriber_receipts(payer, row.id, PAYMENT_MADE)
 
 
-def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredTransaction | None:
-    """Return the transaction that the decision completed, directly or by release, or None."""
-    created, change = decision.transaction, decision.change
-    if created is not None:
-        return created if created.status == chart.COMPLETED else None
-    if change is not None and change.is_completion:
-        return state.transactions[change.transaction_id]
-    return None
-
-
-def _was_confirmed_in_chat(row: NewTransaction | StoredTransaction) -> bool:
-    """Return whether the chat reply already reported the completed transaction to the payer.
-
-    For a transaction released from review, the chat reply reported only the hold.
-    """
-    return isinstance(row, NewTransaction) and row.channel == _CHAT_CHANNEL
-
-
 def _iter_subscriber_receipts(
     account: Account, transaction_id: int, kind: str
-) -> Iterator[PendingReceipt]:
+) -> Iterator[PendingNotification]:
     if account.kind == chart.WALLET and account.owner_id is not None:
-        yield PendingReceipt(transaction_id, kind, account.owner_id)
+        yield PendingNotification(transaction_id, kind, account.owner_id)
+
+
+def _iter_review_notifications(
+    state: State, change: TransactionChange, enabled_kinds: Collection[str]
+) -> Iterator[PendingNotification]:
+    """Yield one notification per holder of the two accounts. They replace the receipts.
+
+    Also notify a payer who used the chat, because the chat reply reported only the hold.
+    """
+    kind = PAYMENT_RELEASED if change.is_completion else PAYMENT_REJECTED
+    if kind not in enabled_kinds:
+        return
+    row = state.transactions[change.transaction_id]
+    accounts = [state.accounts[id_] for id_ in (row.from_account, row.to_account) if id_]
+    holder_ids = [
+        account.owner_id for account in accounts if account.kind in _ACCOUNT_KINDS_WITH_PHONE
+    ]
+    for holder_id in dict.fromkeys(holder_ids):  # both may be accounts of one agent
+        if holder_id is not None:
+            yield PendingNotification(row.id, kind, holder_id)

@@ -54,7 +54,7 @@ def _build_review_outcome(
             transaction_id=row.id,
             status=status,
             amount=row.amount,
-            fee=row.fee_amount,
+            fee=row.fee_amount if status == chart.COMPLETED else 0,
             commission=commission_earned,
             details={"failure_code": str(code)} if code is not None else None,
         ),

@@ -49,7 +49,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     platform_accounts: dict[str, int]  # kind -> account ID
     subscribed_events: frozenset[str] = frozenset()  # event types that a webhook endpoint receives
     low_float_threshold: int = 0
-    receipt_kinds: frozenset[str] = frozenset()  # kinds of receipts sent to phones
+    notification_kinds: frozenset[str] = frozenset()  # kinds sent to phones
     screening: RuleIndex = {}  # the compliance rules, indexed
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ async def load_rules(
     currency: str,
     *,
     low_float_threshold: int = 0,
-    receipt_kinds: frozenset[str] = frozenset(),
+    notification_kinds: frozenset[str] = frozenset(),
 ) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     tiers = await tx.fetch(
@@ -103,7 +103,7 @@ async def load_rules(
         platform_accounts={row["kind"]: row["id"] for row in platform_accounts},
         subscribed_events=_parse_subscriptions(row["event"] for row in subscriptions),
         low_float_threshold=low_float_threshold,
-        receipt_kinds=receipt_kinds,
+        notification_kinds=notification_kinds,
     )
 
 

@@ -9,7 +9,8 @@ from tapgate.ledger import chart, commission, pin_failures, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
-from tapgate.ledger.receipts import enqueue_receipts
+from tapgate.ledger.low_float import find_low_floats
+from tapgate.ledger.receipts import enqueue_notifications
 from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
 
 _TRANSACTION_COLUMNS: Final = (
@@ -30,8 +31,9 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
-    await enqueue_events(tx, state, decisions, new_alerts, new_id)
-    await enqueue_receipts(tx, state, decisions)
+    low_floats = find_low_floats(state, decisions)
+    await enqueue_events(tx, state, decisions, new_alerts, low_floats, new_id)
+    await enqueue_notifications(tx, state, decisions, low_floats)
     await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
     # Merchants' accounts are last in the lock order and stay locked until the commit, so only
     # statements that need their balances follow.

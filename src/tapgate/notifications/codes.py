@@ -14,7 +14,12 @@ ONE_TIME_CODE_TEMPLATE = "one_time_code"
 
 
 async def send(
-    tx: Transaction, code_request: CodeRequest, phone_number: str, *, vault: Vault
+    tx: Transaction,
+    code_request: CodeRequest,
+    phone_number: str,
+    *,
+    language: str = "en",
+    vault: Vault,
 ) -> None:
     code = await codes.issue(tx, vault, code_request, phone_number)
     await enqueue_message(
@@ -23,6 +28,7 @@ async def send(
         to=phone_number,
         template=ONE_TIME_CODE_TEMPLATE,
         parameters=[code],
+        language=language,
         expires_at=tx.now() + codes.CODE_LIFETIME,
     )
 

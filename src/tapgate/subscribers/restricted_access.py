@@ -20,7 +20,9 @@ async def request_access(
 ) -> None:
     subscriber = await queries.get(tx, subscriber_id)
     code_request = _build_code_request(actor, subscriber_id)
-    await codes.send(tx, code_request, subscriber.phone_number, vault=vault)
+    await codes.send(
+        tx, code_request, subscriber.phone_number, language=subscriber.language, vault=vault
+    )
     await _trail.record(tx, actor, subscriber.public_id, "restricted_access_requested")
 
 

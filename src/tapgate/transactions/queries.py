@@ -26,8 +26,14 @@ _COLUMNS: Final = (
     "id", "type", "status", "channel", "amount", "fee_amount", "refunded_amount", "currency",
     "card_serial", "original_id", "request_id", "failure_code", "created_at", "completed_at",
 )  # fmt: skip
+#: Expressions of columns that are not selected as stored. The stored fee of a held transaction is
+#: immutable, but it is charged only on release.
+_EXPRESSIONS: Final = {
+    "fee_amount": "CASE WHEN t.status = 'failed' AND t.held > 0 THEN 0 ELSE t.fee_amount END"
+}
 _SELECT: Final = f"""
-    SELECT {", ".join(f"t.{column}" for column in _COLUMNS)}, t.to_card_serial,
+    SELECT {", ".join(f"{_EXPRESSIONS.get(name, f't.{name}')} AS {name}" for name in _COLUMNS)},
+           t.to_card_serial,
            CASE t.status WHEN 'failed' THEN t.answer END AS answer, t.context,
            t.from_account, t.to_account, t.from_balance, t.to_balance,
            payer.kind AS from_kind, payer.owner_id AS from_owner,

@@ -115,6 +115,10 @@ def test_templates_are_rendered_as_text() -> None:
         == "Votre vérification d'identité : *approuvée*. Niveau 2."
     )
     assert (
+        build_template("payment_released", "5.00 SLE", "to Ada K.", "txn_1")["text"]
+        == "The payment of *5.00 SLE* to Ada K. is complete (transaction txn_1)."
+    )
+    assert (
         build_template("unknown_template", "{} a", "b")["text"]
         == "_Template unknown_template_\n{} a\nb"
     )

@@ -25,7 +25,7 @@ from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate.schemas.admin import NewApiKey, Scope
-from tapgate.settings import NO_RECEIPTS, Settings
+from tapgate.settings import NO_NOTIFICATIONS, Settings
 from tapgate.store.database import DATABASE_ERRORS, Database
 
 _SEED: Final = 23225
@@ -54,8 +54,8 @@ def create_clock(now: datetime, size: str, zone: ZoneInfo) -> SimulatedClock:
 
 
 def without_notifications(settings: Settings) -> Settings:
-    """Return settings that disable receipts: the simulated subscribers have no phones."""
-    return msgspec.structs.replace(settings, receipts=NO_RECEIPTS)
+    """Return settings that disable messages: the simulated people have no phones."""
+    return msgspec.structs.replace(settings, receipts=NO_NOTIFICATIONS)
 
 
 @contextlib.asynccontextmanager

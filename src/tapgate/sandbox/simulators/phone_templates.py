@@ -12,6 +12,12 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {} (transaction {}).",
     "payment_made": "You paid *{}* to {} (transaction {}).",
+    "payment_released": "The payment of *{}* {} is complete (transaction {}).",
+    "payment_rejected": (
+        "The payment of *{}* {} was not completed. The money was returned to the sender, and no"
+        " fee was charged (transaction {})."
+    ),
+    "float_low": "The float of {} is low: *{}*. Top it up to keep serving customers.",
     "kyc_decided": "Your identity check: *{}*. {}",
 }
 _FRENCH_TEXTS: Final[Mapping[str, str]] = {
@@ -19,6 +25,12 @@ _FRENCH_TEXTS: Final[Mapping[str, str]] = {
     "card_blocked": "Votre carte {} a été bloquée : {}.",
     "money_received": "Vous avez reçu *{}* de {} (transaction {}).",
     "payment_made": "Vous avez payé *{}* à {} (transaction {}).",
+    "payment_released": "Le paiement de *{}* {} est effectué (transaction {}).",
+    "payment_rejected": (
+        "Le paiement de *{}* {} n'a pas été effectué. L'argent a été rendu à l'expéditeur, et aucun"
+        " frais n'a été prélevé (transaction {})."
+    ),
+    "float_low": "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
     "kyc_decided": "Votre vérification d'identité : *{}*. {}",
 }
 #: Template with a button that copies its first parameter.
