@@ -161,6 +161,7 @@ class Agent(ApiCaller):
     def __init__(self, counter: App, record: Record) -> None:
         super().__init__(counter.client, counter.auth)
         self.id: str = record["id"]
+        self.phone: str = record["phone_number"]
         self.pin = AGENT_PIN
 
     async def cash_in(self, amount: str, customer: Customer, **fields: Any) -> httpx2.Response:

@@ -31,8 +31,10 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify
+from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 
 class Deployment:
@@ -81,6 +83,23 @@ class Deployment:
         codes = [line for line in output.splitlines() if " one_time_code: " in line]
         assert codes, output
         return codes[0].rpartition(": ")[2]
+
+    async def wait_for_messages(
+        self, phone_number: str, template: str, count: int = 1
+    ) -> list[list[str]]:
+        """Return the parameters of a phone's pending messages with a template, oldest first."""
+        vault = Vault(self.settings.secret_key)
+        database = await Database.connect(self.database_url)
+        try:
+            async with asyncio.timeout(30):
+                while True:
+                    pending = await list_pending(database, vault, phone_number)
+                    found = [item.parameters for item in pending if item.template == template]
+                    if len(found) >= count:
+                        return found[::-1]
+                    await asyncio.sleep(0.05)
+        finally:
+            await database.close()
 
     async def disable_compliance_rules(self) -> None:
         """Disable all rules, for journeys with more payments per day than the rules allow."""

@@ -17,7 +17,9 @@ from harness import PIN, WRONG_PIN
 pytestmark = [pytest.mark.cash_in, pytest.mark.cash_out]
 
 
-async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
+async def test_agent_day_from_float_to_commission_payout(
+    ada: Admin, deployment: Deployment
+) -> None:
     finance = await ada.create_admin("Fatmata", "F")
     counter = await ada.create_app("payments:write", "payments:read", "balance:read")
     phone_app = await ada.create_app("subscribers:write", "cards:write", "balance:read")
@@ -42,6 +44,10 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     assert receipt["commission_earned"] == "7.00 SLE"
     assert receipt["agent_balance"] == "800.00 SLE"
     assert receipt["subscriber_balance"] == "700.00 SLE"
+    # The float is now below the threshold: the agent and the super agent are notified.
+    for phone_number in (mariama.phone, foday.phone):
+        ((name, balance),) = await deployment.wait_for_messages(phone_number, "float_low")
+        assert (name, balance) == ("Mariama J.", "800.00 SLE")
     receipt = require_success(await mariama.cash_in("250.50", ibrahim, card_serial=ibrahim.card))
     assert receipt["commission_earned"] == "2.51 SLE"  # rounded half up
     assert await ibrahim.get_balance() == "250.50"
@@ -96,6 +102,9 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
         assert sum_history(await counter.list_transactions(customer.id)) == Decimal(
             await customer.get_balance()
         )
+
+    # Later cash-ins below the threshold sent no further message.
+    assert len(await deployment.wait_for_messages(mariama.phone, "float_low")) == 1
 
     # An agent with float cannot be terminated.
     response = await ada.post(f"agents/{mariama.id}/terminate", reason="moves to Bo")

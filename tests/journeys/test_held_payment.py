@@ -10,7 +10,7 @@ from drivers.actors import (
     require_error_details,
     require_success,
 )
-from drivers.deployments import sum_history
+from drivers.deployments import Deployment, sum_history
 
 HIGH_BALANCE = "2500000.00"
 
@@ -34,13 +34,17 @@ async def run_check(officer: Admin, customer: Customer, amount: str) -> tuple[bo
     return verdict["allowed"], verdict["risk_level"], codes
 
 
-async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None:
+async def test_held_payment_is_released_rejected_or_returned(
+    ada: Admin, deployment: Deployment
+) -> None:
     officer = await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     aminata = await ada.create_funded_customer("100.00", app, "Aminata Kamara")
     mohamed = await ada.create_funded_customer("100.00", app, "Mohamed Sesay")
     bank = await ada.create_partner()
     await ada.fund_partner(bank, HIGH_BALANCE)
+
+    require_success(await ada.put(f"subscribers/{mohamed.id}", language="fr"))
 
     # KYC level 1 is too low for the amount, so the officer raises the level of both customers.
     response = await bank.top_up(HIGH_BALANCE, aminata, "house")
@@ -92,6 +96,13 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     assert require_error(response) == (409, "ALREADY_RESOLVED")
     assert await mohamed.get_funds() == ("1100100.00", "0.00")
     assert await aminata.get_funds() == ("889599.99", "502500.01")
+    # Both customers are notified, each in their language.
+    assert await deployment.wait_for_messages(aminata.phone, "payment_released") == [
+        ["600,000.00 SLE", "to Mohamed S.", first["transaction_id"]]
+    ]
+    assert await deployment.wait_for_messages(mohamed.phone, "payment_released") == [
+        ["600\u00a0000,00\u00a0SLE", "de la part de Aminata K.", first["transaction_id"]]
+    ]
 
     # A rejection returns the funds and the daily limit.
     url = f"compliance/alerts/{by_transaction[second['transaction_id']]['id']}"
@@ -106,8 +117,19 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     assert await aminata.get_funds() == ("1392100.00", "0.00")
     assert await mohamed.get_funds() == ("1100100.00", "0.00")
     history = {line["id"]: line for line in await app.list_transactions(aminata.id)}
-    assert history[first["transaction_id"]]["status"] == "completed"
-    assert history[second["transaction_id"]]["status"] == "failed"
+    shown = [
+        (
+            history[payment["transaction_id"]]["status"],
+            history[payment["transaction_id"]]["fee_amount"],
+        )
+        for payment in (first, second)
+    ]
+    assert shown == [("completed", "3000.00"), ("failed", "0.00")]
+    for customer in (aminata, mohamed):
+        ((_, _, transaction_id),) = await deployment.wait_for_messages(
+            customer.phone, "payment_rejected"
+        )
+        assert transaction_id == second["transaction_id"]
     require_success(await aminata.send_money("400000.00", mohamed))
 
     # A lower threshold applies to the next payment.

@@ -43,7 +43,7 @@ def enable_receipts(ledger: LedgerDriver, *kinds: str) -> None:
 
 async def list_receipts(ledger: LedgerDriver) -> list[ReceiptRow]:
     rows = await ledger.database.fetch(
-        "SELECT transaction_id, kind, holder_id FROM notices ORDER BY 1, 2, 3"
+        "SELECT transaction_id, kind, subscriber_id FROM notices ORDER BY 1, 2, 3"
     )
     return [tuple(row) for row in rows]
 

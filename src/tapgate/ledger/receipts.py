@@ -55,7 +55,7 @@ async def enqueue_notifications(
         ]
     if notifications:
         await tx.execute(
-            """INSERT INTO notices (transaction_id, kind, holder_id)
+            """INSERT INTO notices (transaction_id, kind, subscriber_id)
                SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])""",
             *map(list, zip(*notifications, strict=True)),
         )

@@ -53,9 +53,9 @@ _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
-#: response to the payment. Agents have no language. A low float is also reported to the super-agent
-#: unless it is terminated.
-_DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, holder_id")}
+#: response to the payment. `subscriber_id` may be the ID of an agent. Agents have no language. A low
+#: float is also reported to the super-agent, unless it is terminated.
+_DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, subscriber_id")}
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
            coalesce(subscriber.language, 'en') AS language,
@@ -72,17 +72,18 @@ _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, h
     FROM taken
     JOIN transactions t ON t.id = taken.transaction_id
     JOIN accounts payer ON payer.id = t.from_account
-    CROSS JOIN LATERAL (SELECT payer.owner_id IS NOT DISTINCT FROM taken.holder_id) side (is_payer)
+    CROSS JOIN LATERAL (
+        SELECT payer.owner_id IS NOT DISTINCT FROM taken.subscriber_id AS is_payer) AS side
     JOIN accounts other
       ON other.id = CASE WHEN side.is_payer THEN t.to_account ELSE t.from_account END
-    LEFT JOIN subscribers subscriber ON subscriber.id = taken.holder_id
-    LEFT JOIN agents agent ON agent.id = taken.holder_id
+    LEFT JOIN subscribers subscriber ON subscriber.id = taken.subscriber_id
+    LEFT JOIN agents agent ON agent.id = taken.subscriber_id
     LEFT JOIN accounts float ON float.id = agent.account_id
     LEFT JOIN agents super_agent
       ON super_agent.id = agent.parent_agent_id
      AND (SELECT status FROM accounts WHERE id = super_agent.account_id) <> 'closed'
     WHERE coalesce(subscriber.id, agent.id) IS NOT NULL
-    ORDER BY taken.transaction_id, taken.kind, taken.holder_id"""
+    ORDER BY taken.transaction_id, taken.kind, taken.subscriber_id"""
 
 
 class ReceiptWorker:

@@ -9,7 +9,13 @@ from tapgate.subscribers.restriction import require_editable
 
 
 def build_owner(subscriber: Subscriber) -> PinOwner:
-    return PinOwner("subscriber", subscriber.public_id, subscriber.id, subscriber.phone_number)
+    return PinOwner(
+        "subscriber",
+        subscriber.public_id,
+        subscriber.id,
+        subscriber.phone_number,
+        subscriber.language,
+    )
 
 
 async def _get_owner(tx: Transaction, actor: Actor, subscriber_id: int) -> PinOwner:
