@@ -160,6 +160,11 @@ async def request_reset_code(harness: Harness, record: dict[str, Any]) -> str:
     return code
 
 
+async def test_one_time_code_uses_the_language_of_the_subscriber(harness: Harness) -> None:
+    await request_reset_code(harness, await harness.create_subscriber(language="fr"))
+    assert await harness.services.database.fetchval("SELECT language FROM messages") == "fr"
+
+
 async def confirm_reset(
     harness: Harness, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
 ) -> httpx2.Response:

@@ -1,5 +1,7 @@
 """Transaction records: fields, and their visibility per caller."""
 
+import csv
+import io
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +15,7 @@ from builders.payments import (
     submit_and_get_id,
     submit_command,
     submit_refund,
+    update_rule,
 )
 from harness import Harness
 from tapgate import ids
@@ -220,6 +223,28 @@ async def test_held_transaction_has_no_balance_after(harness: Harness) -> None:
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
     assert newest["completed_at"] > newest["created_at"]
+
+
+async def test_fee_of_a_rejected_held_transaction_is_zero_in_every_record(
+    harness: Harness,
+) -> None:
+    await update_rule(harness, "Large amount", threshold="1000")
+    sender = await harness.create_subscriber(balance="9000")
+    recipient = await harness.create_subscriber()
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "2000")
+    assert (await get_transaction(harness, held))["fee_amount"] == "30.00"
+    await decide_review(harness, held, release=False)
+    declined = await submit_command(harness, chart.TRANSFER_P2P, sender, recipient, "20000")
+    assert declined.result is not None
+    key = await harness.create_api_key("payments:read")
+    exported = await harness.get(f"{URL}/export", params={"user_id": sender["id"]}, auth=key)
+    rows = list(csv.DictReader(io.StringIO(exported.text)))
+    records = await list_transactions(harness, user_id=sender["id"])
+    for lines in (rows, records):
+        assert [line["fee_amount"] for line in lines[:2]] == ["0.00", "0.00"]
+    assert (await get_transaction(harness, held))["fee_amount"] == "0.00"
+    event_data = build_event_data("transaction.failed", await _load_record(harness, held))
+    assert event_data["fee_amount"] == "0.00"
 
 
 async def test_payment_under_review_has_no_approval_code(harness: Harness) -> None:

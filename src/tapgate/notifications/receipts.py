@@ -53,8 +53,8 @@ _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
-#: response to the payment. `subscriber_id` may be the ID of an agent. Agents have no language. A low
-#: float is also reported to the super-agent, unless it is terminated.
+#: response to the payment. `subscriber_id` may be the ID of an agent. Agents have no language.
+#: A low float is also reported to the super-agent, unless it is terminated.
 _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, subscriber_id")}
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,

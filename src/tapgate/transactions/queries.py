@@ -27,10 +27,8 @@ _COLUMNS: Final = (
     "card_serial", "original_id", "request_id", "failure_code", "created_at", "completed_at",
 )  # fmt: skip
 #: Expressions of columns that are not selected as stored. The stored fee of a held transaction is
-#: immutable, but it is charged only on release.
-_EXPRESSIONS: Final = {
-    "fee_amount": "CASE WHEN t.status = 'failed' AND t.held > 0 THEN 0 ELSE t.fee_amount END"
-}
+#: immutable, but it is charged only on release. Declined transactions are stored without a fee.
+_EXPRESSIONS: Final = {"fee_amount": "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"}
 _SELECT: Final = f"""
     SELECT {", ".join(f"{_EXPRESSIONS.get(name, f't.{name}')} AS {name}" for name in _COLUMNS)},
            t.to_card_serial,

@@ -215,6 +215,21 @@ def test_payment_after_a_decline_has_a_new_request_id():
     assert chat.gateway.payments[0].request_id != first
 
 
+def test_blocked_payment_offers_neither_another_amount_nor_another_attempt():
+    rejection = RequestRejected(code="COMPLIANCE_REJECTED")
+    chat = drive_to_pin()
+    chat.gateway.overrides = {gateway_requests.SendMoney: [rejection]}
+    reply = chat(PIN)
+    assert "security reasons" in reply
+    assert "Send money" not in reply
+    chat = ConversationDriver()
+    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [rejection]}
+    for word in ("send money", "AM-1001", "500"):
+        reply = chat(word)
+    assert "security reasons" in reply
+    assert "instead" not in reply
+
+
 @each("word", ["yes", PIN])
 def test_repeated_input_after_completion_does_not_pay_again(word):
     chat = drive_to_pin()

@@ -3,6 +3,8 @@
 The browser tests cover its normal operation.
 """
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -112,7 +114,7 @@ def test_templates_are_rendered_as_text() -> None:
     )
     assert (
         build_template("kyc_decided", "approuvée", "Niveau 2.", language="fr")["text"]
-        == "Votre vérification d'identité : *approuvée*. Niveau 2."
+        == "Votre vérification d'identité : *approuvée*. Niveau 2. Merci."
     )
     assert (
         build_template("payment_released", "5.00 SLE", "to Ada K.", "txn_1")["text"]
@@ -126,6 +128,19 @@ def test_templates_are_rendered_as_text() -> None:
         phone_templates.render_template({"name": "one_time_code"})["text"]
         == "_Template one_time_code_"
     )
+
+
+def test_documented_template_texts_are_those_of_the_simulated_phone() -> None:
+    lines = Path("docs/running.md").read_text().splitlines()
+    documented = {
+        row[1].strip(" `"): (row[2].strip(" `"), row[3].strip(" `"))
+        for row in (line.split("|") for line in lines if "{{1}}" in line)
+    }
+    assert {"payment_released", "payment_rejected", "float_low"} <= documented.keys()
+    for name, texts in documented.items():
+        for language, text in zip(("en", "fr"), texts, strict=True):
+            placeholders = [f"{{{{{n + 1}}}}}" for n in range(text.count("{{"))]
+            assert build_template(name, *placeholders, language=language)["text"] == text
 
 
 @pytest.mark.parametrize(

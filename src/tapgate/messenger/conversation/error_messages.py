@@ -16,7 +16,6 @@ AMOUNT_ERROR_CODES: Final = frozenset(
         Code.DAILY_LIMIT_EXCEEDED,
         Code.MONTHLY_LIMIT_EXCEEDED,
         Code.MAX_BALANCE_EXCEEDED,
-        Code.COMPLIANCE_REJECTED,
         Code.VALIDATION_FAILED,
     }
 )

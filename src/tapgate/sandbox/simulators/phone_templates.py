@@ -18,7 +18,7 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
         " fee was charged (transaction {})."
     ),
     "float_low": "The float of {} is low: *{}*. Top it up to keep serving customers.",
-    "kyc_decided": "Your identity check: *{}*. {}",
+    "kyc_decided": "Your identity check: *{}*. {} Thank you.",
 }
 _FRENCH_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "Votre code est *{}*. Ne le communiquez à personne.",
@@ -31,7 +31,7 @@ _FRENCH_TEXTS: Final[Mapping[str, str]] = {
         " frais n'a été prélevé (transaction {})."
     ),
     "float_low": "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
-    "kyc_decided": "Votre vérification d'identité : *{}*. {}",
+    "kyc_decided": "Votre vérification d'identité : *{}*. {} Merci.",
 }
 #: Template with a button that copies its first parameter.
 _OTP_TEMPLATE: Final = "one_time_code"

@@ -251,10 +251,13 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
 def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     """End the command: a decline consumes the operation ID, so a new transfer needs a new one."""
     reason = error_messages.render_rejection(turn, error)
+    commands = ["send", "history", "person"]
+    if error.code == Code.COMPLIANCE_REJECTED:
+        commands.remove("send")  # another attempt would be declined too
     if _is_certainly_unpaid(turn, error):
-        return turn.finish("send.declined", "send", "history", "person", reason=reason)
+        return turn.finish("send.declined", *commands, reason=reason)
     text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
-    return turn.suggest_commands(text, "send", "history", "person")
+    return turn.suggest_commands(text, *commands)
 
 
 def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
@@ -265,7 +268,10 @@ def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
     """
     if error.code == Code.DUPLICATE_REQUEST:
         return False
-    is_recorded = error.code in error_messages.AMOUNT_ERROR_CODES or "party" in error.details
+    is_recorded = (
+        error.code in {*error_messages.AMOUNT_ERROR_CODES, Code.COMPLIANCE_REJECTED}
+        or "party" in error.details
+    )
     return is_recorded or not turn.conversation.uncertain
 
 
