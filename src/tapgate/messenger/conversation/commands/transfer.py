@@ -25,7 +25,7 @@ from tapgate.messenger.gateway_requests import (
     QuoteTransfer,
     SendMoney,
 )
-from tapgate.messenger.model import Recipient, RequestRejected
+from tapgate.messenger.model import Command, Recipient, RequestRejected
 from tapgate.messenger.understanding.amounts import parse_amount
 from tapgate.messenger.understanding.secret_detection import has_pin_after_transfer
 from tapgate.messenger.understanding.transfers import (
@@ -251,7 +251,7 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
 def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     """End the command: a decline consumes the operation ID, so a new transfer needs a new one."""
     reason = error_messages.render_rejection(turn, error)
-    commands = ["send", "history", "person"]
+    commands: list[Command] = ["send", "history", "person"]
     if error.code == Code.COMPLIANCE_REJECTED:
         commands.remove("send")  # another attempt would be declined too
     if _is_certainly_unpaid(turn, error):
