@@ -46,6 +46,7 @@ class Code(StrEnum):
     TRANSACTION_NOT_FOUND = "TRANSACTION_NOT_FOUND"
     ALERT_NOT_FOUND = "ALERT_NOT_FOUND"
     RULE_NOT_FOUND = "RULE_NOT_FOUND"
+    REQUEST_NOT_FOUND = "REQUEST_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -112,6 +113,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.TRANSACTION_NOT_FOUND: (404, "Transaction not found"),
     Code.ALERT_NOT_FOUND: (404, "Alert not found"),
     Code.RULE_NOT_FOUND: (404, "Rule not found"),
+    Code.REQUEST_NOT_FOUND: (404, "Request not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),

@@ -72,6 +72,7 @@ from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.compliance import AlertRecord
 from tapgate.schemas.processors import ProcessorRecord
 from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.support import SupportRequestEvent
 from tapgate.schemas.transactions import TransactionRecord
 from tapgate.schemas.webhooks import (
     TEST_EVENT,
@@ -88,6 +89,8 @@ from tapgate.store.signals import Signals
 from tapgate.store.transaction import open_transaction
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.support import operations as support_operations
+from tapgate.support import routes as support
 from tapgate.transactions import routes as transactions
 from tapgate.transactions.queries import load_records as load_transaction_records
 from tapgate.vault import Vault
@@ -120,6 +123,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     alerts.endpoints,
     compliance_rules.endpoints,
     account_rules.endpoints,
+    support.endpoints,
     admin.endpoints,
     api_keys.endpoints,
     audit.endpoints,
@@ -142,6 +146,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "card": CardRecord,
     "subscriber": SubscriberRecord,
     "alert": AlertRecord,
+    "support": SupportRequestEvent,
     "agent": AgentRecord,
     "processor": ProcessorRecord,
     "webhook_endpoint": DisabledEndpoint,
@@ -346,6 +351,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
         statement_operations.remove_expired(services.database, services.clock),
+        support_operations.remove_expired(services.database, services.clock),
     )
 
 

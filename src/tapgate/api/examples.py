@@ -30,6 +30,7 @@ _ID_PREFIXES: Final = {
     "partner": ids.PARTNER,
     "party": ids.SUBSCRIBER,
     "processor": ids.PROCESSOR,
+    "request": ids.SUPPORT_REQUEST,
     "resource": ids.SUBSCRIBER,
     "rule": ids.RULE,
     "sender": ids.SUBSCRIBER,
@@ -68,6 +69,7 @@ _TEXT_EXAMPLES: Final = {
     "requirements": "A verified identity document",
     "resource_type": "subscriber",
     "search": "Kamara",
+    "text": "My card was charged twice.",
     "transaction_ref": "ORDER-1188",
     "url": "https://shop.example/tapgate",
 }
@@ -79,6 +81,7 @@ _PATH_EXAMPLES: Final = {
     "cards": "TAP-000001",
     "docs": "swagger-ui.css",
     "deliveries": ids.encode(ids.DELIVERY, _EXAMPLE_ID),
+    "requests": ids.encode(ids.SUPPORT_REQUEST, _EXAMPLE_ID),
     "users": ids.encode(ids.ADMIN, _EXAMPLE_ID),
 }
 
@@ -110,6 +113,8 @@ _ABSENT_FIELDS: Final = frozenset(
 _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
     "allowed_ips": ["203.0.113.0/24"],
     "approval_code": "A1B2C3",
+    "assignee": ids.encode(ids.ADMIN, _EXAMPLE_ID),
+    "assignee_name": "Ada Cole",
     "as_of": _LATER_AT,
     "available": "1250.00",
     "balance": "1250.00",
@@ -184,6 +189,9 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     "PartyRecord.name": "Aminata Kamara",
     "RuleRecord.name": "Large payments",
     "RuleRecord.threshold": "500.00",
+    "SupportMessageRecord.at": _CREATED_AT,
+    "SupportMessageRecord.from": "customer",
+    "SupportRequestEvent.id": ids.encode(ids.SUPPORT_REQUEST, _EXAMPLE_ID),
     "TerminalRecord.name": "Till 1",
     "TransactionRecord.memo": None,
     "TransactionRecord.to": {

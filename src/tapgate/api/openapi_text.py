@@ -83,6 +83,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Fee rules": "Fees per transaction type and amount.",
     "Commission rules": "Agent commissions per transaction type and tier.",
     "Compliance": "Compliance checks, alerts and rules.",
+    "Support": "Requests of customers to talk to a person, and the replies of support staff.",
     "Account rules": "Balance and transaction limits per KYC level.",
     "Admin": "Admin sessions, admin users and API keys.",
     "Audit": "The audit log and the verification of its hash chain.",

@@ -40,20 +40,31 @@ _SUBJECT_ACCOUNTS: Final = """
     UNION ALL
     SELECT 'alert', alert.id, NULL, unnest(ARRAY[t.from_account, t.to_account])
     FROM alerts alert JOIN transactions t ON t.id = alert.transaction_id
-    WHERE alert.id = ANY ({alert}::bigint[])"""
+    WHERE alert.id = ANY ({alert}::bigint[])
+    UNION ALL
+    SELECT 'support', request.id, NULL, subject.account_id
+    FROM support_requests request
+    JOIN subscribers subject ON subject.id = request.subscriber_id
+    WHERE request.id = ANY ({support}::bigint[])
+    UNION ALL
+    SELECT 'support', request.id, NULL, subject.account_id
+    FROM support_requests request
+    JOIN subscribers subject ON subject.phone_number = request.phone_number
+    WHERE request.id = ANY ({support}::bigint[])"""
 
 _ID_PREFIXES: Final = {
     "subscriber": ids.SUBSCRIBER,
     "transaction": ids.TRANSACTION,
     "alert": ids.ALERT,
+    "support": ids.SUPPORT_REQUEST,
 }
 
 
 class Subject(NamedTuple):
     """Resource that an event or audit entry is about.
 
-    Only subscribers, cards, transactions, and alerts can be hidden. `public_id` is the serial if
-    the subject is a card.
+    Only subscribers, cards, transactions, alerts, and support requests can be hidden. `public_id`
+    is the serial if the subject is a card.
     """
 
     kind: str

@@ -19,6 +19,7 @@ from tapgate.client.groups.partners import Partners
 from tapgate.client.groups.processors import Processors
 from tapgate.client.groups.rules import AccountRules, CommissionRulesGroup, FeeRulesGroup
 from tapgate.client.groups.subscribers import Subscribers
+from tapgate.client.groups.support import Support
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
 from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
@@ -49,6 +50,7 @@ class BaseClient(OperationGroup[M]):
         self.processors: Processors[M] = Processors(transport)
         self.partners: Partners[M] = Partners(transport)
         self.compliance: Compliance[M] = Compliance(transport)
+        self.support: Support[M] = Support(transport)
         self.account_rules: AccountRules[M] = AccountRules(transport)
         self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(transport)
         self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(transport)

@@ -16,6 +16,7 @@ T = TypeVar("T")
 _ID_PREFIXES: Final = {
     "account_id": ids.ACCOUNT,
     "api_key_id": ids.KEY,
+    "assignee": ids.ADMIN,
     "parent_agent_id": ids.AGENT,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
@@ -45,6 +46,7 @@ NOT_FOUND_CODES: Final = {
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.RULE: Code.RULE_NOT_FOUND,
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
+    ids.SUPPORT_REQUEST: Code.REQUEST_NOT_FOUND,
     ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
 }
 #: Messages of records whose error has the general code `NOT_FOUND`.

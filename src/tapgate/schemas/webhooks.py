@@ -46,6 +46,7 @@ WEBHOOK_EVENT_CATALOG: Final = (
         "alert.created", "A compliance alert was created. Repeats of an open alert send no event."
     ),
     EventType("alert.resolved", "A compliance alert was resolved."),
+    EventType("support.requested", "A customer asked for support. Later messages send no event."),
     EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
     EventType("processor.suspended", "A processor was suspended."),
     EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled."),

@@ -209,10 +209,15 @@ def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"details": details, "resolution_notes": None, "masked": True}
 
 
+def _redact_support_request(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"phone_number": None, "masked": True}
+
+
 #: Redaction functions by resource type. They keep the fields that API responses also disclose.
 REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "subscriber": _redact_subscriber,
     "card": _redact_card,
     "transaction": _redact_transaction,
     "alert": _redact_alert,
+    "support": _redact_support_request,
 }

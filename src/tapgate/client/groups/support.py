@@ -1,0 +1,42 @@
+"""Operations on support requests."""
+
+from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
+from tapgate.schemas.pagination import Page
+from tapgate.schemas.support import SupportRequestRecord
+
+
+class Support(OperationGroup[M]):
+    @acts("POST /api/v1/support/requests")
+    def send_message(
+        self, *, phone_number: str, text: str, append_only: bool | None = None
+    ) -> SupportRequestRecord:
+        """Pass a customer's message to support.
+
+        Opens a request, or appends to the one that is not closed. With `append_only`, no request
+        is opened.
+        """
+
+    @lists("GET /api/v1/support/requests")
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        assignee: str | None = None,
+        subscriber_id: str | None = None,
+        phone_number: str | None = None,
+        limit: int | None = None,
+    ) -> Page[SupportRequestRecord]: ...
+
+    @reads("GET /api/v1/support/requests/{id}")
+    def get(self, id: str) -> SupportRequestRecord: ...
+
+    @acts("POST /api/v1/support/requests/{id}/reply")
+    def reply(self, id: str, *, text: str) -> SupportRequestRecord:
+        """Reply to a request. The reply is sent to the customer's phone."""
+
+    @sets("POST /api/v1/support/requests/{id}/assign")
+    def assign(self, id: str) -> SupportRequestRecord:
+        """Assign a request to the calling admin."""
+
+    @acts("POST /api/v1/support/requests/{id}/close")
+    def close(self, id: str) -> SupportRequestRecord: ...

@@ -1,0 +1,1 @@
+"""Support requests: conversations between customers and support staff."""

@@ -1,0 +1,165 @@
+"""Operations on support requests: open, append, assign, reply and close."""
+
+from datetime import timedelta
+from typing import Final, NoReturn
+
+from msgspec.structs import replace
+
+from tapgate import ids
+from tapgate.audit.trail import AuditTrail, diff_records
+from tapgate.auth.actors import Actor
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.clock import Clock
+from tapgate.errors import ApiError, Code
+from tapgate.notifications.events import publish
+from tapgate.notifications.messages import enqueue_message
+from tapgate.runtime.background import run_periodically
+from tapgate.schemas.support import (
+    MAX_MESSAGES,
+    NewSupportMessage,
+    SupportSender,
+    SupportStatus,
+)
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.support import model, queries
+from tapgate.support.model import SupportRequest
+from tapgate.vault import Vault
+
+REPLY_TEMPLATE: Final = "support_reply"
+#: Time after the last change for which requests are kept, unless they wait for support staff.
+RETENTION_PERIOD: Final = timedelta(days=90)
+#: The messenger does not send older messages.
+_REPLY_LIFETIME: Final = timedelta(hours=24)
+_REMOVAL_INTERVAL_SECONDS: Final = 600.0
+
+_trail = AuditTrail("support")
+
+
+async def receive(
+    tx: Transaction, actor: Actor, message: NewSupportMessage, *, vault: Vault
+) -> tuple[SupportRequest, bool]:
+    """Append a customer's message to the phone's request, or open a request.
+
+    Returns the request and whether it is new. Parallel messages of a phone open one request: the
+    unique index on unclosed requests decides, and the others append to it.
+    """
+    while (request := await queries.find_unclosed(tx, message.phone_number)) is None:
+        if message.append_only:
+            raise ApiError(Code.REQUEST_NOT_FOUND, "The phone number has no open support request.")
+        request_id = tx.new_id()
+        if await queries.add(tx, request_id, message.phone_number):
+            await queries.add_message(tx, vault, request_id, SupportSender.CUSTOMER, message.text)
+            return await _record_opened(tx, actor, request_id), True
+        # Another request was opened concurrently. It may be closed again before it is locked.
+    await _append(tx, request, SupportSender.CUSTOMER, message.text, vault)
+    after = await _save(
+        tx, actor, request, "message_received", status=SupportStatus.OPEN, assignee=request.assignee
+    )
+    return after, False
+
+
+async def _record_opened(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
+    request = await queries.get(tx, request_id)
+    await _trail.record(
+        tx, actor, request.public_id, "requested", changes={"status": (None, request.status)}
+    )
+    await publish(tx, "support.requested", model.to_event(request))
+    return request
+
+
+async def assign(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
+    """Assign a request to the admin who asks for it."""
+    request = await _lock_unclosed(tx, request_id)
+    return await _save(
+        tx, actor, request, "assigned", status=request.status, assignee=_get_admin_id(actor)
+    )
+
+
+async def reply(
+    tx: Transaction, actor: Actor, request_id: int, text: str, *, vault: Vault
+) -> SupportRequest:
+    """Store a reply and enqueue it as a message to the customer's phone.
+
+    An unassigned request is assigned to the admin who replies.
+    """
+    request = await _lock_unclosed(tx, request_id)
+    subjects = {Subject("support", request.public_id)}
+    if await find_hidden_subjects(tx, actor.principal, tx.now(), subjects):
+        raise ApiError(
+            Code.OTP_REQUIRED, "Verify a one-time code sent to the subscriber's phone first."
+        )
+    await _append(tx, request, SupportSender.STAFF, text, vault)
+    await enqueue_message(
+        tx,
+        vault,
+        to=request.phone_number,
+        template=REPLY_TEMPLATE,
+        parameters=[text],
+        expires_at=tx.now() + _REPLY_LIFETIME,
+    )
+    return await _save(
+        tx,
+        actor,
+        request,
+        "replied",
+        status=SupportStatus.ANSWERED,
+        assignee=request.assignee or _get_admin_id(actor),
+    )
+
+
+async def close(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
+    request = await _lock_unclosed(tx, request_id)
+    return await _save(
+        tx, actor, request, "closed", status=SupportStatus.CLOSED, assignee=request.assignee
+    )
+
+
+async def remove_expired(database: Database, clock: Clock) -> NoReturn:
+    """Remove old requests periodically."""
+
+    async def remove_batches() -> None:
+        while await queries.remove_expired(database, clock() - RETENTION_PERIOD):
+            pass
+
+    await run_periodically(
+        remove_batches, every=_REMOVAL_INTERVAL_SECONDS, name="support.retention"
+    )
+
+
+async def _lock_unclosed(tx: Transaction, request_id: int) -> SupportRequest:
+    request = await queries.get(tx, request_id, for_update=True)
+    model.require_not_closed(request)
+    return request
+
+
+async def _append(
+    tx: Transaction, request: SupportRequest, sender: SupportSender, text: str, vault: Vault
+) -> None:
+    if await queries.count_messages(tx, request.id, sender) >= MAX_MESSAGES:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            f"The support request already has {MAX_MESSAGES} messages from this side.",
+            details={"limit": MAX_MESSAGES},
+        )
+    await queries.add_message(tx, vault, request.id, sender, text)
+
+
+async def _save(
+    tx: Transaction,
+    actor: Actor,
+    before: SupportRequest,
+    action: str,
+    *,
+    status: str,
+    assignee: int | None,
+) -> SupportRequest:
+    await queries.save(tx, replace(before, status=status, assignee=assignee, updated_at=tx.now()))
+    after = await queries.get(tx, before.id)
+    changes = diff_records(model.to_event(before), model.to_event(after))
+    await _trail.record(tx, actor, after.public_id, action, changes=changes)
+    return after
+
+
+def _get_admin_id(actor: Actor) -> int | None:
+    return ids.decode(ids.ADMIN, actor.id)

@@ -1,0 +1,153 @@
+"""SQL queries for support requests. Texts are sealed by the vault, bound to their row."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from tapgate import ids
+from tapgate.auth.disclosure import Audience, build_hidden_condition
+from tapgate.errors import Code, require_found
+from tapgate.schemas.support import MAX_MESSAGES, SupportRequestFilters
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.support.model import SupportMessage, SupportRequest
+from tapgate.vault import Vault
+
+REMOVAL_BATCH_SIZE: Final = 1_000
+
+_SELECT: Final = """SELECT r.id, r.subscriber_id, r.phone_number, r.status, r.assignee,
+    (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
+    r.created_at, r.updated_at FROM support_requests r"""
+
+
+async def get(
+    reader: Database | Transaction, request_id: int, *, for_update: bool = False
+) -> SupportRequest:
+    lock = "FOR UPDATE OF r" if for_update else ""
+    row = await reader.fetchrow(f"{_SELECT} WHERE r.id = $1 {lock}", request_id)
+    return SupportRequest(**require_found(row, Code.REQUEST_NOT_FOUND))
+
+
+async def find_unclosed(tx: Transaction, phone_number: str) -> SupportRequest | None:
+    """Return and lock the phone's request that is not closed, or None."""
+    row = await tx.fetchrow(
+        f"{_SELECT} WHERE r.phone_number = $1 AND r.status <> 'closed' FOR UPDATE OF r",
+        phone_number,
+    )
+    return None if row is None else SupportRequest(**row)
+
+
+async def add(tx: Transaction, request_id: int, phone_number: str) -> bool:
+    """Insert a request, unless the phone has one that is not closed; return whether it is new."""
+    inserted = await tx.fetchval(
+        """INSERT INTO support_requests (id, phone_number, subscriber_id, created_at, updated_at)
+           VALUES ($1, $2, (SELECT id FROM subscribers WHERE phone_number = $2), $3, $3)
+           ON CONFLICT (phone_number) WHERE status <> 'closed' DO NOTHING RETURNING true""",
+        request_id,
+        phone_number,
+        tx.now(),
+    )
+    return inserted is not None
+
+
+async def save(tx: Transaction, request: SupportRequest) -> None:
+    """Store the status and the assignee. The caller must hold the lock on the request.
+
+    A customer who has registered since the request was opened becomes its subscriber.
+    """
+    await tx.execute(
+        """UPDATE support_requests r SET status = $2, assignee = $3, updated_at = $4,
+               subscriber_id = coalesce(subscriber_id, (
+                   SELECT s.id FROM subscribers s WHERE s.phone_number = r.phone_number))
+           WHERE id = $1""",
+        request.id,
+        request.status,
+        request.assignee,
+        request.updated_at,
+    )
+
+
+async def list_page(
+    database: Database, filters: SupportRequestFilters, audience: Audience, now: datetime
+) -> list[SupportRequest]:
+    """Return a page of matching requests, newest first, plus one row if there are more."""
+    conditions = PageConditions(filters, "r.id")
+    conditions.where_word("r.status", filters.status)
+    conditions.where_id("r.assignee", ids.ADMIN, filters.assignee)
+    conditions.where_id("r.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
+    conditions.where("r.phone_number = {}", filters.phone_number)
+    hidden = build_hidden_condition(conditions, audience, now)
+    if filters.phone_number is not None and hidden is not None:
+        # A match would reveal the phone number of a restricted subscriber.
+        conditions.add(
+            f"""NOT EXISTS (SELECT FROM subscribers s
+                WHERE (s.id = r.subscriber_id OR s.phone_number = r.phone_number) AND {hidden})"""
+        )
+    return [SupportRequest(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def add_message(
+    tx: Transaction, vault: Vault, request_id: int, sender: str, text: str
+) -> None:
+    message_id = tx.new_id()
+    await tx.execute(
+        """INSERT INTO support_messages (id, request_id, sender, sealed, created_at)
+           VALUES ($1, $2, $3, $4, $5)""",
+        message_id,
+        request_id,
+        sender,
+        vault.seal(text.encode(), _get_seal_context(message_id)),
+        tx.now(),
+    )
+
+
+async def count_messages(tx: Transaction, request_id: int, sender: str) -> int:
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM support_messages WHERE request_id = $1 AND sender = $2",
+        request_id,
+        sender,
+    )
+    return count
+
+
+async def load_messages(
+    reader: Database | Transaction,
+    vault: Vault,
+    request_ids: Collection[int],
+    limit: int = 2 * MAX_MESSAGES,
+) -> dict[int, list[SupportMessage]]:
+    """Return the latest messages of each request, oldest first, by request ID."""
+    rows = await reader.fetch(
+        """SELECT message.* FROM unnest($1::bigint[]) AS request (id), LATERAL (
+               SELECT id, request_id, sender, sealed, created_at FROM support_messages
+               WHERE request_id = request.id ORDER BY id DESC LIMIT $2) AS message
+           ORDER BY message.id""",
+        list(request_ids),
+        limit,
+    )
+    messages = defaultdict[int, list[SupportMessage]](list)
+    for row in rows:
+        text = vault.open(row["sealed"], _get_seal_context(row["id"])).decode()
+        messages[row["request_id"]].append(
+            SupportMessage(sender=row["sender"], text=text, created_at=row["created_at"])
+        )
+    return messages
+
+
+async def remove_expired(database: Database, before: datetime) -> bool:
+    """Remove a batch of requests that wait for no one; return whether there may be more."""
+    removed = await database.fetch(
+        """DELETE FROM support_requests WHERE id = ANY (ARRAY(
+               SELECT id FROM support_requests WHERE status <> 'open' AND updated_at < $1
+               ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        before,
+        REMOVAL_BATCH_SIZE,
+    )
+    return len(removed) == REMOVAL_BATCH_SIZE
+
+
+def _get_seal_context(message_id: int) -> bytes:
+    return b"support message %d" % message_id

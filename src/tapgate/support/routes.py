@@ -1,0 +1,143 @@
+"""Support request endpoints.
+
+Requests of restricted subscribers are listed in masked form. Admins can reply to them after
+verifying a one-time code.
+"""
+
+from collections.abc import Sequence
+
+from tapgate import ids
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.errors import Code
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import require_id
+from tapgate.schemas.support import (
+    NewSupportMessage,
+    SupportReply,
+    SupportRequestFilters,
+    SupportRequestRecord,
+)
+from tapgate.support import model, operations, queries
+from tapgate.support.model import SupportRequest
+
+endpoints = Endpoints("Support")
+
+_REQUESTS_PATH = "/api/v1/support/requests"
+_REQUEST_PATH = f"{_REQUESTS_PATH}/{{id}}"
+_ACCESS = Access(roles="AS")
+_CHANGE_ERRORS = (Code.REQUEST_NOT_FOUND, Code.ALREADY_RESOLVED)
+#: Messages of each request in a list.
+_LISTED_MESSAGES = 10
+
+
+async def _build_record(request: RequestContext, row: SupportRequest) -> SupportRequestRecord:
+    services = request.services
+    messages = await queries.load_messages(services.database, services.vault, [row.id])
+    masked = row.id in await _find_masked(request, [row])
+    return model.to_record(row, messages.get(row.id, []), masked=masked)
+
+
+async def _find_masked(request: RequestContext, rows: Sequence[SupportRequest]) -> set[int]:
+    """Return the IDs of the requests that concern a subscriber hidden from the caller."""
+    services = request.services
+    subjects = {Subject("support", row.public_id): row.id for row in rows}
+    hidden = await find_hidden_subjects(
+        services.database, request.caller, services.clock(), subjects
+    )
+    return {subjects[subject] for subject in hidden}
+
+
+@endpoints.post(
+    _REQUESTS_PATH,
+    access=Access(service=True),
+    status=201,
+    other_statuses=(200,),
+    errors=(Code.REQUEST_NOT_FOUND,),
+)
+async def receive_support_message(
+    request: RequestContext, body: NewSupportMessage
+) -> Reply[SupportRequestRecord]:
+    """Pass a customer's message to support.
+
+    Opens a support request (201). If the phone number already has a request that is not closed,
+    the message is appended to it, the request is `open` again and the response status is 200.
+    With `append_only`, no request is opened: without one that is not closed, the response is 404.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        row, is_new = await operations.receive(tx, request.actor, body, vault=services.vault)
+    return Reply(await _build_record(request, row), status=201 if is_new else 200)
+
+
+@endpoints.get(_REQUESTS_PATH, access=_ACCESS)
+async def list_support_requests(
+    request: RequestContext, query: SupportRequestFilters
+) -> Page[SupportRequestRecord]:
+    """List support requests, newest first.
+
+    `messages` contains the latest 10 messages of each request. A request that concerns a
+    restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
+    `phone_number` does not find masked requests.
+    """
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.caller, services.clock())
+    masked = await _find_masked(request, rows)
+    messages = await queries.load_messages(
+        services.database, services.vault, {row.id for row in rows} - masked, _LISTED_MESSAGES
+    )
+    return paginate(
+        rows,
+        query,
+        lambda row: model.to_record(row, messages.get(row.id, []), masked=row.id in masked),
+    )
+
+
+@endpoints.get(_REQUEST_PATH, access=_ACCESS, errors=(Code.REQUEST_NOT_FOUND,))
+async def get_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+    """Get a support request."""
+    row = await queries.get(request.services.database, require_id(ids.SUPPORT_REQUEST, id))
+    return await _build_record(request, row)
+
+
+@endpoints.post(
+    f"{_REQUEST_PATH}/reply",
+    access=_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.OTP_REQUIRED),
+)
+async def reply_to_support_request(
+    request: RequestContext, id: str, body: SupportReply
+) -> SupportRequestRecord:
+    """Reply to a support request.
+
+    The reply is sent to the customer's phone: as text within 24 hours of the customer's last chat
+    message, and as the template `support_reply` otherwise. The request becomes `answered`. An
+    unassigned request is assigned to the admin.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        row = await operations.reply(
+            tx,
+            request.actor,
+            require_id(ids.SUPPORT_REQUEST, id),
+            body.text,
+            vault=services.vault,
+        )
+    return await _build_record(request, row)
+
+
+@endpoints.post(f"{_REQUEST_PATH}/assign", access=_ACCESS, errors=_CHANGE_ERRORS)
+async def assign_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+    """Assign a support request to the calling admin."""
+    async with request.services.transaction() as tx:
+        row = await operations.assign(tx, request.actor, require_id(ids.SUPPORT_REQUEST, id))
+    return await _build_record(request, row)
+
+
+@endpoints.post(f"{_REQUEST_PATH}/close", access=_ACCESS, errors=_CHANGE_ERRORS)
+async def close_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+    """Close a support request. The customer's next message to support opens a new one."""
+    async with request.services.transaction() as tx:
+        row = await operations.close(tx, request.actor, require_id(ids.SUPPORT_REQUEST, id))
+    return await _build_record(request, row)
