@@ -416,7 +416,27 @@ async def call_compliance_operations(
     )
     assert (rule.subject, rule.status) == ("agent", "active")
     await admin.compliance.delete_rule(rule.id)
+    await call_support_operations(client_factory, admin)
     await call_webhook_endpoint_operations(admin)
+
+
+async def call_support_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
+    phone = "+23276888001"
+    async with client_factory.create_for_service() as messenger:
+        send = messenger.support.send_message
+        request = await send(phone_number=phone, text="Hello")
+        appended = await send(phone_number=phone, text="?", append_only=True)
+    assert (appended.id, [message.from_ for message in appended.messages]) == (
+        request.id,
+        ["customer", "customer"],
+    )
+    assigned = await admin.support.assign(request.id)
+    answered = await admin.support.reply(request.id, text="Hi")
+    assert (answered.status, answered.assignee) == ("answered", assigned.assignee)
+    assert await admin.support.get(request.id) == answered
+    listed = admin.support.list(status="answered", assignee=answered.assignee, phone_number=phone)
+    assert [item.id async for item in listed] == [request.id]
+    assert (await admin.support.close(request.id)).status == "closed"
 
 
 async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:

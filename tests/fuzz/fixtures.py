@@ -150,6 +150,14 @@ class FuzzFixtures:
         body = {"alert_type": f"FUZZ_{self.next_number()}", "details": {"seen": True}}
         return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
 
+    async def create_support_request(self) -> str:
+        response = await self.admin.client.post(
+            "/api/v1/support/requests",
+            json={"phone_number": new_phone_number(), "text": "Hello"},
+            auth=self.callers.by_name["service"].auth,
+        )
+        return str(require_success(response)["id"])
+
     async def wait_for_code(self, phone: str) -> str:
         """Poll the outbox for a one-time code, which is sent in the background."""
         for _ in range(100):

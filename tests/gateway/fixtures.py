@@ -236,6 +236,7 @@ class SubscriberFixture:
         self.pin = pin
         self.card = self.blocked_card = self.child_card = ""
         self.transaction_id = self.document_id = ""
+        self.support_request = ""
 
 
 class OwnershipFixtures:
@@ -309,6 +310,11 @@ class OwnershipFixtures:
             auth=self.processor,
         )
         subscriber.transaction_id = paid.json()["transaction_id"]
+        message = {"phone_number": subscriber.phone, "text": "Hello"}
+        asked = await self.client.post(
+            f"{V1}/support/requests", json=message, auth=harness.get_service_auth()
+        )
+        subscriber.support_request = asked.json()["id"]
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
         url = f"{V1}/subscribers/{subscriber.id}"
         uploaded = await self.client.post(

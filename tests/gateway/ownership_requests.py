@@ -169,6 +169,9 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"POST {V1}/wallet/account-statement": _post_about_subscriber(
         "/wallet/account-statement", lambda t, p, card: {"subscriber_id": p.id, **PERIOD}
     ),
+    f"POST {V1}/support/requests/{{id}}/reply": lambda t, p, card: OwnershipRequest(
+        "POST", f"{V1}/support/requests/{p.support_request}/reply", {"text": "Hello"}
+    ),
     f"POST {V1}/compliance/check": _post_about_subscriber(
         "/compliance/check",
         lambda t, p, card: {

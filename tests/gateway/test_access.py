@@ -103,6 +103,9 @@ GET /audit/logs, /audit/verify -> A C
 GET, PUT /ledger/gl-codes -> F A
 GET /ledger/accounts, /ledger/trial-balance, /ledger/journal -> F A
 POST /ledger/verify -> F A
+POST /support/requests -> svc
+GET /support/requests, /support/requests/{id} -> A S
+POST /support/requests/{id}/reply, /support/requests/{id}/close -> A S
 POST /webhooks/partners/{partner_id} -> public
 """
 
@@ -130,6 +133,7 @@ ADDED_ACCESS = {
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
     "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
+    "POST /api/v1/support/requests/{id}/assign": "A S",  # sets `assignee` to the caller
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest

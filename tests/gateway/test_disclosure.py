@@ -120,6 +120,8 @@ async def create_restricted_subscriber(
         admin,
     )
     await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": personal_text}, admin)
+    message = {"phone_number": person.phone, "text": f"This is {personal_text}"}
+    person.support_request = (await post(f"{V1}/support/requests", message, service, 201))["id"]
     today = ownership_fixtures.harness.services.clock().date().isoformat()
     period = {"from_date": today, "to_date": today}
     statement = {"subscriber_id": person.id, "format": "csv", **period}
@@ -196,6 +198,7 @@ def list_paths(
         f"{V1}/balance/{{user_id}}": [person.id],
         f"{V1}/transactions/{{id}}": [person.transaction_id],
         f"{V1}/compliance/alerts/{{id}}": [person.alert],
+        f"{V1}/support/requests/{{id}}": [person.support_request],
         f"{V1}/processors/{{id}}/transfer": [ownership_fixtures.processor_id],
         f"{V1}/processors/{{id}}/transactions": [ownership_fixtures.processor_id],
         f"{V1}/statements/{{token}}": [person.statement],
@@ -228,7 +231,13 @@ def list_queries(
     if "search" in names:
         yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
     if "resource_id" in names:
-        resource_ids = (person.id, person.card, person.transaction_id, person.alert)
+        resource_ids = (
+            person.id,
+            person.card,
+            person.transaction_id,
+            person.alert,
+            person.support_request,
+        )
         yield from (f"?resource_id={resource_id}" for resource_id in resource_ids)
 
 
@@ -243,7 +252,8 @@ def list_bodies(
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     reference_fields = build_body_fields(ownership_fixtures, person, endpoint.name)
     about_person = bool(names & REFERENCE_FIELDS) or any(
-        thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
+        thing in endpoint.path
+        for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/requests/{", "/quote")
     )
     if not about_person:
         yield {}

@@ -60,11 +60,17 @@ async def build_path(harness: Harness, endpoint: Endpoint) -> str:
     if "compliance/rules/{id}" in endpoint.path:
         rule_id = await harness.database.fetchval("SELECT min(id) FROM compliance_rules")
         return endpoint.path.replace("{id}", ids.encode(ids.RULE, rule_id))
-    if "compliance/alerts/{id}" in endpoint.path:
-        alert = {"alert_type": "TEST", "details": {}}
-        url = "/api/v1/compliance/alerts"
-        response = await harness.post(url, json=alert, auth=harness.get_service_auth())
-        return endpoint.path.replace("{id}", response.json()["alert_id"])
+    new_record = {
+        "compliance/alerts": {"alert_type": "TEST", "details": {}},
+        "support/requests": {"phone_number": harness.new_phone_number(), "text": "Hello"},
+    }
+    for path, body in new_record.items():
+        if f"{path}/{{id}}" in endpoint.path:
+            response = await harness.post(
+                f"/api/v1/{path}", json=body, auth=harness.get_service_auth()
+            )
+            record = response.json()
+            return endpoint.path.replace("{id}", record.get("alert_id") or record["id"])
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path.replace("{type}", "transfer_p2p"))
     return endpoint.path.replace("{id}", (await harness.create_subscriber())["id"])

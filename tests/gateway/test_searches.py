@@ -143,6 +143,8 @@ FILTERS = [
     ("/api/v1/cards", "subscriber_id", ids.SUBSCRIBER),
     ("/api/v1/agents", "parent_agent_id", ids.AGENT),
     ("/api/v1/compliance/alerts", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/support/requests", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/support/requests", "assignee", ids.ADMIN),
     ("/api/v1/transactions", "user_id", ids.SUBSCRIBER),
 ]
 

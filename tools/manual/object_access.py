@@ -78,6 +78,7 @@ _PROCESSOR: Final = f"{_V1}/processors/{{id}}"
 _AGENT: Final = f"{_V1}/agents/{{id}}"
 _PARTNER: Final = f"{_V1}/admin/partners/{{id}}"
 _ALERT: Final = f"{_V1}/compliance/alerts/{{id}}"
+_SUPPORT_REQUEST: Final = f"{_V1}/support/requests/{{id}}"
 _WEBHOOK_ENDPOINTS: Final = f"{_V1}/admin/webhook-endpoints"
 
 _IN_APP: Final[dict[str, tuple[ObjectAccess, ...]]] = {
@@ -203,6 +204,12 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"GET {_ALERT}": (ObjectAccess.ANY,),
     f"POST {_ALERT}/investigate": (ObjectAccess.ANY,),
     f"POST {_ALERT}/resolve": (ObjectAccess.ANY,),
+    f"POST {_V1}/support/requests": (ObjectAccess.ANY,),
+    f"GET {_V1}/support/requests": (ObjectAccess.ANY,),  # if restricted, without personal data
+    f"GET {_SUPPORT_REQUEST}": (ObjectAccess.ANY,),
+    f"POST {_SUPPORT_REQUEST}/reply": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUPPORT_REQUEST}/assign": (ObjectAccess.ANY,),
+    f"POST {_SUPPORT_REQUEST}/close": (ObjectAccess.ANY,),
     f"GET {_V1}/compliance/rules": (ObjectAccess.ANY,),
     f"GET {_V1}/compliance/rules/{{id}}": (ObjectAccess.ANY,),
     f"POST {_V1}/compliance/rules": (ObjectAccess.ANY,),

@@ -36,6 +36,7 @@ PartnerId = Annotated[int, ids.PARTNER]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RuleId = Annotated[int, ids.RULE]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
+SupportRequestId = Annotated[int, ids.SUPPORT_REQUEST]
 TransactionId = Annotated[int, ids.TRANSACTION]
 WebhookEndpointId = Annotated[int, ids.WEBHOOK_ENDPOINT]
 

@@ -77,10 +77,10 @@ async def list_page(
     conditions.where_word("r.status", filters.status)
     conditions.where_id("r.assignee", ids.ADMIN, filters.assignee)
     conditions.where_id("r.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
-    conditions.where("r.phone_number = {}", filters.phone_number)
-    hidden = build_hidden_condition(conditions, audience, now)
-    if filters.phone_number is not None and hidden is not None:
+    if filters.phone_number is not None:
+        conditions.where("r.phone_number = {}", filters.phone_number)
         # A match would reveal the phone number of a restricted subscriber.
+        hidden = build_hidden_condition(conditions, audience, now) or "false"
         conditions.add(
             f"""NOT EXISTS (SELECT FROM subscribers s
                 WHERE (s.id = r.subscriber_id OR s.phone_number = r.phone_number) AND {hidden})"""

@@ -6,13 +6,12 @@ verifying a one-time code.
 
 from collections.abc import Sequence
 
-from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import SupportRequestId
 from tapgate.schemas.support import (
     NewSupportMessage,
     SupportReply,
@@ -22,12 +21,8 @@ from tapgate.schemas.support import (
 from tapgate.support import model, operations, queries
 from tapgate.support.model import SupportRequest
 
-endpoints = Endpoints("Support")
+endpoints = Endpoints("Support", "/api/v1/support/requests", access=Access(roles="AS"))
 
-_REQUESTS_PATH = "/api/v1/support/requests"
-_REQUEST_PATH = f"{_REQUESTS_PATH}/{{id}}"
-_ACCESS = Access(roles="AS")
-_CHANGE_ERRORS = (Code.REQUEST_NOT_FOUND, Code.ALREADY_RESOLVED)
 #: Messages of each request in a list.
 _LISTED_MESSAGES = 10
 
@@ -50,7 +45,7 @@ async def _find_masked(request: RequestContext, rows: Sequence[SupportRequest]) 
 
 
 @endpoints.post(
-    _REQUESTS_PATH,
+    "",
     access=Access(service=True),
     status=201,
     other_statuses=(200,),
@@ -71,7 +66,7 @@ async def receive_support_message(
     return Reply(await _build_record(request, row), status=201 if is_new else 200)
 
 
-@endpoints.get(_REQUESTS_PATH, access=_ACCESS)
+@endpoints.get("")
 async def list_support_requests(
     request: RequestContext, query: SupportRequestFilters
 ) -> Page[SupportRequestRecord]:
@@ -94,20 +89,18 @@ async def list_support_requests(
     )
 
 
-@endpoints.get(_REQUEST_PATH, access=_ACCESS, errors=(Code.REQUEST_NOT_FOUND,))
-async def get_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+@endpoints.get("/{id}")
+async def get_support_request(
+    request: RequestContext, id: SupportRequestId
+) -> SupportRequestRecord:
     """Get a support request."""
-    row = await queries.get(request.services.database, require_id(ids.SUPPORT_REQUEST, id))
+    row = await queries.get(request.services.database, id)
     return await _build_record(request, row)
 
 
-@endpoints.post(
-    f"{_REQUEST_PATH}/reply",
-    access=_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.OTP_REQUIRED),
-)
+@endpoints.post("/{id}/reply", errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED))
 async def reply_to_support_request(
-    request: RequestContext, id: str, body: SupportReply
+    request: RequestContext, id: SupportRequestId, body: SupportReply
 ) -> SupportRequestRecord:
     """Reply to a support request.
 
@@ -120,24 +113,28 @@ async def reply_to_support_request(
         row = await operations.reply(
             tx,
             request.actor,
-            require_id(ids.SUPPORT_REQUEST, id),
+            id,
             body.text,
             vault=services.vault,
         )
     return await _build_record(request, row)
 
 
-@endpoints.post(f"{_REQUEST_PATH}/assign", access=_ACCESS, errors=_CHANGE_ERRORS)
-async def assign_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
+async def assign_support_request(
+    request: RequestContext, id: SupportRequestId
+) -> SupportRequestRecord:
     """Assign a support request to the calling admin."""
     async with request.services.transaction() as tx:
-        row = await operations.assign(tx, request.actor, require_id(ids.SUPPORT_REQUEST, id))
+        row = await operations.assign(tx, request.actor, id)
     return await _build_record(request, row)
 
 
-@endpoints.post(f"{_REQUEST_PATH}/close", access=_ACCESS, errors=_CHANGE_ERRORS)
-async def close_support_request(request: RequestContext, id: str) -> SupportRequestRecord:
+@endpoints.post("/{id}/close", errors=(Code.ALREADY_RESOLVED,))
+async def close_support_request(
+    request: RequestContext, id: SupportRequestId
+) -> SupportRequestRecord:
     """Close a support request. The customer's next message to support opens a new one."""
     async with request.services.transaction() as tx:
-        row = await operations.close(tx, request.actor, require_id(ids.SUPPORT_REQUEST, id))
+        row = await operations.close(tx, request.actor, id)
     return await _build_record(request, row)

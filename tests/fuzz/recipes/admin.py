@@ -1,4 +1,4 @@
-"""Prerequisites for operations on alerts, rules, admins, keys, and webhook endpoints."""
+"""Prerequisites for operations on alerts, support, rules, admins, keys, and webhook endpoints."""
 
 from drivers.actors import require_success
 from fuzz.callers import Caller
@@ -25,6 +25,19 @@ async def prepare_alert(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
         {"id": await subjects.fixtures.create_alert()}, {"transaction_decision": ABSENT}
     )
+
+
+@register_recipe(f"POST {V1}/support/requests")
+async def prepare_support_message(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"append_only": ABSENT})
+
+
+@register_recipe(
+    f"GET {V1}/support/requests/{{id}}",
+    *(f"POST {V1}/support/requests/{{id}}/{verb}" for verb in ("reply", "assign", "close")),
+)
+async def prepare_support_request(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_support_request()})
 
 
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")

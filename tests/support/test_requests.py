@@ -1,0 +1,290 @@
+"""Support requests: opening, appending, replying, assigning, closing and retention."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from builders.payments import list_events, subscribe_to_events
+from harness import Harness
+from tapgate import ids
+from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
+from tapgate.support import queries
+from tapgate.support.operations import REPLY_TEMPLATE, RETENTION_PERIOD
+
+URL = "/api/v1/support/requests"
+PHONE = "+23276555001"
+
+
+async def send_message(
+    harness: Harness, text: str = "My card was charged twice.", **fields: Any
+) -> httpx2.Response:
+    body = {"phone_number": PHONE, "text": text, **fields}
+    return await harness.client.post(URL, json=body, auth=harness.get_service_auth())
+
+
+async def post_as_staff(
+    harness: Harness, path: str, body: Any = None, role: str = "S"
+) -> httpx2.Response:
+    return await harness.client.post(
+        f"{URL}/{path}", json=body, auth=await harness.create_admin(role)
+    )
+
+
+async def list_requests(harness: Harness, **filters: str) -> list[dict[str, Any]]:
+    response = await harness.client.get(URL, params=filters, auth=await harness.create_admin("S"))
+    assert response.status_code == 200, response.text
+    data: list[dict[str, Any]] = response.json()["data"]
+    return data
+
+
+def get_texts(request: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(message["from"], message["text"]) for message in request["messages"]]
+
+
+async def test_first_message_opens_a_request(harness: Harness) -> None:
+    await subscribe_to_events(harness)
+    response = await send_message(harness)
+    assert response.status_code == 201
+    request = response.json()
+    assert request["id"].startswith("req_")
+    assert request == {
+        "id": request["id"],
+        "subscriber_id": None,
+        "phone_number": PHONE,
+        "status": "open",
+        "messages": [
+            {
+                "from": "customer",
+                "text": "My card was charged twice.",
+                "at": request["messages"][0]["at"],
+            }
+        ],
+        "assignee": None,
+        "assignee_name": None,
+        "created_at": request["created_at"],
+        "updated_at": request["created_at"],
+    }
+    fetched = await harness.client.get(
+        f"{URL}/{request['id']}", auth=await harness.create_admin("A")
+    )
+    assert fetched.json() == request
+    (entry,) = await harness.list_audit_entries(request["id"], "support.requested")
+    assert entry["changes"] == {"status": [None, "open"]}
+    event = {name: value for name, value in request.items() if name != "messages"}
+    assert await list_events(harness, "support.requested") == [event]
+
+
+async def test_later_messages_are_appended_and_reopen_an_answered_request(harness: Harness) -> None:
+    await subscribe_to_events(harness)
+    subscriber = await harness.create_subscriber(phone_number=PHONE)
+    first = (await send_message(harness)).json()
+    assert first["subscriber_id"] == subscriber["id"]
+    answered = await post_as_staff(harness, f"{first['id']}/reply", {"text": "Which day?"})
+    assert (answered.status_code, answered.json()["status"]) == (200, "answered")
+    second = await send_message(harness, "On Monday")
+    assert (second.status_code, second.json()["id"]) == (200, first["id"])
+    assert second.json()["status"] == "open"
+    assert get_texts(second.json()) == [
+        ("customer", "My card was charged twice."),
+        ("staff", "Which day?"),
+        ("customer", "On Monday"),
+    ]
+    (entry,) = await harness.list_audit_entries(first["id"], "support.message_received")
+    assert entry["changes"] == {"status": ["answered", "open"]}
+    assert len(await list_events(harness, "support.requested")) == 1
+
+
+async def test_parallel_messages_open_one_request(harness: Harness) -> None:
+    responses = await asyncio.gather(*(send_message(harness, f"Text {n}") for n in range(20)))
+    assert sorted(response.status_code for response in responses) == [200] * 19 + [201]
+    (request,) = await list_requests(harness)
+    response = await harness.client.get(
+        f"{URL}/{request['id']}", auth=await harness.create_admin("S")
+    )
+    assert {text for _, text in get_texts(response.json())} == {f"Text {n}" for n in range(20)}
+
+
+async def test_messages_during_a_close_are_never_lost(harness: Harness) -> None:
+    request = (await send_message(harness, "Text 0")).json()
+    responses = await asyncio.gather(
+        *(send_message(harness, f"Text {n}") for n in range(1, 6)),
+        post_as_staff(harness, f"{request['id']}/close"),
+        *(send_message(harness, f"Text {n}") for n in range(6, 11)),
+    )
+    assert {response.status_code for response in responses} <= {200, 201}
+    requests = await list_requests(harness)
+    assert [each["status"] for each in requests].count("closed") == 1
+    count = "SELECT count(*) FROM support_messages"
+    assert await harness.services.database.fetchval(count) == 11
+
+
+async def test_append_only_never_opens_a_request(harness: Harness) -> None:
+    response = await send_message(harness, append_only=True)
+    assert (response.status_code, response.json()["code"]) == (404, "REQUEST_NOT_FOUND")
+    request = (await send_message(harness)).json()
+    assert (await send_message(harness, "More", append_only=True)).status_code == 200
+    await post_as_staff(harness, f"{request['id']}/close")
+    assert (await send_message(harness, "Even more", append_only=True)).status_code == 404
+    assert len(await list_requests(harness)) == 1
+
+
+async def test_reply_is_sent_to_the_phone_and_assigns_the_request(harness: Harness) -> None:
+    request = (await send_message(harness)).json()
+    staff = await harness.create_admin("S")
+    response = await harness.client.post(
+        f"{URL}/{request['id']}/reply", json={"text": "We refunded it."}, auth=staff
+    )
+    record = response.json()
+    assert get_texts(record)[-1] == ("staff", "We refunded it.")
+    assert record["assignee"] == staff.id and record["assignee_name"]
+    assert await harness.list_pending_messages(PHONE, REPLY_TEMPLATE) == [["We refunded it."]]
+    second = (await post_as_staff(harness, f"{request['id']}/reply", {"text": "Done."}, "A")).json()
+    assert second["assignee"] == staff.id
+    (entry, _) = await harness.list_audit_entries(request["id"], "support.replied")
+    assert "We refunded it." not in str(entry)
+
+
+async def test_admins_assign_requests_to_themselves(harness: Harness) -> None:
+    request = (await send_message(harness)).json()
+    for role in ("S", "A"):
+        admin = await harness.create_admin(role)
+        response = await harness.client.post(f"{URL}/{request['id']}/assign", auth=admin)
+        assert response.json()["assignee"] == admin.id
+        assert [r["id"] for r in await list_requests(harness, assignee=admin.id)] == [request["id"]]
+    assert response.json()["status"] == "open"
+
+
+async def test_closed_request_rejects_changes_and_the_next_message_opens_a_new_one(
+    harness: Harness,
+) -> None:
+    request = (await send_message(harness)).json()
+    closed = await post_as_staff(harness, f"{request['id']}/close")
+    assert (closed.status_code, closed.json()["status"]) == (200, "closed")
+    for path, body in (("close", None), ("assign", None), ("reply", {"text": "Hello"})):
+        response = await post_as_staff(harness, f"{request['id']}/{path}", body)
+        assert (response.status_code, response.json()["code"]) == (409, "ALREADY_RESOLVED")
+    assert await harness.list_pending_messages(PHONE, REPLY_TEMPLATE) == []
+    second = await send_message(harness)
+    assert second.status_code == 201 and second.json()["id"] != request["id"]
+    assert [r["id"] for r in await list_requests(harness, status="closed")] == [request["id"]]
+    assert [r["id"] for r in await list_requests(harness, phone_number=PHONE)] == [
+        second.json()["id"],
+        request["id"],
+    ]
+
+
+async def test_messages_per_side_are_limited(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapgate.support.operations.MAX_MESSAGES", 2)
+    request = (await send_message(harness)).json()
+    assert (await send_message(harness)).status_code == 200
+    response = await send_message(harness)
+    assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED")
+    assert response.json()["details"] == {"limit": 2}
+    for status in (200, 200, 429):
+        reply = await post_as_staff(harness, f"{request['id']}/reply", {"text": "Hello"})
+        assert reply.status_code == status
+    assert len(await harness.list_pending_messages(PHONE, REPLY_TEMPLATE)) == 2
+    assert MAX_MESSAGES == 100
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": " "}, "text"),
+        ({"text": "x" * (MAX_CUSTOMER_TEXT_LENGTH + 1)}, "text"),
+        ({"phone_number": "user:ada"}, "phone_number"),
+    ],
+)
+async def test_invalid_message_is_rejected(
+    harness: Harness, fields: dict[str, str], field: str
+) -> None:
+    response = await send_message(harness, **{"text": "Hello", **fields})
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == [field]
+
+
+async def test_reply_must_fit_into_a_template(harness: Harness) -> None:
+    request = (await send_message(harness)).json()
+    for length, status in ((MAX_REPLY_LENGTH, 200), (MAX_REPLY_LENGTH + 1, 422)):
+        response = await post_as_staff(harness, f"{request['id']}/reply", {"text": "x" * length})
+        assert response.status_code == status
+
+
+async def test_requests_of_restricted_subscribers_are_masked_until_a_code_is_verified(
+    harness: Harness,
+) -> None:
+    subscriber = await harness.create_restricted_subscriber(phone_number=PHONE)
+    request = (await send_message(harness)).json()
+    staff = await harness.create_admin("S")
+
+    async def get() -> dict[str, Any]:
+        record: dict[str, Any] = (
+            await harness.client.get(f"{URL}/{request['id']}", auth=staff)
+        ).json()
+        return record
+
+    hidden = {"phone_number": None, "messages": [], "masked": True}
+    assert await get() == request | hidden
+    response = await harness.client.get(URL, auth=staff)
+    assert response.json()["data"] == [request | hidden] and response.json()["masked"]
+    response = await harness.client.get(URL, params={"phone_number": PHONE}, auth=staff)
+    assert response.json()["data"] == []
+    reply = await harness.client.post(
+        f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff
+    )
+    assert (reply.status_code, reply.json()["code"]) == (403, "OTP_REQUIRED")
+    access = f"/api/v1/subscribers/{subscriber['id']}/restricted-access"
+    assert (await harness.client.post(access, auth=staff)).is_success
+    code = await harness.get_pending_code(PHONE)
+    assert (
+        await harness.client.post(f"{access}/verify", json={"otp": code}, auth=staff)
+    ).is_success
+    assert await get() == request
+    response = await harness.client.get(URL, params={"phone_number": PHONE}, auth=staff)
+    assert response.json()["data"] == [request]
+    reply = await harness.client.post(
+        f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff
+    )
+    assert reply.status_code == 200
+
+
+async def test_request_becomes_masked_when_its_phone_number_belongs_to_a_restricted_subscriber(
+    harness: Harness,
+) -> None:
+    request = (await send_message(harness)).json()
+    await harness.create_restricted_subscriber(phone_number=PHONE)
+    (masked,) = await list_requests(harness)
+    assert (masked["id"], masked["messages"]) == (request["id"], [])
+
+
+async def test_texts_are_sealed_at_rest(harness: Harness) -> None:
+    request = (await send_message(harness, "Sealed words")).json()
+    await post_as_staff(harness, f"{request['id']}/reply", {"text": "Sealed reply"})
+    for table in ("support_requests", "support_messages", "audit_entries", "messages", "events"):
+        rows = await harness.services.database.fetch(f"SELECT t::text FROM {table} t")
+        assert rows or table == "events"
+        assert not any("Sealed" in row["t"] or b"Sealed".hex() in row["t"] for row in rows)
+
+
+async def test_requests_that_wait_for_no_one_are_removed_after_the_retention_period(
+    harness: Harness,
+) -> None:
+    closed, answered, waiting = [
+        (await send_message(harness, phone_number=f"{PHONE[:-1]}{n}")).json()["id"]
+        for n in (1, 2, 3)
+    ]
+    await post_as_staff(harness, f"{closed}/close")
+    await post_as_staff(harness, f"{answered}/reply", {"text": "Hello"})
+    database, now = harness.services.database, harness.services.clock()
+    assert not await queries.remove_expired(database, now - RETENTION_PERIOD)
+    assert len(await list_requests(harness)) == 3
+    await queries.remove_expired(database, now + timedelta(seconds=1))
+    assert [request["id"] for request in await list_requests(harness)] == [waiting]
+    remaining = await database.fetch("SELECT DISTINCT request_id FROM support_messages")
+    assert [ids.encode(ids.SUPPORT_REQUEST, row["request_id"]) for row in remaining] == [waiting]
