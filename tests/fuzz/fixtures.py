@@ -151,10 +151,12 @@ class FuzzFixtures:
         return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
 
     async def create_support_request(self) -> str:
+        auth = self.callers.by_name["service"].auth
+        assert auth is not None
         response = await self.admin.client.post(
             "/api/v1/support/requests",
             json={"phone_number": new_phone_number(), "text": "Hello"},
-            auth=self.callers.by_name["service"].auth,
+            auth=auth,
         )
         return str(require_success(response)["id"])
 

@@ -137,19 +137,24 @@ async def test_unblocking_a_card_requires_the_pin(
     assert card.status == "ACTIVE"
 
 
-async def test_support_request_creates_an_alert(
+async def test_support_request_contains_the_words_and_the_transcript(
     harness: Harness, gateway: AsyncTapgateClient
 ) -> None:
     record = await harness.create_subscriber()
     phone = record["phone_number"]
-    await perform(
-        gateway, gateway_requests.RequestSupport(asked_by=phone, subscriber_id=record["id"])
+    contact = gateway_requests.ContactSupport(phone=phone, text="Help", transcript=("Chat: Hi",))
+    await perform(gateway, contact)
+    follow_up = gateway_requests.ContactSupport(phone=phone, text="x" * 5000, append_only=True)
+    await perform(gateway, follow_up)
+    listed = await harness.get(
+        "/api/v1/support/requests", auth=await harness.create_admin("S")
     )
-    listed = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
-    (alert,) = listed.json()["data"]
-    assert alert["alert_type"] == "SUPPORT_REQUEST"
-    assert alert["subscriber_id"] == record["id"]
-    assert alert["details"] == {"asked_by": record["phone_number"]}
+    (request,) = listed.json()["data"]
+    assert request["subscriber_id"] == record["id"]
+    assert [message["text"] for message in request["messages"]] == [
+        "Help\n\nLast messages in the chat:\nChat: Hi",
+        "x" * 4096,
+    ]
 
 
 def test_card_of_a_restricted_subscriber_has_no_type_and_holder() -> None:

@@ -37,6 +37,8 @@ class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
     conversation: Conversation
     #: Latest send time of the webhook messages already handled, in Unix seconds.
     heard_until: int
+    #: Sealed last messages of the conversation; None if it has expired.
+    transcript: bytes | None
 
 
 @contextlib.asynccontextmanager
@@ -68,20 +70,25 @@ async def save(
     *,
     now: datetime,
     heard_until: int = 0,
+    transcript: bytes | None = None,
 ) -> None:
     """Save the conversation if the lease is still held, else raise `LeaseLostError`.
+
+    Without a `transcript`, the stored one is kept.
 
     The update locks the row, so the lease cannot change before the database transaction ends.
     """
     saved = await tx.fetchval(
         """UPDATE messenger.conversations
-           SET state = $3, expires_at = $4, heard_until = greatest(heard_until, $5)
+           SET state = $3, expires_at = $4, heard_until = greatest(heard_until, $5),
+               transcript = coalesce($6, transcript)
            WHERE address = $1 AND lease = $2 RETURNING true""",
         held.address,
         held.lease,
         msgspec.to_builtins(conversation),
         now + timedelta(seconds=CONVERSATION_TIMEOUT_SECONDS),
         _clamp_sent_at(heard_until, now),
+        transcript,
     )
     if not saved:
         raise LeaseLostError
@@ -127,7 +134,7 @@ async def _try_acquire(
            ON CONFLICT (address) DO UPDATE
            SET lease = excluded.lease, leased_until = excluded.leased_until
            WHERE c.lease IS NULL OR c.leased_until <= clock_timestamp()
-           RETURNING c.state, c.heard_until, c.expires_at""",
+           RETURNING c.state, c.heard_until, c.expires_at, c.transcript""",
         address,
         lease,
         _LEASE_DURATION,
@@ -139,6 +146,7 @@ async def _try_acquire(
         lease=lease,
         conversation=_restore_conversation(row["state"], row["expires_at"], now),
         heard_until=row["heard_until"],
+        transcript=row["transcript"] if row["expires_at"] and row["expires_at"] > now else None,
     )
 
 

@@ -29,6 +29,7 @@ from tapgate.names import mask_name
 from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
 from tapgate.schemas.compliance import AccountRuleRecord
 from tapgate.schemas.subscribers import KycDocumentType, SubscriberRecord
+from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 from tapgate.schemas.transactions import PartyRecord, TransactionRecord, TransactionType
 from tapgate.schemas.wallets import Balance, P2pReceipt, Quote
 
@@ -268,19 +269,24 @@ class AddDocument(GatewayRequest, frozen=True, kw_only=True):
         )
 
 
-class RequestSupport(GatewayRequest, frozen=True, kw_only=True):
-    """Ask support staff, by an alert in the gateway, to contact the person."""
+class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Pass a text to support staff. `transcript` is added by the runner.
 
-    #: Phone number, or the address of a person whose number is hidden.
-    asked_by: str
-    subscriber_id: str | None
+    With `append_only`, no support request is opened: the gateway rejects the text with
+    REQUEST_NOT_FOUND if the phone number has none.
+    """
+
+    phone: str
+    text: str
+    append_only: bool = False
+    transcript: tuple[str, ...] = ()
 
     async def perform(self, gateway: AsyncTapgateClient) -> None:
-        await gateway.compliance.create_alert(
-            alert_type="SUPPORT_REQUEST",
-            severity="LOW",
-            subscriber_id=self.subscriber_id,
-            details={"asked_by": self.asked_by},
+        text = "\n".join((self.text, "", "Last messages in the chat:", *self.transcript))
+        await gateway.support.send_message(
+            phone_number=self.phone,
+            text=(text if self.transcript else self.text)[:MAX_CUSTOMER_TEXT_LENGTH],
+            append_only=self.append_only,
         )
 
 

@@ -92,6 +92,9 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     #: or registers. While it is False, wallet data is hidden.
     trusted: bool = True
     recipients: tuple[Recipient, ...] = ()
+    #: Set while the person may have an unclosed support request: "told" once the person knows that
+    #: further texts are passed on to it.
+    support: Literal["open", "told"] | None = None
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from tapgate.store.database import Database
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
     """Return the stored person, or a person with default values for an unknown address."""
     row = await database.fetchrow(
-        """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted,
+        """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted, p.support,
                   (SELECT jsonb_agg(jsonb_build_object('name', r.name,
                                                        'card_serial', r.card_serial)
                                     ORDER BY r.name, r.card_serial)
@@ -27,6 +27,7 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
         phone=address if address.startswith("+") else row["phone"],
         language=row["language"],
         trusted=row["trusted"],
+        support=row["support"],
         recipients=msgspec.convert(row["recipients"] or (), tuple[Recipient, ...]),
     )
 
@@ -37,11 +38,12 @@ async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now
         return
     await tx.execute(
         """INSERT INTO messenger.people AS old
-               (address, phone, language, trusted, updated_at, language_due_at)
-           VALUES ($1, $2, $3, $4, $5, CASE WHEN $3::text IS NOT NULL THEN $5::timestamptz END)
+               (address, phone, language, trusted, support, updated_at, language_due_at)
+           VALUES ($1, $2, $3, $4, $5, $6,
+                   CASE WHEN $3::text IS NOT NULL THEN $6::timestamptz END)
            ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
                language = excluded.language, trusted = excluded.trusted,
-               updated_at = excluded.updated_at,
+               support = excluded.support, updated_at = excluded.updated_at,
                language_due_at = CASE
                    WHEN (old.phone, old.language) IS DISTINCT FROM
                         (excluded.phone, excluded.language)
@@ -50,6 +52,7 @@ async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now
         after.phone,
         after.language,
         after.trusted,
+        after.support,
         now,
     )
     if before.recipients != after.recipients:

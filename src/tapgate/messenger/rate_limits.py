@@ -1,7 +1,7 @@
 """Fixed-window rate limits per key, counted in the database across all processes.
 
 A window starts with the first use of its key after the previous window ended. The callers count
-messages, requested codes and support requests.
+messages and requested codes.
 """
 
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Deletion of old rows from the messenger's tables, in batches that do not block requests."""
+"""Deletion of old rows and transcripts from the messenger's tables, mostly in small batches."""
 
 from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
@@ -9,6 +9,8 @@ from tapgate.store.database import Database
 
 BATCH_SIZE: Final = 1_000
 _INTERVAL_SECONDS: Final = 600.0
+#: Transcripts of expired conversations are not used anymore.
+_TRANSCRIPT_MAX_AGE: Final = timedelta(hours=1)
 
 
 class RetentionRule(NamedTuple):
@@ -81,6 +83,11 @@ class Retention:
         for rule in RETENTION_RULES:
             while await self._delete_batch(rule) == BATCH_SIZE:
                 pass
+        await self._database.execute(
+            """UPDATE messenger.conversations SET transcript = NULL
+               WHERE transcript IS NOT NULL AND expires_at < $1""",
+            self._clock() - _TRANSCRIPT_MAX_AGE,
+        )
 
     async def _delete_batch(self, rule: RetentionRule) -> int:
         table = f"messenger.{rule.table}"

@@ -6,21 +6,20 @@ transfer's idempotency key is the operation ID, which was stored before the PIN 
 """
 
 import uuid
-from datetime import timedelta
 from typing import Literal, NamedTuple
 
 import asyncpg
 import msgspec
 
-from tapgate.messenger import conversation_store, one_time_codes, people, rate_limits
+from tapgate.messenger import conversation_store, one_time_codes, people, transcript
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.gateway_requests import (
+    ContactSupport,
     GatewayRequest,
-    RequestSupport,
     SendMoney,
     SendOneTimeCode,
     VerifyOneTimeCode,
@@ -44,6 +43,7 @@ from tapgate.messenger.model import (
 )
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
+from tapgate.messenger.transcript import Transcript
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 Channel = Literal["webhook", "bridge"]
@@ -52,9 +52,6 @@ Channel = Literal["webhook", "bridge"]
 _MAX_REQUESTS_PER_TURN = 12
 #: Short, because the provider's form client shows its own error after 10 seconds.
 _FORM_LEASE_TIMEOUT_SECONDS = 4.0
-#: Support requests per person and hour that are sent to the gateway; each creates an audit entry.
-_MAX_SUPPORT_REQUESTS = 3
-_SUPPORT_WINDOW = timedelta(hours=1)
 
 
 class TurnResult(NamedTuple):
@@ -64,6 +61,7 @@ class TurnResult(NamedTuple):
     replies: tuple[Reply, ...]
     #: The gateway was unreachable at least once, and a reply says so.
     has_failed: bool
+    transcript: Transcript
 
 
 class FormResult(NamedTuple):
@@ -120,7 +118,8 @@ async def run_turn(
     """
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
-    event = await _add_intent(services, person, conversation, event)
+    earlier = transcript.open_sealed(services.vault, held.address, held.transcript)
+    event = incoming = await _add_intent(services, person, conversation, event)
     for _ in range(_MAX_REQUESTS_PER_TURN):
         output = engine.process_event(
             person, conversation, event, _build_context(services, channel)
@@ -128,18 +127,21 @@ async def run_turn(
         person, conversation = output.person, output.conversation
         replies += output.replies
         if output.request is None:
-            return TurnResult(before, person, conversation, tuple(replies), has_failed)
+            lines = transcript.add_turn(earlier, held.conversation, incoming, replies)
+            return TurnResult(before, person, conversation, tuple(replies), has_failed, lines)
         if isinstance(output.request, SendMoney):
             # If the response is lost, the conversation must not say that no money was sent.
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
-        event = await _perform(services, person, output.request)
+        event = await _perform(services, person, output.request, earlier)
         has_failed = has_failed or isinstance(event, GatewayUnreachable)
     raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
-async def _perform(services: Services, person: Person, request: GatewayRequest) -> RequestOutcome:
+async def _perform(
+    services: Services, person: Person, request: GatewayRequest, earlier: Transcript
+) -> RequestOutcome:
     """Perform the engine's request: one-time codes here, all others at the gateway."""
     match request:
         case SendOneTimeCode(phone=phone):
@@ -147,20 +149,9 @@ async def _perform(services: Services, person: Person, request: GatewayRequest) 
             return RequestSucceeded(result=True)
         case VerifyOneTimeCode(phone=phone, code=code):
             return await one_time_codes.verify_code(services, person, phone, code)
-        case RequestSupport() if not await _can_request_support(services, person):
-            return RequestSucceeded(result=True)  # support already has requests from this person
+        case ContactSupport(append_only=False):
+            request = msgspec.structs.replace(request, transcript=earlier)
     return await services.perform_request(request)
-
-
-async def _can_request_support(services: Services, person: Person) -> bool:
-    wait = await rate_limits.acquire(
-        services.database,
-        f"person:{person.address}",
-        limit=_MAX_SUPPORT_REQUESTS,
-        now=services.clock(),
-        window=_SUPPORT_WINDOW,
-    )
-    return wait is None
 
 
 async def save_turn(
@@ -195,7 +186,14 @@ async def _save_state(
     heard_until: int = 0,
 ) -> None:
     now = services.clock()
-    await conversation_store.save(tx, held, turn.conversation, now=now, heard_until=heard_until)
+    await conversation_store.save(
+        tx,
+        held,
+        turn.conversation,
+        now=now,
+        heard_until=heard_until,
+        transcript=transcript.seal(services.vault, held.address, turn.transcript),
+    )
     await people.save_person(tx, turn.person_before, turn.person, now)
 
 

@@ -332,9 +332,9 @@ def test_forgotten_pin_offers_support(language, text):
     chat = build_driver(text, language=language)
     assert chat.conversation.stage == "idle"
     assert chat.last_offer.options[0].id == "cmd:person"
-    assert chat.list_requests(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.ContactSupport) == []
     chat("yes")
-    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
+    assert chat.conversation.command == "person"
 
 
 def test_forgotten_pin_at_the_pin_question_cancels_and_offers_support():
@@ -441,17 +441,22 @@ def test_unsupported_message_gets_a_single_reply_and_keeps_the_stage(kind):
 )
 def test_guessed_support_request_requires_confirmation(text):
     chat = build_driver(text)
-    assert chat.list_requests(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.ContactSupport) == []
     assert chat.conversation.stage == "confirm"
     chat("yes")
-    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
+    assert chat.conversation.command == "person"
 
 
-def test_explicit_support_request_is_sent_without_confirmation():
-    assert len(build_driver("talk to a person").list_requests(gateway_requests.RequestSupport)) == 1
-    chat = build_driver("menu")
-    chat.choose_option("cmd:person")
-    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
+def test_explicit_support_request_asks_for_words_without_confirmation():
+    for chat in (build_driver("talk to a person"), build_driver("menu")):
+        if chat.conversation.command != "person":
+            chat.choose_option("cmd:person")
+        assert "What can our support team" in chat.reply_text
+        chat("Was I charged a fee? Thanks")
+        (request,) = chat.list_requests(gateway_requests.ContactSupport)
+        assert (request.phone, request.text) == (chat.person.phone, "Was I charged a fee? Thanks")
+        assert chat.conversation.command is None
+        assert "charged" not in str(msgspec.to_builtins(chat.conversation))
 
 
 @each(
@@ -465,9 +470,9 @@ def test_explicit_support_request_is_sent_without_confirmation():
 def test_request_to_reverse_a_payment_offers_support(language, text):
     chat = build_driver(text, language=language)
     assert chat.last_offer.options[0].id == "cmd:person"
-    assert chat.list_requests(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.ContactSupport) == []
     chat("yes")
-    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
+    assert chat.conversation.command == "person"
 
 
 @each(

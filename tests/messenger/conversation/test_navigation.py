@@ -104,8 +104,9 @@ def test_language_can_be_changed():
 
 def test_support_request_includes_the_phone_number():
     chat = ConversationDriver("fr")
-    assert "Un conseiller va bientôt" in chat(build_text_message("humain", "person"))
-    assert chat.list_requests(gateway_requests.RequestSupport)[0].asked_by == chat.person.phone
+    assert "En quoi notre service client" in chat(build_text_message("humain", "person"))
+    assert "J'ai transmis votre message" in chat("Je ne reconnais pas un paiement")
+    assert chat.list_requests(gateway_requests.ContactSupport)[0].phone == chat.person.phone
 
 
 @each(

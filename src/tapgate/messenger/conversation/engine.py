@@ -138,5 +138,5 @@ def _handle_number_changed(turn: Turn) -> None:
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )
     turn.end_command()
-    turn.update_person(trusted=False)
+    turn.update_person(trusted=False, support=None)
     turn.add_reply("number_changed")

@@ -59,6 +59,17 @@ def begin_command(turn: Turn, command: Command, text: str = "") -> None:
     advance(turn)
 
 
+def begin_with_request(
+    turn: Turn, command: Command, step_name: str, request: GatewayRequest
+) -> None:
+    """Start a command at a step whose request is already known."""
+    step = SCRIPTS[command].get_step(step_name)
+    assert step is not None, "no such step"
+    abandon_command(turn)
+    turn.update(met=None, suggested=None, command=command)
+    _send_request(turn, step, request)
+
+
 def abandon_command(turn: Turn) -> bool:
     """Cancel the command in progress. Return False if there is none."""
     conversation = turn.conversation

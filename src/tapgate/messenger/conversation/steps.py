@@ -84,6 +84,8 @@ class AskStep(Step):
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_image: Callable[[Turn, EncodedImage], ParsedAnswer] | None = None
+    #: Whether `parse_text` also gets small talk. Keywords of commands still start the command.
+    takes_any_text: bool = False
     #: Returns whether a text looks like an unrequested PIN rather than an answer.
     looks_like_pin: Callable[[str], bool] = may_contain_pin
 

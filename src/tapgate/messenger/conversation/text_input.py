@@ -5,7 +5,7 @@ import unicodedata
 from typing import Final
 
 from tapgate.messenger.conversation import interpreter, option_matching
-from tapgate.messenger.conversation.commands import SCRIPTS
+from tapgate.messenger.conversation.commands import SCRIPTS, support
 from tapgate.messenger.conversation.steps import (
     PIN_PATTERN,
     AskStep,
@@ -26,6 +26,8 @@ _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4
 #: Commands whose keywords never name an option.
 _RESERVED_COMMANDS: Final = frozenset({"menu", "help", "yes", "no", "cancel"})
+#: Small talk that is passed on to support staff while a support request is open.
+_SUPPORT_SMALL_TALK: Final = frozenset({"thanks", "farewell", "take_back"})
 
 
 def handle(turn: Turn, event: TextMessage) -> None:
@@ -43,7 +45,9 @@ def handle(turn: Turn, event: TextMessage) -> None:
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
     elif (step.looks_like_pin if isinstance(step, AskStep) else may_contain_pin)(text):
         interpreter.repeat_question(turn, "pin.unsolicited")
-    elif _handle_small_talk(turn, text) or _handle_option_text(
+    elif _continues_support_request(turn, text, exact_command):
+        _pass_on(turn, text)
+    elif (not _takes_any_text(step) and _handle_small_talk(turn, text)) or _handle_option_text(
         turn, exact_command, text, is_late=event.is_late
     ):
         return
@@ -51,6 +55,32 @@ def handle(turn: Turn, event: TextMessage) -> None:
         _run_command(turn, exact_command, text, is_late=event.is_late)
     elif exact_command is None and not _handle_answer(turn, text, is_late=event.is_late):
         _handle_intent(turn, event.intent, text)
+
+
+def _continues_support_request(turn: Turn, text: str, command: Command | None) -> bool:
+    """Return whether a text that the chat usually answers itself is meant for support staff."""
+    if not _can_pass_on(turn, text) or turn.conversation.suggested is not None:
+        return False
+    return command in ("yes", "no") or classify_small_talk(text) in _SUPPORT_SMALL_TALK
+
+
+def _can_pass_on(turn: Turn, text: str) -> bool:
+    """Return whether the text, if it is not a command, can be passed on to support staff."""
+    return (
+        turn.person.support is not None
+        and turn.person.phone is not None
+        and interpreter.get_current_step(turn) is None
+        and support.can_pass_on(text)
+    )
+
+
+def _pass_on(turn: Turn, text: str) -> None:
+    request = support.build_follow_up(turn, text)
+    interpreter.begin_with_request(turn, "person", support.FOLLOW_UP, request)
+
+
+def _takes_any_text(step: Step | None) -> bool:
+    return isinstance(step, AskStep) and step.takes_any_text
 
 
 def _handle_small_talk(turn: Turn, text: str) -> bool:
@@ -220,6 +250,8 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
         _reply_not_understood(turn, step)
     elif transfer.amount is not None and names_payee:
         interpreter.begin_command(turn, "send", text)
+    elif _can_pass_on(turn, text):
+        _pass_on(turn, text)
     elif candidates := [command for command in intent.candidates if command in SCRIPTS][:3]:
         if len(candidates) == 1:
             turn.finish("did_you_mean.one", *candidates, yes=candidates[0])

@@ -14,9 +14,10 @@ from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.messenger.channel.graph import GraphClient, GraphError
 from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
-from tapgate.messenger.outbox import claims
+from tapgate.messenger.outbox import claims, service_window
 from tapgate.messenger.outbox.claims import Claim
 from tapgate.messenger.outbox.messages import UnreadableError, open_message
+from tapgate.messenger.outbox.service_window import WINDOW_CLOSED_CODE
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database
@@ -121,7 +122,7 @@ class Sender:
             await self._fail(claim, claim.problem or "too old")
             return
         try:
-            parts = self._render_parts(claim)
+            forms = await self._render_forms(claim)
         except RenderError:
             await self._fail(claim, "cannot be shown")
             return
@@ -129,14 +130,23 @@ class Sender:
             # The secret key may be wrong, which the operator can correct.
             await self._schedule_retry(claim, "unreadable")
             return
-        await self._send(claim, parts)
+        await self._send(claim, *forms)
 
-    def _render_parts(self, claim: Claim) -> list[Payload]:
+    async def _render_forms(self, claim: Claim) -> list[list[Payload]]:
+        """Return the parts of the message, or those of its plain text and then its own."""
         if claim.content is None:
             raise UnreadableError("content is missing")
-        return render_payloads(open_message(self._vault, claim.id, claim.content), claim.address)
+        message = open_message(self._vault, claim.id, claim.content)
+        text = await service_window.build_text_form(
+            self._database, claim.address, message, self._clock()
+        )
+        forms = (message,) if text is None else (text, message)
+        return [render_payloads(form, claim.address) for form in forms]
 
-    async def _send(self, claim: Claim, parts: list[Payload]) -> None:
+    async def _send(
+        self, claim: Claim, parts: list[Payload], fallback: list[Payload] | None = None
+    ) -> None:
+        """Send the parts, or the fallback if the provider says that the window is closed."""
         graph = self._graph
         assert graph is not None
         accepted_ids = claim.accepted_part_ids
@@ -146,7 +156,9 @@ class Sender:
                 if len(accepted_ids) < len(parts):
                     await claims.extend_lease(self._database, claim, accepted_ids, self._clock())
         except GraphError as error:
-            if error.is_retryable:
+            if error.code == WINDOW_CLOSED_CODE and fallback is not None:
+                await self._send(claim, fallback)
+            elif error.is_retryable:
                 await self._schedule_retry(claim, error.code)
             else:
                 await self._fail(claim, error.code)

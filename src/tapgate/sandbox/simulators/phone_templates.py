@@ -11,6 +11,7 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "*{}* is your code. Don't share it with anyone.",
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {} (transaction {}).",
+    "support_reply": "Reply from support: {}",
     "payment_made": "You paid *{}* to {} (transaction {}).",
     "payment_released": "The payment of *{}* {} is complete (transaction {}).",
     "payment_rejected": (

@@ -32,3 +32,5 @@ ALTER TABLE messenger.people
     ADD support text CHECK (support IN ('open', 'told'));
 -- The last messages of the conversation, sealed by the vault, for a support request.
 ALTER TABLE messenger.conversations ADD transcript bytea;
+CREATE INDEX conversations_with_transcript ON messenger.conversations (expires_at)
+    WHERE transcript IS NOT NULL;

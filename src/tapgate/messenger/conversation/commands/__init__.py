@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tapgate.messenger.conversation.commands import account, cards, general, kyc, transfer, wallet
+from tapgate.messenger.conversation.commands import (
+    account,
+    cards,
+    general,
+    kyc,
+    support,
+    transfer,
+    wallet,
+)
 from tapgate.messenger.conversation.steps import Script
 from tapgate.messenger.model import Command
 
@@ -16,5 +24,6 @@ SCRIPTS: Final[Mapping[Command, Script]] = {
         *cards.SCRIPTS,
         *account.SCRIPTS,
         *kyc.SCRIPTS,
+        *support.SCRIPTS,
     )
 }

@@ -1,21 +1,13 @@
-"""General commands: menu, help, language and contact with support."""
+"""General commands: menu, help and language."""
 
 from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from tapgate.messenger.conversation.steps import (
-    AskStep,
-    ConfirmStep,
-    ParsedAnswer,
-    RequestStep,
-    Script,
-)
+from tapgate.messenger.conversation.steps import AskStep, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import RequestSupport
 from tapgate.messenger.model import LANGUAGES, Command, Language
-from tapgate.messenger.understanding import resolver
 
 #: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
@@ -68,12 +60,6 @@ def _begin_language(turn: Turn, text: str) -> None:
         turn.set_facts(language=turn.language)
 
 
-def _begin_support(turn: Turn, text: str) -> None:
-    """Require confirmation for a guessed intent, so support is not contacted by mistake."""
-    if text and resolver.match_command(text) != "person":
-        turn.set_facts(guessed="yes")
-
-
 SCRIPTS: Final = (
     Script(command="menu", steps=(), on_begin=_reply_with_menu),
     Script(
@@ -91,25 +77,6 @@ SCRIPTS: Final = (
                 ],
                 parse_option=_set_language,
                 parse_text=_parse_language,
-            ),
-        ),
-    ),
-    Script(
-        command="person",
-        on_begin=_begin_support,
-        steps=(
-            ConfirmStep(
-                name="confirmed",
-                is_needed=lambda turn: "guessed" in turn.facts,
-                prompt=lambda turn: turn.translate("support.confirm"),
-            ),
-            RequestStep(
-                name="person",
-                build_request=lambda turn: RequestSupport(
-                    asked_by=turn.person.phone or turn.person.address,
-                    subscriber_id=turn.subscriber.id if turn.conversation.subscriber else None,
-                ),
-                on_success=lambda turn, result: turn.finish("support.requested", "menu"),
             ),
         ),
     ),

@@ -33,7 +33,7 @@ TEXTS: Final = {
     "title.language": "Language",
     "description.language": "English or French",
     "title.person": "Talk to a person",
-    "description.person": "Our support team will contact you",
+    "description.person": "Our support team replies here",
     "title.register": "Register",
     "description.register": "Open a wallet with this number",
     # Navigation
@@ -106,6 +106,7 @@ TEXTS: Final = {
     "not_understood.card": "That's not one of these cards.",
     "not_understood.names": "Please send your first and last name, for example: Aminata Kamara",
     "not_understood.period": "I didn't understand that period.",
+    "not_understood.support": "Please describe it in words.",
     "not_understood.picture": "I'm waiting for a photo. To stop, send *cancel*.",
     # Confirmation
     "confirm.yes": "Yes",
@@ -303,7 +304,19 @@ TEXTS: Final = {
     "language.fr": "Français",
     "language.set": "OK, let's continue in English.",
     "support.confirm": "Would you like our support team to contact you?",
-    "support.requested": "I've told our support team. Someone will message or call you soon.",
+    "support.ask": (
+        "What can our support team help you with? Write it in one message. Never send your PIN or "
+        "a code."
+    ),
+    "support.requested": "I've passed this to our support team. They'll reply here in this chat.",
+    "support.reply": "*Support:* {text}",
+    "support.passed_on": (
+        "I've passed that on to our support team. Keep writing here if there is more to add."
+    ),
+    "support.full": (
+        "Our support team already has many messages from you, so I didn't pass this one on. "
+        "They'll reply here in this chat."
+    ),
     # Documents
     "kyc.type": "Which document would you like to send first?",
     "kyc.next": "Thank you, I got it. Which document is next?",

@@ -33,7 +33,7 @@ TEXTS: Final = {
     "title.language": "Langue",
     "description.language": "Anglais ou français",
     "title.person": "Service client",
-    "description.person": "Notre service client vous contactera",
+    "description.person": "Notre service client répond ici",
     "title.register": "S'inscrire",
     "description.register": "Ouvrir un compte avec ce numéro",
     # Navigation
@@ -107,6 +107,7 @@ TEXTS: Final = {
     "not_understood.card": "Ce n'est pas l'une de ces cartes.",
     "not_understood.names": "Envoyez votre prénom et votre nom, par exemple : Aminata Kamara",
     "not_understood.period": "Je n'ai pas compris cette période.",
+    "not_understood.support": "Veuillez l'expliquer avec des mots.",
     "not_understood.picture": "J'attends une photo. Pour arrêter, envoyez *annuler*.",
     # Confirmation
     "confirm.yes": "Oui",
@@ -315,8 +316,20 @@ TEXTS: Final = {
     "language.fr": "Français",
     "language.set": "D'accord, continuons en français.",
     "support.confirm": "Souhaitez-vous que notre service client vous contacte ?",
+    "support.ask": (
+        "En quoi notre service client peut-il vous aider ? Écrivez-le en un seul message. "
+        "N'envoyez jamais votre code PIN ni un autre code."
+    ),
     "support.requested": (
-        "J'ai prévenu notre service client. Un conseiller va bientôt vous écrire ou vous appeler."
+        "J'ai transmis votre message à notre service client. Il vous répondra ici, dans ce chat."
+    ),
+    "support.reply": "*Service client :* {text}",
+    "support.passed_on": (
+        "J'ai transmis cela à notre service client. Écrivez ici si vous avez autre chose à ajouter."
+    ),
+    "support.full": (
+        "Notre service client a déjà beaucoup de messages de votre part : je n'ai pas transmis "
+        "celui-ci. Il vous répondra ici, dans ce chat."
     ),
     # Documents
     "kyc.type": "Quel document souhaitez-vous envoyer en premier ?",
