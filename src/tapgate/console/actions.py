@@ -289,7 +289,7 @@ def _parse_field(field: Field, form: FormData) -> Any:
             return form.get_raw(field.name) or None
         case "moment":
             return None if text is None else _to_utc(text)
-    return text
+    return text and text.replace("\r\n", "\n")  # browsers submit line breaks as CRLF
 
 
 def _to_utc(text: str) -> str:

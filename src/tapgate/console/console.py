@@ -24,6 +24,7 @@ from tapgate.console.pages import (
     processors,
     sign_in,
     subscribers,
+    support,
     transactions,
     wallets,
     webhooks,
@@ -55,6 +56,7 @@ _MODULES: Final = (
     kyc,
     limits,
     commission,
+    support,
 )
 PAGES: Final[tuple[Pages, ...]] = tuple(
     module.pages for module in _MODULES if hasattr(module, "pages")

@@ -76,6 +76,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.KEY: "API key",
     ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
     ids.DELIVERY: "Delivery",
+    ids.SUPPORT_REQUEST: "Support request",
     "serial": "Card",
     "api_key_id": "Signing key",
 }

@@ -1,0 +1,102 @@
+"""Support pages: the queue, the conversation, replies, assignment and closing."""
+
+from typing import Any
+
+import pytest
+
+from drivers.console import ConsoleClient, ConsoleClients
+from harness import Harness
+
+QUEUE_URL = "/console/support"
+PHONE = "+23276555002"
+
+
+@pytest.fixture
+async def support(console_clients: ConsoleClients) -> ConsoleClient:
+    return await console_clients.create_signed_in("S")
+
+
+async def send_message(harness: Harness, text: str, phone: str = PHONE) -> dict[str, Any]:
+    response = await harness.client.post(
+        "/api/v1/support/requests",
+        json={"phone_number": phone, "text": text},
+        auth=harness.get_service_auth(),
+    )
+    record: dict[str, Any] = response.json()
+    return record
+
+
+async def test_support_reads_answers_and_closes_a_request(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    subscriber = await harness.create_subscriber(phone_number=PHONE, first_name="Fatmata")
+    request = await send_message(harness, "<script>alert(1)</script> was charged twice")
+    page = f"{QUEUE_URL}/{request['id']}"
+    for path in (QUEUE_URL, page):
+        text = (await support.get(path)).text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; was charged twice" in text
+        assert PHONE in text
+    assert "Fatmata" in text and subscriber["id"] in text
+    response = await support.submit_action(
+        "support.reply", {"text": "Which day?\r\nWhich shop?"}, id=request["id"]
+    )
+    assert response.headers["HX-Redirect"] == page
+    text = await support.get_page_text(page)
+    assert "Which day?\nWhich shop?" in text and "Answered" in text
+    assert await harness.list_pending_messages(PHONE, "support_reply") == [
+        ["Which day?\nWhich shop?"]
+    ]
+    await support.submit_action("support.close", id=request["id"])
+    text = await support.get_page_text(page)
+    assert "Closed." in text and "Send reply" not in text
+    assert "All clear" in await support.get_page_text(QUEUE_URL)
+    assert request["id"] in await support.get_page_text(f"{QUEUE_URL}?status=closed")
+
+
+async def test_reply_that_is_too_long_is_shown_again_with_the_error(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    request = await send_message(harness, "Hello")
+    response = await support.submit_action("support.reply", {"text": "x" * 1001}, id=request["id"])
+    assert "Reply must have 1 to 1000 characters" in response.text and "x" * 1001 in response.text
+
+
+async def test_requests_are_filtered_by_the_assigned_admin(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    mine, other = (
+        await send_message(harness, "Mine"),
+        await send_message(harness, "Other", "+23276555003"),
+    )
+    page = f"{QUEUE_URL}/{mine['id']}"
+    assert "Assign to me" in await support.get_page_text(page)
+    await support.submit_action("support.assign", id=mine["id"])
+    assert "Assign to me" not in await support.get_page_text(page)
+    record = await harness.client.get(
+        f"/api/v1/support/requests/{mine['id']}", auth=await harness.create_admin("A")
+    )
+    text = await support.get_page_text(f"{QUEUE_URL}?assignee={record.json()['assignee']}")
+    assert mine["id"] in text and other["id"] not in text
+
+
+async def test_request_of_a_restricted_customer_is_hidden(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    await harness.create_restricted_subscriber(phone_number=PHONE, first_name="Zainab")
+    request = await send_message(harness, "Secret words")
+    for path in (QUEUE_URL, f"{QUEUE_URL}/{request['id']}"):
+        text = await support.get_page_text(path)
+        assert "restricted" in text
+        assert not any(value in text for value in (PHONE, "Secret words", "Zainab"))
+    assert "Personal data hidden." in text and "Send reply" not in text
+
+
+@pytest.mark.parametrize("role", ["C", "F"])
+async def test_other_roles_have_no_access(
+    console_clients: ConsoleClients, harness: Harness, role: str
+) -> None:
+    request = await send_message(harness, "Hello")
+    client = await console_clients.create_signed_in(role)
+    assert QUEUE_URL not in await client.get_page_text("/console")
+    for path in (QUEUE_URL, f"{QUEUE_URL}/{request['id']}"):
+        assert (await client.get(path)).status_code == 403
