@@ -33,6 +33,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/partners/{id}/keys": "admin/partners",
     "/console/compliance/alerts/{id}": "compliance/alerts",
     "/console/kyc/{id}": "subscribers",
+    "/console/support/{id}": "support/requests",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.

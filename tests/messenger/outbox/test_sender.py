@@ -375,3 +375,71 @@ async def test_concurrent_claims_return_the_oldest_message_of_each_recipient_onc
     claimed.append(await claims.claim(sender_driver.database, now=sender_driver.clock(), limit=99))
     results = [(item.address, item.id) for batch in claimed for item in batch]
     assert sorted(results) == sorted(oldest.items())
+
+
+SUPPORT_REPLY = Template(name="support_reply", language="en", parameters=("Which day?",))
+
+
+async def _record_chat(sender_driver: SenderDriver, language: str | None = None) -> None:
+    """Store that the phone sent a chat message just now."""
+    await sender_driver.database.execute(
+        "INSERT INTO messenger.conversations (address, heard_until) VALUES ($1, $2)",
+        PHONE,
+        int(sender_driver.clock().timestamp()),
+    )
+    await sender_driver.database.execute(
+        "INSERT INTO messenger.people (address, language, updated_at) VALUES ($1, $2, $3)",
+        PHONE,
+        language,
+        sender_driver.clock(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [(None, "*Support:* Which day?"), ("fr", "*Service client :* Which day?")],
+)
+async def test_support_reply_is_text_while_the_service_window_is_open(
+    sender_driver: SenderDriver, language: str | None, text: str
+) -> None:
+    await sender_driver.open_service_window(PHONE)
+    await _record_chat(sender_driver, language)
+    sender_driver.clock.advance(hours=23)
+    await sender_driver.enqueue(SUPPORT_REPLY)
+    await sender_driver.enqueue(Template(name="receipt", language="en", parameters=("1",)))
+    await sender_driver.create_sender().send_due()
+    reply, receipt = sender_driver.provider.list_sent_to(PHONE)
+    assert reply.message["text"]["body"] == text
+    assert receipt.message["type"] == "template"
+
+
+@pytest.mark.parametrize("has_chat", [True, False])
+async def test_support_reply_is_a_template_outside_the_service_window(
+    sender_driver: SenderDriver, has_chat: bool
+) -> None:
+    if has_chat:
+        await _record_chat(sender_driver)
+        sender_driver.clock.advance(hours=24)
+    await sender_driver.enqueue(SUPPORT_REPLY)
+    await sender_driver.create_sender().send_due()
+    (sent,) = sender_driver.provider.list_sent_to(PHONE)
+    assert sent.message["template"]["name"] == "support_reply"
+
+
+async def test_support_reply_falls_back_to_the_template_if_the_provider_has_closed_the_window(
+    sender_driver: SenderDriver,
+) -> None:
+    await _record_chat(sender_driver)  # the provider knows of no message from the person
+    await sender_driver.enqueue(SUPPORT_REPLY)
+    await sender_driver.create_sender().send_due()
+    (sent,) = sender_driver.provider.list_sent_to(PHONE)
+    assert sent.message["template"]["name"] == "support_reply"
+    assert await sender_driver.list_statuses() == [("sent", None)]
+    # A template that is rejected too is not tried again.
+    sender_driver.provider.failures += [
+        PlannedFailure(code=131047),
+        PlannedFailure(code=132001),
+    ]
+    await sender_driver.enqueue(SUPPORT_REPLY)
+    await sender_driver.create_sender().send_due()
+    assert await sender_driver.list_statuses() == [("sent", None), ("refused", "132001")]

@@ -30,8 +30,10 @@ from tapgate.schemas.subscribers import (
     SubscriberCategory,
     SubscriberUpdate,
 )
+from tapgate.schemas.support import NewSupportMessage
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import operations as subscribers
+from tapgate.support import operations as support
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -315,6 +317,10 @@ class Seeder:
     async def block(self, resident: Resident, reason: str) -> None:
         await self._run(subscribers.block, resident.id, reason)
         resident.is_active = False
+
+    async def ask_support(self, resident: Resident, text: str) -> None:
+        message = NewSupportMessage(phone_number=get_phone_number(resident), text=text)
+        await self._run(support.receive, message, vault=self._services.vault)
 
     async def restrict(self, resident: Resident) -> None:
         await self._update(resident, SubscriberUpdate(restricted=True))

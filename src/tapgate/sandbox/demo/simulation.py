@@ -86,12 +86,14 @@ class Simulation:
             await self._run_incident(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
-        """Ensure that the subscriber and the agent in the examples have sufficient balances."""
+        """Ensure sufficient balances of the people in the examples; let one ask for support."""
         hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
         if hero.balance < 1_000 * self._major_unit:
             await self._transactions.fund_from_partner(hero, 2_500 * self._major_unit, "ADVANCE")
         if agent.balance < 2_000 * self._major_unit:
             await self._transactions.fund_agent(agent, 10_000 * self._major_unit)
+        friend = self._country.residents[seed.FRIEND]
+        await self._seeder.ask_support(friend, "I paid at the market and was charged twice.")
 
     # Registrations
 
