@@ -125,3 +125,19 @@ async def test_expired_lease_does_not_keep_a_conversation(database: Database) ->
     clock.advance(days=31)
     await Retention(database, clock).delete_expired()
     assert await database.fetchval("SELECT count(*) FROM messenger.conversations") == 0
+
+
+async def test_transcripts_of_expired_conversations_are_deleted(database: Database) -> None:
+    clock = FakeClock()
+    for address, hours in (("old", 2), ("recent", 0)):
+        await database.execute(
+            """INSERT INTO messenger.conversations (address, expires_at, transcript)
+               VALUES ($1, $2, 'sealed')""",
+            address,
+            clock() - timedelta(hours=hours),
+        )
+    await Retention(database, clock).delete_expired()
+    rows = await database.fetch(
+        "SELECT address FROM messenger.conversations WHERE transcript IS NOT NULL"
+    )
+    assert [row["address"] for row in rows] == ["recent"]

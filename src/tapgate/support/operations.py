@@ -69,7 +69,7 @@ async def _record_opened(tx: Transaction, actor: Actor, request_id: int) -> Supp
 
 
 async def assign(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
-    """Assign a request to the admin who asks for it."""
+    """Assign a request to the calling admin."""
     request = await _lock_unclosed(tx, request_id)
     return await _save(
         tx, actor, request, "assigned", status=request.status, assignee=_get_admin_id(actor)

@@ -11,7 +11,6 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "*{}* is your code. Don't share it with anyone.",
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {} (transaction {}).",
-    "support_reply": "Reply from support: {}",
     "payment_made": "You paid *{}* to {} (transaction {}).",
     "payment_released": "The payment of *{}* {} is complete (transaction {}).",
     "payment_rejected": (
@@ -19,6 +18,7 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
         " fee was charged (transaction {})."
     ),
     "float_low": "The float of {} is low: *{}*. Top it up to keep serving customers.",
+    "support_reply": "Reply from support: {} You can answer here.",
     "kyc_decided": "Your identity check: *{}*. {} Thank you.",
 }
 _FRENCH_TEXTS: Final[Mapping[str, str]] = {
@@ -32,6 +32,7 @@ _FRENCH_TEXTS: Final[Mapping[str, str]] = {
         " frais n'a été prélevé (transaction {})."
     ),
     "float_low": "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
+    "support_reply": "Réponse de l'assistance : {} Vous pouvez répondre ici.",
     "kyc_decided": "Votre vérification d'identité : *{}*. {} Merci.",
 }
 #: Template with a button that copies its first parameter.
