@@ -107,6 +107,8 @@ async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict
         await post("compliance/alerts", alert | subject, service)
         for subject in ({"subscriber_id": subscriber["id"]}, {"transaction_id": paid})
     ]
+    message = {"phone_number": subscriber["phone_number"], "text": personal_text}
+    await post("support/requests", message, service)
     resolution = {"status": "resolved", "resolution_notes": personal_text}
     await post(f"compliance/alerts/{alerts[0]['alert_id']}/resolve", resolution)
     blocked = {
@@ -149,6 +151,7 @@ EXPECTED_EVENTS = {
     "transaction.refunded",
     "alert.created",
     "alert.resolved",
+    "support.requested",
 }
 
 

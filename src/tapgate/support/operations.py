@@ -49,7 +49,9 @@ async def receive(
             raise ApiError(Code.REQUEST_NOT_FOUND, "The phone number has no open support request.")
         request_id = tx.new_id()
         if await queries.add(tx, request_id, message.phone_number):
-            await queries.add_message(tx, vault, request_id, SupportSender.CUSTOMER, message.text)
+            await queries.add_message(
+                tx, vault, request_id, 1, SupportSender.CUSTOMER, message.text
+            )
             return await _record_opened(tx, actor, request_id), True
         # Another request was opened concurrently. It may be closed again before it is locked.
     await _append(tx, request, SupportSender.CUSTOMER, message.text, vault)
@@ -136,13 +138,14 @@ async def _lock_unclosed(tx: Transaction, request_id: int) -> SupportRequest:
 async def _append(
     tx: Transaction, request: SupportRequest, sender: SupportSender, text: str, vault: Vault
 ) -> None:
-    if await queries.count_messages(tx, request.id, sender) >= MAX_MESSAGES:
+    total, from_sender = await queries.count_messages(tx, request.id, sender)
+    if from_sender >= MAX_MESSAGES:
         raise ApiError(
             Code.RATE_LIMITED,
             f"The support request already has {MAX_MESSAGES} messages from this side.",
             details={"limit": MAX_MESSAGES},
         )
-    await queries.add_message(tx, vault, request.id, sender, text)
+    await queries.add_message(tx, vault, request.id, total + 1, sender, text)
 
 
 async def _save(

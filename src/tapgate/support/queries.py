@@ -89,27 +89,29 @@ async def list_page(
 
 
 async def add_message(
-    tx: Transaction, vault: Vault, request_id: int, sender: str, text: str
+    tx: Transaction, vault: Vault, request_id: int, number: int, sender: str, text: str
 ) -> None:
-    message_id = tx.new_id()
+    """Add a message. `number` is its position. The caller must hold the lock on the request."""
     await tx.execute(
-        """INSERT INTO support_messages (id, request_id, sender, sealed, created_at)
+        """INSERT INTO support_messages (request_id, number, sender, sealed, created_at)
            VALUES ($1, $2, $3, $4, $5)""",
-        message_id,
         request_id,
+        number,
         sender,
-        vault.seal(text.encode(), _get_seal_context(message_id)),
+        vault.seal(text.encode(), _get_seal_context(request_id, number)),
         tx.now(),
     )
 
 
-async def count_messages(tx: Transaction, request_id: int, sender: str) -> int:
-    count: int = await tx.fetchval(
-        "SELECT count(*) FROM support_messages WHERE request_id = $1 AND sender = $2",
+async def count_messages(tx: Transaction, request_id: int, sender: str) -> tuple[int, int]:
+    """Return the number of messages in the request, and of those from the sender."""
+    total, from_sender = await tx.fetchrow(
+        """SELECT count(*), count(*) FILTER (WHERE sender = $2)
+           FROM support_messages WHERE request_id = $1""",
         request_id,
         sender,
     )
-    return count
+    return total, from_sender
 
 
 async def load_messages(
@@ -121,15 +123,16 @@ async def load_messages(
     """Return the latest messages of each request, oldest first, by request ID."""
     rows = await reader.fetch(
         """SELECT message.* FROM unnest($1::bigint[]) AS request (id), LATERAL (
-               SELECT id, request_id, sender, sealed, created_at FROM support_messages
-               WHERE request_id = request.id ORDER BY id DESC LIMIT $2) AS message
-           ORDER BY message.id""",
+               SELECT request_id, number, sender, sealed, created_at FROM support_messages
+               WHERE request_id = request.id ORDER BY number DESC LIMIT $2) AS message
+           ORDER BY message.number""",
         list(request_ids),
         limit,
     )
     messages = defaultdict[int, list[SupportMessage]](list)
     for row in rows:
-        text = vault.open(row["sealed"], _get_seal_context(row["id"])).decode()
+        context = _get_seal_context(row["request_id"], row["number"])
+        text = vault.open(row["sealed"], context).decode()
         messages[row["request_id"]].append(
             SupportMessage(sender=row["sender"], text=text, created_at=row["created_at"])
         )
@@ -149,5 +152,5 @@ async def remove_expired(database: Database, before: datetime) -> bool:
     return len(removed) == REMOVAL_BATCH_SIZE
 
 
-def _get_seal_context(message_id: int) -> bytes:
-    return b"support message %d" % message_id
+def _get_seal_context(request_id: int, number: int) -> bytes:
+    return b"support message %d %d" % (request_id, number)

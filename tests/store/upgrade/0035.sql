@@ -4,11 +4,11 @@ INSERT INTO support_requests (id, phone_number, subscriber_id, status, assignee,
     (3501, '+23276003501', NULL, 'closed', NULL, '2026-03-01', '2026-03-02'),
     (3502, '+23276003501', NULL, 'answered', NULL, '2026-03-03', '2026-03-03'),
     (3503, '+23276003502', NULL, 'open', NULL, '2026-03-03', '2026-03-03');
-INSERT INTO support_messages (id, request_id, sender, sealed, created_at) VALUES
-    (3511, 3501, 'customer', 'sealed', '2026-03-01'),
-    (3512, 3502, 'customer', 'sealed', '2026-03-03'),
-    (3513, 3502, 'staff', 'sealed', '2026-03-03'),
-    (3514, 3503, 'customer', 'sealed', '2026-03-03');
+INSERT INTO support_messages (request_id, number, sender, sealed, created_at) VALUES
+    (3501, 1, 'customer', 'sealed', '2026-03-01'),
+    (3502, 1, 'customer', 'sealed', '2026-03-03'),
+    (3502, 2, 'staff', 'sealed', '2026-03-03'),
+    (3503, 1, 'customer', 'sealed', '2026-03-03');
 INSERT INTO messenger.people (address, support, updated_at) VALUES
     ('+23276003501', 'told', '2026-03-03'), ('+23276003502', 'open', '2026-03-03');
 INSERT INTO messenger.conversations (address, state, expires_at, transcript) VALUES

@@ -18,13 +18,13 @@ CREATE INDEX support_requests_by_assignee ON support_requests (assignee, id);
 CREATE INDEX support_requests_by_age ON support_requests (updated_at) WHERE status <> 'open';
 
 CREATE TABLE support_messages (
-    id bigint PRIMARY KEY,
-    request_id bigint NOT NULL REFERENCES support_requests ON DELETE CASCADE,
+    request_id bigint REFERENCES support_requests ON DELETE CASCADE,
+    number integer,                             -- 1, 2, ... within the request
     sender text NOT NULL CHECK (sender IN ('customer', 'staff')),
     sealed bytea NOT NULL,                      -- the text, sealed by the vault
-    created_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (request_id, number)
 );
-CREATE INDEX support_messages_by_request ON support_messages (request_id, id);
 
 -- Whether the person has a support request, as far as the messenger knows, and was told that
 -- further texts are passed on.
