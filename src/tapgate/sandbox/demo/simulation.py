@@ -82,6 +82,8 @@ class Simulation:
                 self._clock.advance_to(at(moment))
                 await asyncio.gather(*map(self._choose_transaction, residents))
                 await asyncio.gather(*self._plan_refunds())
+            if at(time(23, 20)) >= end:
+                return
             self._clock.advance_to(at(time(23, 20)))
             await self._run_incident(self._size.days - 1 - day_number)
 
