@@ -17,7 +17,7 @@ async def support(console_clients: ConsoleClients) -> ConsoleClient:
 
 
 async def send_message(harness: Harness, text: str, phone: str = PHONE) -> dict[str, Any]:
-    response = await harness.client.post(
+    response = await harness.post(
         "/api/v1/support/requests",
         json={"phone_number": phone, "text": text},
         auth=harness.get_service_auth(),
@@ -72,7 +72,7 @@ async def test_requests_are_filtered_by_the_assigned_admin(
     assert "Assign to me" in await support.get_page_text(page)
     await support.submit_action("support.assign", id=mine["id"])
     assert "Assign to me" not in await support.get_page_text(page)
-    record = await harness.client.get(
+    record = await harness.get(
         f"/api/v1/support/requests/{mine['id']}", auth=await harness.create_admin("A")
     )
     text = await support.get_page_text(f"{QUEUE_URL}?assignee={record.json()['assignee']}")

@@ -146,9 +146,7 @@ async def test_support_request_contains_the_words_and_the_transcript(
     await perform(gateway, contact)
     follow_up = gateway_requests.ContactSupport(phone=phone, text="x" * 5000, append_only=True)
     await perform(gateway, follow_up)
-    listed = await harness.get(
-        "/api/v1/support/requests", auth=await harness.create_admin("S")
-    )
+    listed = await harness.get("/api/v1/support/requests", auth=await harness.create_admin("S"))
     (request,) = listed.json()["data"]
     assert request["subscriber_id"] == record["id"]
     assert [message["text"] for message in request["messages"]] == [

@@ -22,19 +22,17 @@ async def send_message(
     harness: Harness, text: str = "My card was charged twice.", **fields: Any
 ) -> httpx2.Response:
     body = {"phone_number": PHONE, "text": text, **fields}
-    return await harness.client.post(URL, json=body, auth=harness.get_service_auth())
+    return await harness.post(URL, json=body, auth=harness.get_service_auth())
 
 
 async def post_as_staff(
     harness: Harness, path: str, body: Any = None, role: str = "S"
 ) -> httpx2.Response:
-    return await harness.client.post(
-        f"{URL}/{path}", json=body, auth=await harness.create_admin(role)
-    )
+    return await harness.post(f"{URL}/{path}", json=body, auth=await harness.create_admin(role))
 
 
 async def list_requests(harness: Harness, **filters: str) -> list[dict[str, Any]]:
-    response = await harness.client.get(URL, params=filters, auth=await harness.create_admin("S"))
+    response = await harness.get(URL, params=filters, auth=await harness.create_admin("S"))
     assert response.status_code == 200, response.text
     data: list[dict[str, Any]] = response.json()["data"]
     return data
@@ -67,9 +65,7 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
         "created_at": request["created_at"],
         "updated_at": request["created_at"],
     }
-    fetched = await harness.client.get(
-        f"{URL}/{request['id']}", auth=await harness.create_admin("A")
-    )
+    fetched = await harness.get(f"{URL}/{request['id']}", auth=await harness.create_admin("A"))
     assert fetched.json() == request
     (entry,) = await harness.list_audit_entries(request["id"], "support.requested")
     assert entry["changes"] == {"status": [None, "open"]}
@@ -101,9 +97,7 @@ async def test_parallel_messages_open_one_request(harness: Harness) -> None:
     responses = await asyncio.gather(*(send_message(harness, f"Text {n}") for n in range(20)))
     assert sorted(response.status_code for response in responses) == [200] * 19 + [201]
     (request,) = await list_requests(harness)
-    response = await harness.client.get(
-        f"{URL}/{request['id']}", auth=await harness.create_admin("S")
-    )
+    response = await harness.get(f"{URL}/{request['id']}", auth=await harness.create_admin("S"))
     assert {text for _, text in get_texts(response.json())} == {f"Text {n}" for n in range(20)}
 
 
@@ -118,7 +112,7 @@ async def test_messages_during_a_close_are_never_lost(harness: Harness) -> None:
     requests = await list_requests(harness)
     assert [each["status"] for each in requests].count("closed") == 1
     count = "SELECT count(*) FROM support_messages"
-    assert await harness.services.database.fetchval(count) == 11
+    assert await harness.database.fetchval(count) == 11
 
 
 async def test_append_only_never_opens_a_request(harness: Harness) -> None:
@@ -134,7 +128,7 @@ async def test_append_only_never_opens_a_request(harness: Harness) -> None:
 async def test_reply_is_sent_to_the_phone_and_assigns_the_request(harness: Harness) -> None:
     request = (await send_message(harness)).json()
     staff = await harness.create_admin("S")
-    response = await harness.client.post(
+    response = await harness.post(
         f"{URL}/{request['id']}/reply", json={"text": "We refunded it."}, auth=staff
     )
     record = response.json()
@@ -151,7 +145,7 @@ async def test_admins_assign_requests_to_themselves(harness: Harness) -> None:
     request = (await send_message(harness)).json()
     for role in ("S", "A"):
         admin = await harness.create_admin(role)
-        response = await harness.client.post(f"{URL}/{request['id']}/assign", auth=admin)
+        response = await harness.post(f"{URL}/{request['id']}/assign", auth=admin)
         assert response.json()["assignee"] == admin.id
         assert [r["id"] for r in await list_requests(harness, assignee=admin.id)] == [request["id"]]
     assert response.json()["status"] == "open"
@@ -224,33 +218,25 @@ async def test_requests_of_restricted_subscribers_are_masked_until_a_code_is_ver
     staff = await harness.create_admin("S")
 
     async def get() -> dict[str, Any]:
-        record: dict[str, Any] = (
-            await harness.client.get(f"{URL}/{request['id']}", auth=staff)
-        ).json()
+        record: dict[str, Any] = (await harness.get(f"{URL}/{request['id']}", auth=staff)).json()
         return record
 
     hidden = {"phone_number": None, "messages": [], "masked": True}
     assert await get() == request | hidden
-    response = await harness.client.get(URL, auth=staff)
+    response = await harness.get(URL, auth=staff)
     assert response.json()["data"] == [request | hidden] and response.json()["masked"]
-    response = await harness.client.get(URL, params={"phone_number": PHONE}, auth=staff)
+    response = await harness.get(URL, params={"phone_number": PHONE}, auth=staff)
     assert response.json()["data"] == []
-    reply = await harness.client.post(
-        f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff
-    )
+    reply = await harness.post(f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff)
     assert (reply.status_code, reply.json()["code"]) == (403, "OTP_REQUIRED")
     access = f"/api/v1/subscribers/{subscriber['id']}/restricted-access"
-    assert (await harness.client.post(access, auth=staff)).is_success
+    assert (await harness.post(access, auth=staff)).is_success
     code = await harness.get_pending_code(PHONE)
-    assert (
-        await harness.client.post(f"{access}/verify", json={"otp": code}, auth=staff)
-    ).is_success
+    assert (await harness.post(f"{access}/verify", json={"otp": code}, auth=staff)).is_success
     assert await get() == request
-    response = await harness.client.get(URL, params={"phone_number": PHONE}, auth=staff)
+    response = await harness.get(URL, params={"phone_number": PHONE}, auth=staff)
     assert response.json()["data"] == [request]
-    reply = await harness.client.post(
-        f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff
-    )
+    reply = await harness.post(f"{URL}/{request['id']}/reply", json={"text": "Hello"}, auth=staff)
     assert reply.status_code == 200
 
 
@@ -267,7 +253,7 @@ async def test_texts_are_sealed_at_rest(harness: Harness) -> None:
     request = (await send_message(harness, "Sealed words")).json()
     await post_as_staff(harness, f"{request['id']}/reply", {"text": "Sealed reply"})
     for table in ("support_requests", "support_messages", "audit_entries", "messages", "events"):
-        rows = await harness.services.database.fetch(f"SELECT t::text FROM {table} t")
+        rows = await harness.database.fetch(f"SELECT t::text FROM {table} t")
         assert rows or table == "events"
         assert not any("Sealed" in row["t"] or b"Sealed".hex() in row["t"] for row in rows)
 
@@ -281,7 +267,7 @@ async def test_requests_that_wait_for_no_one_are_removed_after_the_retention_per
     ]
     await post_as_staff(harness, f"{closed}/close")
     await post_as_staff(harness, f"{answered}/reply", {"text": "Hello"})
-    database, now = harness.services.database, harness.services.clock()
+    database, now = harness.database, harness.services.clock()
     assert not await queries.remove_expired(database, now - RETENTION_PERIOD)
     assert len(await list_requests(harness)) == 3
     await queries.remove_expired(database, now + timedelta(seconds=1))

@@ -43,7 +43,7 @@ class SupportDesk:
         self.console = console
 
     async def list_requests(self) -> list[dict[str, Any]]:
-        response = await self._harness.client.get(
+        response = await self._harness.get(
             "/api/v1/support/requests", auth=await self._harness.create_admin("S")
         )
         data: list[dict[str, Any]] = response.json()["data"]
