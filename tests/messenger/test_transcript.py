@@ -59,6 +59,12 @@ def test_long_numbers_of_the_customer_are_masked() -> None:
     assert add(TextMessage(text=f"got {CODE} here"))[0] == "Customer: got … here"
 
 
+def test_links_are_masked() -> None:
+    reply = TextReply(text="Your statement: https://pay.example/api/v1/statements/token")
+    lines = transcript.add_turn((), Conversation(), TextMessage(text="statement"), (reply,))
+    assert lines == ("Customer: statement", "Chat: Your statement: …")
+
+
 def test_transcript_is_short_and_sealed() -> None:
     vault, lines = Vault("a secret key for the tests of transcripts"), ()
     for number in range(20):

@@ -1,7 +1,8 @@
 """Transcript: the last messages of a conversation, for a support request.
 
-It is sealed by the vault and stored with the conversation. Texts that may contain a PIN or a
-one-time code are left out, and long numbers in the other texts are masked.
+It is sealed by the vault and stored with the conversation. Texts of the customer that may contain a
+PIN or a one-time code are left out, and long numbers in the remaining ones are masked. Links are
+masked too, because the link to a statement is a credential.
 """
 
 import re
@@ -18,6 +19,8 @@ from tapgate.vault import Vault, VaultError
 MAX_LINES: Final = 8
 _MAX_LINE_LENGTH: Final = 300
 _LONG_NUMBER_PATTERN: Final = re.compile(r"[0-9]{4,}")
+
+_LINK_PATTERN: Final = re.compile(r"https?://\S+")
 
 Transcript = tuple[str, ...]
 
@@ -69,7 +72,7 @@ def _has_letter(text: str) -> bool:
 
 
 def _shorten(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(_LINK_PATTERN.sub("…", text).split())
     return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
