@@ -98,6 +98,7 @@ async def reply(
         to=request.phone_number,
         template=REPLY_TEMPLATE,
         parameters=[text],
+        language=await queries.get_language(tx, request),
         expires_at=tx.now() + _REPLY_LIFETIME,
     )
     return await _save(

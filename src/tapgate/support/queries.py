@@ -139,6 +139,14 @@ async def load_messages(
     return messages
 
 
+async def get_language(tx: Transaction, request: SupportRequest) -> str:
+    """Return the language of the customer; English if the customer is not registered."""
+    language: str | None = await tx.fetchval(
+        "SELECT language FROM subscribers WHERE phone_number = $1", request.phone_number
+    )
+    return language or "en"
+
+
 async def remove_expired(database: Database, before: datetime) -> bool:
     """Remove a batch of requests that wait for no one; return whether there may be more."""
     removed = await database.fetch(
