@@ -9,7 +9,8 @@ from cases import each
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.compliance.check.model import build_result
-from tapgate.ledger.assess import Assessment
+from tapgate.ledger.assess import Assessment, build_command
+from tapgate.ledger.commands import subscriber_party
 from tapgate.rules.compliance import ComplianceRule, RuleMatch
 
 CHECK_URL = "/api/v1/compliance/check"
@@ -19,7 +20,7 @@ async def run_check(
     harness: Harness, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
 ) -> dict[str, Any]:
     body = {"subscriber_id": subscriber_id, "amount": amount, "transaction_type": kind}
-    response = await harness.post(CHECK_URL, json=body, auth=harness.get_service_auth())
+    response = await harness.client.post(CHECK_URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -48,7 +49,10 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
         "risk_level": "CRITICAL",
         "score": 100,
         "violations": [
-            {"code": "TRANSACTION_LIMIT_EXCEEDED", "message": "Per-transaction limit exceeded"},
+            {
+                "code": "TRANSACTION_LIMIT_EXCEEDED",
+                "message": "Per-transaction limit exceeded",
+            },
             {"code": "DAILY_LIMIT_EXCEEDED", "message": "Daily limit exceeded"},
             {"code": "MONTHLY_LIMIT_EXCEEDED", "message": "Monthly limit exceeded"},
             {"code": "COMPLIANCE_REJECTED", "message": "Declined by a compliance rule"},
@@ -57,9 +61,11 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
 
 
 async def test_check_counts_the_earlier_transactions_of_the_sender(harness: Harness) -> None:
-    sender = await harness.create_subscriber(balance="200")
-    receiver = await harness.create_subscriber()
-    await harness.put(
+    sender, receiver = (
+        await harness.create_subscriber(balance="200"),
+        await harness.create_subscriber(),
+    )
+    await harness.client.put(
         "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await harness.create_admin()
     )
     await update_rule(harness, "Daily velocity", threshold=1)
@@ -91,7 +97,7 @@ async def test_matching_review_and_alert_rules_are_listed_but_do_not_prevent_the
 async def test_blocked_subscriber_may_neither_send_nor_receive(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
-    await harness.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
+    await harness.client.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
     for kind in ("transfer_p2p", "partner_fund"):
         response = await run_check(harness, subscriber["id"], kind=kind)
         assert (response["allowed"], response["risk_level"]) == (False, "HIGH")
@@ -153,7 +159,7 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
         ({"transaction_type": None}, 400, "transaction_type"),
     ]
     for change, status, field in bodies:
-        response = await harness.post(
+        response = await harness.client.post(
             CHECK_URL, json=valid_body | change, auth=harness.get_service_auth()
         )
         assert response.status_code == status, response.text
@@ -163,7 +169,9 @@ async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
 async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
     for unknown in ("sub_0000000000001", "nonsense"):
         body = {"subscriber_id": unknown, "amount": "1", "transaction_type": "transfer"}
-        response = await harness.post(CHECK_URL, json=body, auth=await harness.create_admin("C"))
+        response = await harness.client.post(
+            CHECK_URL, json=body, auth=await harness.create_admin("C")
+        )
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
@@ -200,22 +208,24 @@ def build_rule(severity: str) -> ComplianceRule:
     )
 
 
-async def test_assessment_reports_fee_and_insufficient_funds(harness: Harness) -> None:
+async def test_assessment_reports_fee_and_insufficient_funds(
+    harness: Harness, services: Services
+) -> None:
     """Quotes are built from assessments."""
     subscriber = await harness.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:
-        return await harness.services.ledger.assess(
-            harness.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
+        subscriber = None if subscriber_id is None else subscriber_party(subscriber_id)
+        return await services.ledger.assess(
+            services.database, build_command(kind, amount, subscriber)
         )
 
     sender_id = decode_id(subscriber["id"])
     funded = await assess(98_52, sender_id)
-    assert (funded.fee, funded.fee_payer, funded.insufficient_funds) == (1_48, "sender", None)
-    underfunded = await assess(98_53, sender_id)
-    assert underfunded.rejections == ()
-    assert underfunded.insufficient_funds.code == "INSUFFICIENT_FUNDS"
-    assert underfunded.insufficient_funds.details == {"available": 100.0, "required": 100.01}
+    assert (funded.fee, funded.fee_payer, funded.rejections) == (1_48, "sender", ())
+    (underfunded,) = (await assess(98_53, sender_id)).rejections
+    assert underfunded.code == "INSUFFICIENT_FUNDS"
+    assert underfunded.details == {"available": 100.0, "required": 100.01}
     assert (await assess(100, None)).fee == 2
     payment = await assess(100_00, None, "pos_payment")
     assert (payment.fee, payment.fee_payer) == (1_00, "receiver")

@@ -137,6 +137,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
         ObjectAccess.SUBSCRIBER_WALLETS,
     ),
     f"POST {_V1}/pos/payment": (ObjectAccess.PROCESSOR, ObjectAccess.PIN),
+    f"GET {_V1}/pos/payments/{{request_id}}": (ObjectAccess.PROCESSOR,),
     f"POST {_V1}/pos/verify-card": (ObjectAccess.PIN,),
     f"POST {_V1}/pos/lookup-card": (ObjectAccess.ANY,),
     f"POST {_V1}/pos/refund": (ObjectAccess.PROCESSOR,),

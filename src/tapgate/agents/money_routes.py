@@ -98,7 +98,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         payee=build_customer_party(body),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.agent_pin,
-        pin_policy="required",
+        pin_policy=commands.PIN_POLICIES[chart.AGENT_CASHIN],
         idempotency_key=build_idempotency_key(request, body),
     )
     result = await submit_request(request, command)
@@ -139,7 +139,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         payee_pin=body.agent_pin,
-        pin_policy="required",
+        pin_policy=commands.PIN_POLICIES[chart.AGENT_CASHOUT],
         idempotency_key=build_idempotency_key(request, body),
     )
     result = await submit_request(request, command)
@@ -169,7 +169,7 @@ async def transfer_float(
         payee=_build_agent_party(body.to_agent_id),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
-        pin_policy="required",
+        pin_policy=commands.PIN_POLICIES[chart.AGENT_TRANSFER],
         idempotency_key=build_idempotency_key(request, body),
         context=build_memo(body.description),
     )

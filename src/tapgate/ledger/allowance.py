@@ -8,6 +8,7 @@ import msgspec
 from tapgate.ledger import chart
 from tapgate.ledger.load import find_account
 from tapgate.ledger.rules import Rules
+from tapgate.ledger.state import Account
 from tapgate.rules.limits import AccountRule
 
 
@@ -17,6 +18,14 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     month_used: int
     day: date  # the day that usage counts toward: today, or a later day that already has usage
 
+    @property
+    def day_remaining(self) -> int:
+        return max(self.limits.daily_limit - self.day_used, 0)
+
+    @property
+    def month_remaining(self) -> int:
+        return max(self.limits.monthly_limit - self.month_used, 0)
+
 
 async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) -> Allowance | None:
     """Return a subscriber's allowance, or None if the subscriber does not exist.
@@ -24,7 +33,12 @@ async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) 
     Reads without a lock, so the result may be out of date when it is used.
     """
     wallet = await find_account(tx, subscriber_id, chart.WALLET)
-    if wallet is None or wallet.kyc_level is None:
+    return None if wallet is None else build_allowance(wallet, rules, today)
+
+
+def build_allowance(wallet: Account, rules: Rules, today: date) -> Allowance | None:
+    """Return the allowance of a wallet, or None for an account without a KYC level."""
+    if wallet.kyc_level is None:
         return None
     day_used, month_used = wallet.get_usage(today)
     return Allowance(

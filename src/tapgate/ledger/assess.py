@@ -1,62 +1,116 @@
-"""Dry run of a transaction for one subscriber, which reports every failed check.
+"""Dry run of a transaction, which reports every failed check.
 
-PINs and the other party are not checked. Nothing is moved, stored or counted. The result may be out
-of date by the time the transaction is submitted.
+PINs are not verified, and a party may be unknown. Nothing is moved, stored or counted. The result
+may be out of date by the time the transaction is submitted.
 """
+
+from typing import Final
 
 import msgspec
 
-from tapgate.ledger import chart, checks
-from tapgate.ledger.commands import Command, Party, subscriber_party
-from tapgate.ledger.context import Rejection, build_context
+from tapgate.errors import Code
+from tapgate.ledger import chart
+from tapgate.ledger.allowance import build_allowance
+from tapgate.ledger.checks import ASSESSED_CHECKS, is_pin_required
+from tapgate.ledger.commands import Command, Party, PinPolicy
+from tapgate.ledger.context import CommandContext, Rejection, build_context
 from tapgate.ledger.state import State
 from tapgate.pins.lockout import PinState
 from tapgate.rules.compliance import RuleMatch
 from tapgate.schemas.transactions import Channel
 
-#: Placeholder for the other party, which an assessment does not include.
-_UNKNOWN_PARTY = Party("account", 0)
+#: Placeholder for a party that an assessment does not include.
+_UNKNOWN_PARTY: Final = Party("account", 0)
+
+
+class RemainingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payer may still spend: in one transaction, today and this month.
+
+    A card with a daily limit of its own may reduce what is left for today.
+    """
+
+    transaction: int
+    day: int
+    month: int
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a dry run. `rejections` are in the order in which the ledger checks."""
+
     fee: int
     fee_payer: str  # sender or receiver
-    rejections: tuple[Rejection, ...] = ()  # missing subscriber, status, limits, compliance
-    insufficient_funds: Rejection | None = None
+    pin_required: bool | None = None  # None if it depends on limits of a payer who is not known
+    limits: RemainingLimits | None = None  # None without a payer to whom limits apply
+    rejections: tuple[Rejection, ...] = ()  # missing party, status, limits, compliance, funds
     matches: tuple[RuleMatch, ...] = ()  # all matching compliance rules, whatever their action
 
 
-def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Command:
-    """Build a command with the subscriber as payer, or as payee for receive-only types."""
+def build_command(
+    transaction_type: str,
+    amount: int,
+    subscriber: Party | None,
+    *,
+    recipient: Party | None = None,
+    pin_policy: PinPolicy = "if_given",
+) -> Command:
+    """Build a command with the subscriber as payer, or as payee for receive-only types.
+
+    `recipient` is the payee of a subscriber who pays.
+    """
     is_payer = transaction_type not in chart.RECEIVE_ONLY_TYPES
-    subscriber = subscriber_party(subscriber_id)
+    payer, payee = (subscriber, recipient) if is_payer else (None, subscriber)
     return Command(
         type=transaction_type,
         channel=Channel.API,
-        payer=subscriber if is_payer else _UNKNOWN_PARTY,
-        payee=_UNKNOWN_PARTY if is_payer else subscriber,
+        payer=payer or _UNKNOWN_PARTY,
+        payee=payee or _UNKNOWN_PARTY,
         amount=amount,
+        # The payer of a receive-only type is not the subscriber.
+        pin_policy=pin_policy if is_payer else "if_given",
     )
 
 
 def assess(state: State, command: Command) -> Assessment:
     context = build_context(state, command, _fail_on_pin)
-    if context.payer is not None:
-        applicable_checks, insufficient_funds = checks.SENDER_CHECKS, checks.check_funds(context)
-    elif context.payee is not None:
-        applicable_checks, insufficient_funds = checks.RECEIVER_CHECKS, None
-    else:
-        not_found = Rejection(chart.HOLDER_ERROR_CODES[chart.WALLET].not_found)
-        return Assessment(fee=context.fee, fee_payer=context.fee_payer, rejections=(not_found,))
-    rejections = [
-        rejection for check in applicable_checks if (rejection := check(context)) is not None
-    ]
+    rejections = _find_missing_parties(context)
+    if not rejections:
+        failed = (check(context) for check in ASSESSED_CHECKS)
+        rejections = [rejection for rejection in failed if rejection is not None]
+    depends_on_limits = command.pin_policy == "above_no_pin_limit" and context.limits is None
     return Assessment(
         fee=context.fee,
         fee_payer=context.fee_payer,
+        pin_required=None if depends_on_limits else is_pin_required(context),
+        limits=_get_remaining_limits(context),
         rejections=tuple(rejections),
-        insufficient_funds=insufficient_funds,
         matches=tuple(context.matches),
+    )
+
+
+def _find_missing_parties(context: CommandContext) -> list[Rejection]:
+    command = context.command
+    codes = {"card": Code.CARD_NOT_FOUND, "owner": chart.HOLDER_ERROR_CODES[chart.WALLET].not_found}
+    return [
+        Rejection(codes[party.by])
+        for party, holding in (
+            (command.payer, context.payer or context.payer_card),
+            (command.payee, context.payee or context.payee_card),
+        )
+        if party != _UNKNOWN_PARTY and holding is None
+    ]
+
+
+def _get_remaining_limits(context: CommandContext) -> RemainingLimits | None:
+    state, payer, card = context.state, context.payer, context.payer_card
+    if payer is None or not context.counts_toward_limits:
+        return None
+    allowance = build_allowance(payer, state.rules, state.today)
+    assert allowance is not None
+    day = allowance.day_remaining
+    if card is not None and card.daily_limit is not None:
+        day = min(day, max(card.daily_limit - card.get_usage(state.today)[0], 0))
+    return RemainingLimits(
+        transaction=allowance.limits.max_transaction, day=day, month=allowance.month_remaining
     )
 
 

@@ -69,19 +69,19 @@ def _check_payer_pin(context: CommandContext) -> Rejection | None:
     command = context.command
     if command.payer_pin is not None:
         return _verify_pin(context, context.payer, context.payer_card, command.payer_pin)
-    if command.pin_policy == "required":
-        return Rejection(Code.PIN_REQUIRED)
-    if command.pin_policy == "above_no_pin_limit":
-        return _check_no_pin_limit(context)
-    return None
+    return Rejection(Code.PIN_REQUIRED) if is_pin_required(context) else None
 
 
-def _check_no_pin_limit(context: CommandContext) -> Rejection | None:
+def is_pin_required(context: CommandContext) -> bool:
+    """Return whether the payer must enter a PIN. Without a card, its usage counts as zero."""
+    policy = context.command.pin_policy
+    if policy != "above_no_pin_limit":
+        return policy == "required"
     limits, card = context.limits, context.payer_card
-    if limits is None or card is None:
-        return None
-    _, unpinned = card.get_usage(context.state.today)
-    return Rejection(Code.PIN_REQUIRED) if limits.requires_pin(context.amount, unpinned) else None
+    if limits is None:
+        return False
+    unpinned = card.get_usage(context.state.today)[1] if card is not None else 0
+    return limits.requires_pin(context.amount, unpinned)
 
 
 def _check_payee_pin(context: CommandContext) -> Rejection | None:
@@ -215,7 +215,7 @@ def _check_compliance(context: CommandContext) -> Rejection | None:
     return None
 
 
-def check_funds(context: CommandContext) -> Rejection | None:
+def _check_funds(context: CommandContext) -> Rejection | None:
     payer = context.payer
     if payer is None or not payer.is_locked:
         return None
@@ -285,22 +285,10 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_daily_limit,
     _check_monthly_limit,
     _check_compliance,
-    check_funds,
+    _check_funds,
     _check_receiver_active,
     _check_receiver_max_balance,
 )
 
-#: Checks that need only one party, for assessments, which do not include the other party.
-SENDER_CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
-    _check_sender_active,
-    _check_transaction_limit,
-    _check_card_limit,
-    _check_daily_limit,
-    _check_monthly_limit,
-    _check_compliance,
-)
-RECEIVER_CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
-    _check_compliance,
-    _check_receiver_active,
-    _check_receiver_max_balance,
-)
+#: Checks for assessments, which have no PINs. Each of them passes for an unknown party.
+ASSESSED_CHECKS = (_check_parties_allowed, *CHECKS[CHECKS.index(_check_sender_active) :])

@@ -1,7 +1,7 @@
 """Commands that the ledger accepts, and their results."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -97,6 +97,17 @@ BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
 
 
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
+
+#: When the payer must enter a PIN, by transaction type. Other types have no PIN.
+PIN_POLICIES: Final[Mapping[str, PinPolicy]] = {
+    chart.TRANSFER_P2P: "required",
+    chart.TRANSFER: "required",
+    chart.AGENT_CASHIN: "required",
+    chart.AGENT_CASHOUT: "required",
+    chart.AGENT_TRANSFER: "required",
+    chart.POS_PAYMENT: "above_no_pin_limit",
+    chart.ONLINE_PAYMENT: "above_no_pin_limit",
+}
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,6 +6,7 @@ disk flush.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -22,7 +23,7 @@ from tapgate.ids import IdGenerator
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision
-from tapgate.ledger.assess import Assessment, assess, build_command
+from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
@@ -154,23 +155,21 @@ class Ledger:
         # If the caller is canceled, only this wait ends: the command is still executed.
         return await future
 
-    async def assess(
-        self, database: Database, *, transaction_type: str, amount: int, subscriber_id: int | None
-    ) -> Assessment:
-        """Assess a transaction without executing it; without a subscriber, return only its fee.
+    async def assess(self, database: Database, command: Command) -> Assessment:
+        """Assess a command, built by `assess.build_command`, without executing it.
 
         Uses a connection of `database`, because the ledger's own are reserved for batches and
         health checks.
         """
-        async with database.transaction() as tx:
-            rules = await self._get_rules(tx)
-            if subscriber_id is None:
-                fee, fee_payer = rules.calculate_fee(transaction_type, amount)
-                return Assessment(fee=fee, fee_payer=fee_payer)
-            command = build_command(transaction_type, amount, subscriber_id)
-            return assess(
-                await load_without_locks(tx, [command], rules, self._clock, self._timezone), command
-            )
+        for _ in range(_MAX_ATTEMPTS):
+            with contextlib.suppress(StaleLoadError):
+                async with database.transaction() as tx:
+                    rules = await self._get_rules(tx)
+                    state = await load_without_locks(
+                        tx, [command], rules, self._clock, self._timezone
+                    )
+                return assess(state, command)
+        raise unavailable("The card is being linked.")
 
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
         """Return a subscriber's allowance, or None if the subscriber does not exist.

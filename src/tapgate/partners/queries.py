@@ -49,10 +49,3 @@ async def get_webhook_source(database: Database, partner_id: int) -> WebhookSour
         partner_id,
     )
     return None if row is None else WebhookSource(*row)
-
-
-async def find_subscriber_by_phone(database: Database, phone_number: str) -> int | None:
-    subscriber_id: int | None = await database.fetchval(
-        "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
-    )
-    return subscriber_id

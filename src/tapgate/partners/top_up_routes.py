@@ -12,6 +12,7 @@ from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdem
 from tapgate.partners import queries
 from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 from tapgate.schemas.transactions import Channel
+from tapgate.subscribers import queries as subscribers
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -162,9 +163,7 @@ async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
         return commands.card_party(body.card_serial)
     assert body.phone_number is not None
-    subscriber_id = await queries.find_subscriber_by_phone(
-        request.services.database, body.phone_number
-    )
+    subscriber_id = await subscribers.find_id_by_phone(request.services.database, body.phone_number)
     return commands.subscriber_party(subscriber_id or 0)
 
 

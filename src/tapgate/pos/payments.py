@@ -17,6 +17,8 @@ _trail = AuditTrail("transaction")
 
 # Module constants for the payment path, because enum attributes are slow.
 _POS, _IN_APP = Channel.POS, Channel.IN_APP
+_POS_PIN_POLICY = commands.PIN_POLICIES[chart.POS_PAYMENT]
+_IN_APP_PIN_POLICY = commands.PIN_POLICIES[chart.ONLINE_PAYMENT]
 
 
 async def build_terminal_payment(
@@ -42,7 +44,7 @@ async def build_terminal_payment(
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
         payer_pin=body.pin,
-        pin_policy="above_no_pin_limit",
+        pin_policy=_POS_PIN_POLICY,
         idempotency_key=idempotency_key,
         context=_build_context(body, terminal_id),
         caller_error=error_code,
@@ -62,7 +64,7 @@ def build_in_app_payment(
         payer=commands.card_party(body.card_serial),
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
-        pin_policy="above_no_pin_limit",
+        pin_policy=_IN_APP_PIN_POLICY,
         idempotency_key=idempotency_key,
         context=_build_context(body, None),
     )

@@ -1,16 +1,23 @@
 """Endpoints for terminals, and their counterparts for apps, which have no PIN pad."""
 
+from typing import Any
+
+import msgspec
+
+from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
-from tapgate.ledger.chart import COMPLETED
-from tapgate.ledger.commands import Command
-from tapgate.pos import cards, payments
+from tapgate.ledger.chart import COMPLETED, FAILED
+from tapgate.ledger.commands import Command, Outcome
+from tapgate.pos import cards, outcomes, payments
 from tapgate.schemas.pos import (
     InAppPaymentRequest,
     LookupCardRequest,
     LookupCardResponse,
+    PaymentLookup,
+    PaymentOutcomeRecord,
     PaymentReceipt,
     PosPaymentRequest,
     RefundReceipt,
@@ -21,7 +28,12 @@ from tapgate.schemas.pos import (
 )
 from tapgate.schemas.transactions import Channel
 from tapgate.transactions.model import calculate_approval_code
-from tapgate.transactions.money_requests import build_idempotency_key, submit_request
+from tapgate.transactions.money_requests import (
+    MoneyResult,
+    build_idempotency_key,
+    submit_request,
+)
+from tapgate.transactions.submit import decode_id
 
 _SIGNED = Access(hmac="pos")
 
@@ -119,10 +131,45 @@ async def refund_terminal_payment(
     return await _submit_refund(request, body, Channel.POS)
 
 
+@pos_endpoints.get(
+    "/payments/{request_id}", errors=(Code.TRANSACTION_NOT_FOUND, Code.DUPLICATE_REQUEST)
+)
+async def get_payment_outcome(
+    request: RequestContext, request_id: str, query: PaymentLookup
+) -> PaymentOutcomeRecord:
+    """Get the outcome of a payment by its idempotency key.
+
+    A terminal's key finds the terminal's own payments. A processor's key finds the processor's
+    payments, at a terminal or in an app, and those of its terminals. If several terminals used the
+    same idempotency key, `terminal_id` selects one of them; without it, the response is 409.
+
+    The response has the fields of the receipt, or `status: failed` and the error code of the
+    decline. A payment under review has the outcome of the review once it is decided. 404 means that
+    no payment is recorded: it was rejected, for example for a wrong PIN, or it has not arrived
+    (yet). In both cases, the same request can be sent again.
+    """
+    _touch_terminal(request)
+    terminal_id = None
+    if query.terminal_id is not None:
+        terminal_id = decode_id(ids.TERMINAL, query.terminal_id)
+    outcome = await outcomes.get_outcome(
+        request.services.database, request.principal, request_id, terminal_id
+    )
+    if outcome.failure_code is not None:
+        return PaymentOutcomeRecord(status=FAILED, code=outcome.failure_code)
+    result = MoneyResult(Outcome(outcome.result), request.services.settings.currency)
+    receipt = _build_receipt(result, outcome.metadata).body
+    assert isinstance(receipt, PaymentReceipt)
+    return PaymentOutcomeRecord(**msgspec.structs.asdict(receipt))
+
+
 async def _submit_payment(
     request: RequestContext, body: InAppPaymentRequest, command: Command
 ) -> Reply[PaymentReceipt]:
-    result = await submit_request(request, command)
+    return _build_receipt(await submit_request(request, command), body.metadata)
+
+
+def _build_receipt(result: MoneyResult, metadata: dict[str, Any] | None) -> Reply[PaymentReceipt]:
     is_completed = result.status == COMPLETED
     return result.build_reply(
         PaymentReceipt,
@@ -130,7 +177,7 @@ async def _submit_payment(
         approval_code=calculate_approval_code(result.id) if is_completed else None,
         remaining_balance=result.payer_balance,
         fee_amount=result.fee,
-        metadata=body.metadata,
+        metadata=metadata,
     )
 
 

@@ -7,10 +7,12 @@ import msgspec
 from tapgate.errors import Code
 from tapgate.schemas.fields import Choice, FreeText, IntegerRange
 
+ErrorCode = Annotated[str, Choice(*Code, name="ErrorCode")]
+
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     error: str
-    code: Annotated[str, Choice(*Code, name="ErrorCode")]
+    code: ErrorCode
     message: str | None = None
     details: dict[str, Any] | None = None
 

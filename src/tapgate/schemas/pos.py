@@ -1,13 +1,23 @@
 """Card payments at terminals and in apps: requests, receipts and card checks."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tapgate.schemas.cards import CardStatusField, CardTypeField
-from tapgate.schemas.common import SuccessResponse
-from tapgate.schemas.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
-from tapgate.schemas.transactions import MoneyRequest, Receipt
+from tapgate.schemas.common import ErrorCode, SuccessResponse
+from tapgate.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
+from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
+
+PaymentOutcomeStatus = Annotated[
+    str,
+    Choice(
+        TransactionStatus.COMPLETED,
+        TransactionStatus.UNDER_REVIEW,
+        TransactionStatus.FAILED,
+        name="PaymentOutcomeStatus",
+    ),
+]
 
 
 class InAppPaymentRequest(MoneyRequest, kw_only=True):
@@ -30,6 +40,27 @@ class PaymentReceipt(Receipt, kw_only=True):
     remaining_balance: str
     fee_amount: str
     metadata: dict[str, Any] | None
+
+
+class PaymentLookup(msgspec.Struct, kw_only=True):
+    """Terminal that requested the payment, if the processor asks."""
+
+    terminal_id: Text | None = None
+
+
+class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
+    """Outcome of a payment: the fields of its receipt, or only `status` and `code` if it failed."""
+
+    success: bool | msgspec.UnsetType = msgspec.UNSET
+    message: str | msgspec.UnsetType = msgspec.UNSET
+    transaction_id: str | msgspec.UnsetType = msgspec.UNSET
+    status: PaymentOutcomeStatus
+    code: ErrorCode | msgspec.UnsetType = msgspec.UNSET
+    approval_code: str | msgspec.UnsetType | None = msgspec.UNSET
+    amount: str | msgspec.UnsetType = msgspec.UNSET
+    remaining_balance: str | msgspec.UnsetType = msgspec.UNSET
+    fee_amount: str | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class RefundRequest(MoneyRequest, kw_only=True):

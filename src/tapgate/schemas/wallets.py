@@ -1,12 +1,39 @@
 """Wallets: balances, quotes, transfers and statements."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.schemas.common import Redacted
-from tapgate.schemas.fields import Amount, CardSerial, Choice, Currency, Date, FreeText, Pin, Text
-from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionTypeField
+from tapgate.schemas.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    Currency,
+    Date,
+    FreeText,
+    Phone,
+    Pin,
+    Text,
+)
+from tapgate.schemas.transactions import (
+    MoneyRequest,
+    Receipt,
+    TransactionType,
+    TransactionTypeField,
+)
+
+#: Types in which the subscriber of a quote can take part with a card.
+_SUBSCRIBER_CARD_TYPES: Final = frozenset(
+    {
+        TransactionType.POS_PAYMENT,
+        TransactionType.ONLINE_PAYMENT,
+        TransactionType.AGENT_CASHIN,
+        TransactionType.AGENT_CASHOUT,
+        TransactionType.PARTNER_FUND,
+    }
+)
 
 
 class Balance(msgspec.Struct, kw_only=True):
@@ -22,10 +49,30 @@ class Balance(msgspec.Struct, kw_only=True):
 
 
 class QuoteRequest(msgspec.Struct, kw_only=True):
+    """A transaction to quote. The cards are those that the transaction would use."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
     type: TransactionTypeField
     amount: Amount
     sender_id: Text | None = None
+    card_serial: CardSerial | None = None
+    recipient_card_serial: CardSerial | None = None
     currency: Currency | None = None
+
+    def __post_init__(self) -> None:
+        if self.card_serial is not None and self.type not in _SUBSCRIBER_CARD_TYPES:
+            raise invalid_field("card_serial", "must not be given for this type")
+        if self.recipient_card_serial is not None and self.type != TransactionType.TRANSFER_P2P:
+            raise invalid_field("recipient_card_serial", "must not be given for this type")
+
+
+class QuoteLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the sender may spend: per transaction, and what is left today and this month."""
+
+    transaction: str
+    daily_remaining: str
+    monthly_remaining: str
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,21 +82,37 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     allowed: bool
     reasons: list[str]
+    pin_required: bool | None = None
+    limits: QuoteLimits | None = None
 
 
 class P2pTransferRequest(MoneyRequest, kw_only=True):
+    """A transfer to a recipient, identified by either a card or a phone number."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("recipient_phone_number",)
+
     sender_id: Text
-    recipient_card_serial: CardSerial
+    recipient_card_serial: CardSerial | None = None
+    recipient_phone_number: Phone | None = None
     amount: Amount
     pin: Pin
     memo: FreeText | None = None
 
+    def __post_init__(self) -> None:
+        if (self.recipient_card_serial is None) == (self.recipient_phone_number is None):
+            message = "Send either recipient_card_serial or recipient_phone_number."
+            fields = dict.fromkeys(("recipient_card_serial", "recipient_phone_number"), message)
+            raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": fields})
+
 
 class Recipient(msgspec.Struct, kw_only=True):
-    """Recipient of a transfer, with the part of the name that a sender may see."""
+    """Recipient of a transfer, with the part of the name that a sender may see.
+
+    `card_serial` is absent if the transfer was sent to a phone number.
+    """
 
     name: str | None
-    card_serial: str
+    card_serial: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class P2pReceipt(Receipt, kw_only=True):

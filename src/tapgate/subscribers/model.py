@@ -112,11 +112,11 @@ def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Lim
     tomorrow = day + timedelta(days=1)
     next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
 
-    def build_usage(limit: int, used: int, resets_on: date) -> LimitUsage:
+    def build_usage(limit: int, used: int, remaining: int, resets_on: date) -> LimitUsage:
         return LimitUsage(
             limit=money.format_decimal(limit, currency),
             used=money.format_decimal(used, currency),
-            remaining=money.format_decimal(max(limit - used, 0), currency),
+            remaining=money.format_decimal(remaining, currency),
             resets_at=clock.format_rfc3339(datetime.combine(resets_on, time(), zone)),
         )
 
@@ -124,8 +124,12 @@ def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Lim
         kyc_level=limits.kyc_level,
         currency=currency,
         per_transaction=money.format_decimal(limits.max_transaction, currency),
-        daily=build_usage(limits.daily_limit, allowance.day_used, tomorrow),
-        monthly=build_usage(limits.monthly_limit, allowance.month_used, next_month),
+        daily=build_usage(
+            limits.daily_limit, allowance.day_used, allowance.day_remaining, tomorrow
+        ),
+        monthly=build_usage(
+            limits.monthly_limit, allowance.month_used, allowance.month_remaining, next_month
+        ),
         max_balance=money.format_decimal(limits.max_balance, currency),
     )
 

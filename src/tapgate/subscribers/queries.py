@@ -71,6 +71,13 @@ async def get_accessible(
     return subscriber
 
 
+async def find_id_by_phone(reader: Reader, phone_number: str) -> int | None:
+    subscriber_id: int | None = await reader.fetchval(
+        "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
+    )
+    return subscriber_id
+
+
 async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     """Lock a subscriber's account and return the subscriber.
 

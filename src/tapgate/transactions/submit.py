@@ -18,13 +18,24 @@ from tapgate.auth.disclosure import (
 from tapgate.auth.principals import Principal
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKey
+from tapgate.ledger.commands import (
+    PIN_POLICIES,
+    Command,
+    Outcome,
+    Party,
+    PinPolicy,
+    ScopedIdempotencyKey,
+)
 from tapgate.ledger.engine import Ledger
 from tapgate.schemas.transactions import Channel, MoneyRequest
 from tapgate.store.database import Database
 
 #: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which cannot vary.
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
+
+#: Fields added since the first release. Without a value they are outside the fingerprint, so that
+#: requests stored before still replay.
+_FINGERPRINT_ADDED_FIELDS: Final = ("recipient_phone_number",)
 
 _fields_encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -95,6 +106,9 @@ def calculate_fingerprint(path: str, body: MoneyRequest) -> bytes:
     fields = msgspec.structs.asdict(body)
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
         fields.pop(name, None)
+    for name in _FINGERPRINT_ADDED_FIELDS:
+        if name in fields and fields[name] is None:
+            del fields[name]
     encoded_path = path.removeprefix("/api/v1").encode()
     encoded_fields = _fields_encoder.encode(fields)
     return hashlib.blake2b(encoded_path + b"\n" + encoded_fields, digest_size=16).digest()
@@ -103,6 +117,13 @@ def calculate_fingerprint(path: str, body: MoneyRequest) -> bytes:
 def get_channel(caller: Principal) -> Channel:
     """Return the channel of a command whose route does not determine it."""
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
+
+
+def get_pin_policy(caller: Principal, transaction_type: str) -> PinPolicy:
+    """Return when the payer of a transaction that the caller requests must enter a PIN."""
+    if transaction_type == chart.TRANSFER and caller.kind == "admin":
+        return "if_given"
+    return PIN_POLICIES.get(transaction_type, "if_given")
 
 
 def decode_id(prefix: str, public_id: str | None) -> int:

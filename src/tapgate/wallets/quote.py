@@ -5,13 +5,20 @@ from typing import Final
 
 from tapgate import ids, money
 from tapgate.auth.principals import Principal
-from tapgate.errors import Code
+from tapgate.cards import queries as cards
+from tapgate.cards.model import Card
+from tapgate.errors import Code, invalid_field
+from tapgate.ledger import chart
+from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
+from tapgate.ledger.commands import Party, card_party, subscriber_party
 from tapgate.ledger.engine import Ledger
 from tapgate.schemas.fees import FeePayer
 from tapgate.schemas.records import require_id
-from tapgate.schemas.wallets import Quote, QuoteRequest
+from tapgate.schemas.wallets import Quote, QuoteLimits, QuoteRequest
 from tapgate.store.database import Database
 from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.restriction import require_account_access
+from tapgate.transactions.submit import get_pin_policy
 
 #: Codes that reveal something about a balance.
 _BALANCE_CODES: Final = frozenset(
@@ -28,24 +35,25 @@ async def get_quote(
     currency: str,
     now: datetime,
 ) -> Quote:
-    amount, sender_id = money.parse(body.amount, currency), None
-    if body.sender_id is not None:
-        # A series of quotes would reveal the balance by bisection.
-        sender = await subscribers.get_accessible(
-            database, caller, now, require_id(ids.SUBSCRIBER, body.sender_id)
-        )
-        sender_id = sender.id
-    assessment = await ledger.assess(
-        database, transaction_type=body.type, amount=amount, subscriber_id=sender_id
+    amount = money.parse(body.amount, currency)
+    subscriber = await _find_subscriber(database, caller, body, now)
+    recipient = None
+    if body.recipient_card_serial is not None:
+        card = await _get_card(database, caller, body.recipient_card_serial, now)
+        recipient = card_party(card.serial)
+    command = build_command(
+        body.type,
+        amount,
+        subscriber,
+        recipient=recipient,
+        pin_policy=get_pin_policy(caller, body.type),
     )
-    rejections = [*assessment.rejections]
-    if assessment.insufficient_funds is not None:
-        rejections.append(assessment.insufficient_funds)
+    assessment = await ledger.assess(database, command)
     can_read_balance = caller.kind != "api_key" or "balance:read" in caller.scopes
     reasons = [
-        str(rejection.code)
-        for rejection in rejections
-        if can_read_balance or rejection.code not in _BALANCE_CODES
+        str(code)
+        for code in _list_error_codes(body.type, assessment)
+        if can_read_balance or code not in _BALANCE_CODES
     ]
     sender_fee = assessment.fee if assessment.fee_payer == FeePayer.SENDER else 0
     return Quote(
@@ -55,4 +63,50 @@ async def get_quote(
         currency=currency,
         allowed=not reasons,
         reasons=reasons,
+        pin_required=assessment.pin_required,
+        limits=_format_limits(assessment.limits, currency) if can_read_balance else None,
+    )
+
+
+async def _find_subscriber(
+    database: Database, caller: Principal, body: QuoteRequest, now: datetime
+) -> Party | None:
+    """Return the party that `sender_id` or `card_serial` identifies, or None without both.
+
+    The caller needs access to a restricted subscriber, because a series of quotes would reveal the
+    balance by bisection.
+    """
+    sender = None
+    if body.sender_id is not None:
+        sender = await subscribers.get_accessible(
+            database, caller, now, require_id(ids.SUBSCRIBER, body.sender_id)
+        )
+    if body.card_serial is None:
+        return None if sender is None else subscriber_party(sender.id)
+    card = await _get_card(database, caller, body.card_serial, now)
+    if sender is not None and sender.account_id != card.account_id:
+        raise invalid_field("card_serial", "must be a card of the sender")
+    return card_party(card.serial)
+
+
+async def _get_card(database: Database, caller: Principal, serial: str, now: datetime) -> Card:
+    card = await cards.get(database, serial)
+    await require_account_access(database, caller, now, [card.account_id])
+    return card
+
+
+def _list_error_codes(transaction_type: str, assessment: Assessment) -> list[Code]:
+    codes = [rejection.code for rejection in assessment.rejections]
+    if transaction_type == chart.ONLINE_PAYMENT and assessment.pin_required:
+        codes.insert(0, Code.PIN_REQUIRED)  # an in-app payment cannot have a PIN
+    return codes
+
+
+def _format_limits(limits: RemainingLimits | None, currency: str) -> QuoteLimits | None:
+    if limits is None:
+        return None
+    return QuoteLimits(
+        transaction=money.format_decimal(limits.transaction, currency),
+        daily_remaining=money.format_decimal(limits.day, currency),
+        monthly_remaining=money.format_decimal(limits.month, currency),
     )

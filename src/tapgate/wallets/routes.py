@@ -1,11 +1,13 @@
 """Endpoints for wallets."""
 
+import msgspec
+
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command
+from tapgate.ledger.commands import Command, Party
 from tapgate.schemas.wallets import (
     Balance,
     P2pReceipt,
@@ -16,6 +18,7 @@ from tapgate.schemas.wallets import (
     TransferReceipt,
     TransferRequest,
 )
+from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -23,7 +26,7 @@ from tapgate.transactions.money_requests import (
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id, get_channel
+from tapgate.transactions.submit import decode_id, get_channel, get_pin_policy
 from tapgate.wallets import balance, quote
 
 endpoints = Endpoints("Wallet")
@@ -55,9 +58,10 @@ _DECLINE_CODES = (
     ),
 )
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
-    """Send money to the holder of a card.
+    """Send money to the holder of a card, or to the owner of a phone number.
 
-    The money is credited to the wallet that the card spends from. With the default fee rules, the
+    Identify the recipient by either `recipient_card_serial` or `recipient_phone_number`. The money
+    is credited to the wallet that the card spends from. With the default fee rules, the
     sender pays the fee in addition to the amount. Only the amount counts toward limits. If a
     compliance rule requires a review, the transfer has the status `under_review`: the money is held
     until the review releases it to the recipient or returns it to the sender.
@@ -66,10 +70,10 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         type=chart.TRANSFER_P2P,
         channel=get_channel(request.principal),
         payer=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.sender_id)),
-        payee=commands.card_party(body.recipient_card_serial),
+        payee=await _resolve_recipient(request, body),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
-        pin_policy="required",
+        pin_policy=get_pin_policy(request.principal, chart.TRANSFER_P2P),
         idempotency_key=build_idempotency_key(request, body),
         context=build_memo(body.memo),
     )
@@ -79,7 +83,20 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         "Transfer completed",
         fee_amount=result.fee,
         sender_new_balance=result.payer_balance,
-        recipient=Recipient(name=result.payee_name, card_serial=body.recipient_card_serial),
+        recipient=Recipient(
+            name=result.payee_name, card_serial=body.recipient_card_serial or msgspec.UNSET
+        ),
+    )
+
+
+async def _resolve_recipient(request: RequestContext, body: P2pTransferRequest) -> Party:
+    if body.recipient_card_serial is not None:
+        return commands.card_party(body.recipient_card_serial)
+    assert body.recipient_phone_number is not None
+    # If the number is not registered, the ledger rejects the command after its replay check.
+    return commands.subscriber_party(
+        await subscribers.find_id_by_phone(request.services.database, body.recipient_phone_number)
+        or 0
     )
 
 
@@ -122,7 +139,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         payee=commands.account_party(payee),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
-        pin_policy="required" if is_api_key else "if_given",
+        pin_policy=get_pin_policy(request.principal, chart.TRANSFER),
         wallets_only=is_api_key,
         idempotency_key=build_idempotency_key(request, body),
         context=build_memo(body.description),
@@ -139,16 +156,31 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
 @endpoints.post(
     "/api/v1/wallet/quote",
     access=Access(scope="payments:write", roles="AF", service=True),
-    errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(
+        Code.CURRENCY_NOT_SUPPORTED,
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.CARD_NOT_FOUND,
+        Code.OTP_REQUIRED,
+    ),
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a transaction.
 
-    `total` is the amount plus a fee that the sender pays. With `sender_id`, `reasons` lists the
-    error codes with which the transaction would currently fail because of this subscriber. For
-    types that a subscriber can only receive, `sender_id` is the receiving subscriber. Without
-    `sender_id`, the quote covers only the fee. For an API key without `balance:read`, `reasons` and
-    `allowed` disregard `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and
+    `total` is the amount plus a fee that the sender pays. `reasons` lists the error codes with
+    which the transaction would currently fail because of the subscribers and cards in the request,
+    in the order of the checks. Identify the sender by `sender_id`, by `card_serial` or by both. For
+    types that a subscriber can only receive, this is the receiving subscriber. With
+    `recipient_card_serial`, the quote of a P2P transfer also covers the recipient. Without a
+    subscriber, it covers only the fee.
+
+    `pin_required` is true if the sender must enter the PIN. For card payments, it depends on the
+    no-PIN limits: it is null without a sender, and without `card_serial` it disregards earlier
+    payments with the card. In-app payments cannot have a PIN, so `reasons` then has `PIN_REQUIRED`.
+    `limits` has what the sender may spend per transaction, and what is left for today (also within
+    the card's own limit) and this month. It is null if no limits apply.
+
+    For an API key without `balance:read`, `limits` is null, and `reasons` and `allowed` disregard
+    `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money, verifies no PIN and
     does not count toward limits.
     """
     services = request.services

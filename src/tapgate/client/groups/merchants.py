@@ -7,6 +7,7 @@ from tapgate.client.declaration import M, OperationGroup, acts, moves, reads
 from tapgate.client.encoding import Money
 from tapgate.schemas.pos import (
     LookupCardResponse,
+    PaymentOutcomeRecord,
     PaymentReceipt,
     RefundReceipt,
     VerifyCardResponse,
@@ -32,6 +33,16 @@ class Pos(OperationGroup[M]):
         request_id: str | None = None,
     ) -> PaymentReceipt:
         """Charge a card. The PIN is required above the no-PIN limits."""
+
+    @reads("GET /api/v1/pos/payments/{request_id}")
+    def get_payment_outcome(
+        self, request_id: str, *, terminal_id: str | None = None
+    ) -> PaymentOutcomeRecord:
+        """Return the outcome of a payment by its idempotency key, for example after a timeout.
+
+        Raises `NotFoundError` if no payment is recorded. A processor can name the terminal that
+        requested the payment.
+        """
 
     @acts("POST /api/v1/pos/verify-card")
     def verify_card(self, *, card_serial: str, pin: str) -> VerifyCardResponse:

@@ -13,14 +13,18 @@ class Wallet(OperationGroup[M]):
         self,
         *,
         sender_id: str,
-        recipient_card_serial: str,
+        recipient_card_serial: str | None = None,
+        recipient_phone_number: str | None = None,
         amount: Money,
         pin: str,
         memo: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
     ) -> P2pReceipt:
-        """Transfer money from a subscriber to the holder of a card."""
+        """Transfer money from a subscriber to the holder of a card or phone number.
+
+        Identify the recipient by either `recipient_card_serial` or `recipient_phone_number`.
+        """
 
     @moves("POST /api/v1/wallet/transfer")
     def transfer(
@@ -56,11 +60,19 @@ class Wallet(OperationGroup[M]):
 
     @reads("POST /api/v1/wallet/quote")
     def quote(
-        self, *, type: str, amount: Money, sender_id: str | None = None, currency: str | None = None
+        self,
+        *,
+        type: str,
+        amount: Money,
+        sender_id: str | None = None,
+        card_serial: str | None = None,
+        recipient_card_serial: str | None = None,
+        currency: str | None = None,
     ) -> Quote:
         """Return the fee and total of a transaction without executing it.
 
-        With `sender_id`, also check whether the transaction would currently be accepted.
+        With `sender_id` or `card_serial`, also check whether the transaction would currently be
+        accepted, whether it needs the PIN, and how much the sender may still spend.
         """
 
     @reads("POST /api/v1/wallet/account-statement")

@@ -35,7 +35,12 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
     subscriber, MEDIUM for a limit. Each additional finding raises the score within the level.
     """
     violations, severities = [], []
-    for rejection in assessment.rejections:
+    rejections = [
+        rejection
+        for rejection in assessment.rejections
+        if rejection.code != Code.INSUFFICIENT_FUNDS
+    ]
+    for rejection in rejections:
         violations.append(Violation(str(rejection.code), TABLE[rejection.code][1]))
         if rejection.code == Code.SUBSCRIBER_BLOCKED:
             severities.append(_BLOCKED_SEVERITY)
@@ -49,7 +54,7 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
             violations.append(Violation(match.rule.type, message))
     level, score = _rate_risk(severities)
     return ComplianceCheckResult(
-        allowed=not assessment.rejections, risk_level=level, score=score, violations=violations
+        allowed=not rejections, risk_level=level, score=score, violations=violations
     )
 
 

@@ -5,6 +5,8 @@ from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
+from tapgate.ledger.assess import build_command
+from tapgate.ledger.commands import subscriber_party
 from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
 from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
@@ -38,10 +40,9 @@ async def check_compliance(
         services.clock(),
         require_id(ids.SUBSCRIBER, body.subscriber_id),
     )
-    assessment = await services.ledger.assess(
-        services.database,
-        transaction_type=body.transaction_type,
-        amount=money.parse(body.amount, services.settings.currency),
-        subscriber_id=subscriber.id,
+    command = build_command(
+        body.transaction_type,
+        money.parse(body.amount, services.settings.currency),
+        subscriber_party(subscriber.id),
     )
-    return build_result(assessment)
+    return build_result(await services.ledger.assess(services.database, command))

@@ -1,0 +1,82 @@
+"""Outcomes of earlier payments, looked up by idempotency key."""
+
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from tapgate import ids
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code, require_found
+from tapgate.ledger import chart
+from tapgate.ledger.commands import TransactionResult, decode_result
+from tapgate.store.database import Database
+
+#: Scopes of a processor's terminals: the terminals themselves, and signing keys that were the scope
+#: before idempotency keys had owners.
+_SELECT_TERMINAL_SCOPES: Final = """
+    SELECT id AS terminal_id, NULL AS key_id FROM terminals WHERE processor_id = $1
+    UNION ALL
+    SELECT terminal_id, id FROM hmac_keys
+    WHERE processor_id = $1 AND terminal_id IS NOT NULL AND request_scope <> 'none'"""
+
+
+class PaymentOutcome(NamedTuple):
+    """Current outcome of a payment: its result, or the code with which it failed."""
+
+    result: TransactionResult
+    failure_code: str | None
+    metadata: dict[str, Any] | None
+
+
+async def get_outcome(
+    database: Database, caller: Principal, request_id: str, terminal_id: int | None
+) -> PaymentOutcome:
+    """Return the outcome of a payment that the caller requested, or raise a 404.
+
+    A terminal gets its own payments, and a processor also those of its terminals. `terminal_id`
+    selects the payments of one terminal. Without it, the processor's own payment takes precedence.
+    """
+    own_scopes = caller.lookup_scopes or (caller.idempotency_scope,)
+    rows = []
+    if terminal_id is None or terminal_id == caller.terminal_id:
+        rows = (await _fetch_payments(database, own_scopes, request_id))[:1]
+    if not rows and caller.terminal_id is None:
+        scopes = await _list_terminal_scopes(database, caller, terminal_id)
+        rows = await _fetch_payments(database, scopes, request_id)
+        if terminal_id is None and len(rows) > 1:
+            raise ApiError(
+                Code.DUPLICATE_REQUEST,
+                "Several terminals used this idempotency key. Send terminal_id.",
+            )
+    row = require_found(rows[0] if rows else None, Code.TRANSACTION_NOT_FOUND)
+    result = decode_result(row["answer"])
+    if result.status == chart.UNDER_REVIEW and row["status"] != chart.UNDER_REVIEW:
+        result = msgspec.structs.replace(result, status=chart.COMPLETED)
+    return PaymentOutcome(result, row["failure_code"], (row["context"] or {}).get("metadata"))
+
+
+async def _list_terminal_scopes(
+    database: Database, caller: Principal, terminal_id: int | None
+) -> list[str]:
+    return [
+        ids.encode(ids.TERMINAL, row["terminal_id"])
+        if row["key_id"] is None
+        else ids.encode(ids.KEY, row["key_id"])
+        for row in await database.fetch(_SELECT_TERMINAL_SCOPES, caller.processor_id)
+        if terminal_id in (None, row["terminal_id"])
+    ]
+
+
+async def _fetch_payments(
+    database: Database, scopes: Collection[str], request_id: str
+) -> list[Any]:
+    """Return the payments with an idempotency key, in the order of their scopes."""
+    return await database.fetch(
+        """SELECT status, failure_code, answer, context FROM transactions
+           WHERE scope = ANY ($1::text[]) AND request_id = $2 AND type = ANY ($3::text[])
+           ORDER BY array_position($1::text[], scope)""",
+        list(scopes),
+        request_id,
+        list(chart.PAYMENT_TYPES),
+    )
