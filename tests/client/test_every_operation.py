@@ -318,6 +318,8 @@ async def call_merchant_operations(
         card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
     )
     assert paid.metadata == {"table": 4}
+    outcome = await terminal.pos.get_payment_outcome(paid.request_id)
+    assert (outcome.transaction_id, outcome.metadata) == (paid.transaction_id, paid.metadata)
     await terminal.pos.refund(
         original_transaction_id=paid.transaction_id, reason="broken", amount="5"
     )

@@ -237,6 +237,7 @@ class SubscriberFixture:
         self.card = self.blocked_card = self.child_card = ""
         self.transaction_id = self.document_id = ""
         self.support_request = ""
+        self.payment_request_id = new_request_id()
 
 
 class OwnershipFixtures:
@@ -306,7 +307,11 @@ class OwnershipFixtures:
             await set_pin(tx, card_id, harness.services.pin_verifier.hash(pin))
         paid = await self.client.post(
             f"{V1}/pos/payment",
-            json={"request_id": new_request_id(), "card_serial": subscriber.card, "amount": "10"},
+            json={
+                "request_id": subscriber.payment_request_id,
+                "card_serial": subscriber.card,
+                "amount": "10",
+            },
             auth=self.processor,
         )
         subscriber.transaction_id = paid.json()["transaction_id"]

@@ -359,7 +359,19 @@ def _build_refund_pair(path: str) -> BuildRequestPair:
     )
 
 
+def _build_outcome_pair(
+    fixtures: OwnershipFixtures,
+) -> tuple[OwnershipRequest, OwnershipRequest]:
+    """Build lookups of a payment that another processor requested, and of none."""
+    path = f"{V1}/pos/payments"
+    return (
+        OwnershipRequest("GET", f"{path}/{fixtures.subscriber.payment_request_id}"),
+        OwnershipRequest("GET", f"{path}/{new_request_id()}"),
+    )
+
+
 PROCESSOR_REQUESTS: dict[str, BuildRequestPair] = {
+    f"GET {V1}/pos/payments/{{request_id}}": _build_outcome_pair,
     f"POST {V1}/pos/refund": _build_refund_pair(f"{V1}/pos/refund"),
     f"POST {V1}/payment/refund": _build_refund_pair(f"{V1}/payment/refund"),
     "POST /payment/refund": _build_refund_pair("/payment/refund"),

@@ -56,6 +56,7 @@ POST /agents/cashin -> payments:write · A F
 POST /agents/cashout -> payments:write · A F
 POST /agents/transfer -> payments:write · A F
 POST /pos/payment, /pos/verify-card, /pos/lookup-card, /pos/refund -> pos
+GET /pos/payments/{request_id} -> pos
 POST /payment, /payment/verify-card, /payment/lookup-card, /payment/refund -> pos
 POST /processors -> A
 GET /processors, /processors/{id}, /processors/{id}/transactions -> payments:read · all

@@ -76,6 +76,7 @@ def build_steps(kind: Any, payer: Any, payee: Any) -> Any:
 
 steps = st.one_of(
     build_steps(st.just(chart.TRANSFER_P2P), wallets, cards),
+    build_steps(st.just(chart.TRANSFER_P2P), wallets, wallets),  # to a phone number
     build_steps(st.just(chart.TRANSFER), wallets, wallets),
     build_steps(payments, cards, st.just("merchant")),
     build_steps(payments, cards, st.just("merchant")),

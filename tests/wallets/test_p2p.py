@@ -1,5 +1,6 @@
-"""Transfers to a cardholder and between accounts."""
+"""Transfers to a cardholder or a phone number, and between accounts."""
 
+import hashlib
 import uuid
 from typing import Any
 from unittest.mock import AsyncMock
@@ -7,8 +8,9 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
-from harness import PIN, WRONG_PIN, Harness
+from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate.errors import unavailable
+from tapgate.schemas.wallets import P2pTransferRequest
 from tapgate.transactions import submit
 
 P2P_URL = "/api/v1/wallet/transfer-p2p"
@@ -128,6 +130,121 @@ async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
             assert response.json()["details"] == redacted
     full_response = await harness.post(P2P_URL, json=body, auth=harness.get_service_auth())
     assert full_response.json()["details"] == redacted | {"used": "499950.00"}
+
+
+async def _build_phone_transfer(
+    harness: Harness, recipient: dict[str, Any], **fields: Any
+) -> dict[str, Any]:
+    sender = await harness.create_subscriber(balance="1000")
+    return {
+        "sender_id": sender["id"],
+        "recipient_phone_number": recipient["phone_number"],
+        "amount": "100",
+        "pin": PIN,
+        **fields,
+    }
+
+
+async def test_transfer_to_a_phone_number_needs_no_card(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    recipient = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    body = await _build_phone_transfer(harness, recipient, request_id="by phone")
+    key = await harness.create_api_key("payments:write", "payments:read")
+    response = await client.post(P2P_URL, json=body, auth=key)
+    assert response.status_code == 200, response.text
+    assert response.json()["recipient"] == {"name": "Mohamed S."}
+    assert response.json()["sender_new_balance"] == "898.50 SLE"
+    number = body["recipient_phone_number"]
+    spaced = f"{number[:4]} {number[4:6]} {number[6:]}"
+    # A replay returns the original receipt, also after the number changed hands.
+    admin = await harness.create_admin()
+    await client.put(
+        f"/api/v1/subscribers/{recipient['id']}",
+        json={"phone_number": harness.new_phone_number()},
+        auth=admin,
+    )
+    await harness.create_subscriber(phone_number=number)
+    replay = await client.post(P2P_URL, json=body | {"recipient_phone_number": spaced}, auth=key)
+    assert (replay.json(), replay.headers["Idempotent-Replayed"]) == (response.json(), "true")
+    other = body | {"recipient_phone_number": harness.new_phone_number()}
+    assert parse_error(await client.post(P2P_URL, json=other, auth=key)) == (
+        409,
+        "DUPLICATE_REQUEST",
+    )
+    url = f"/api/v1/transactions/{response.json()['transaction_id']}"
+    record = (await client.get(url, auth=key)).json()
+    assert (record["to"]["id"], record["to"]["card_serial"]) == (recipient["id"], None)
+
+
+async def test_exactly_one_recipient_field_is_required(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    body = await _build_p2p_transfer(harness)
+    key = await harness.create_api_key("payments:write")
+    both = body | {"recipient_phone_number": harness.new_phone_number()}
+    neither = body | {"recipient_card_serial": None}
+    for wrong in (both, neither):
+        response = await client.post(P2P_URL, json=wrong, auth=key)
+        assert parse_error(response) == (422, "VALIDATION_FAILED")
+        assert set(response.json()["details"]["fields"]) == {
+            "recipient_card_serial",
+            "recipient_phone_number",
+        }
+
+
+async def test_recipient_by_phone_is_checked_like_a_cardholder(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    key = await harness.create_api_key("payments:write")
+    unknown = await _build_phone_transfer(harness, {"phone_number": harness.new_phone_number()})
+    response = await client.post(P2P_URL, json=unknown, auth=key)
+    assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
+    invalid = unknown | {"recipient_phone_number": "12"}
+    response = await client.post(P2P_URL, json=invalid, auth=key)
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["recipient_phone_number"]
+
+    sender = await harness.create_subscriber(balance="10")
+    to_self = await _build_phone_transfer(harness, sender, sender_id=sender["id"])
+    assert parse_error(await client.post(P2P_URL, json=to_self, auth=key)) == (422, "SELF_TRANSFER")
+
+    blocked = await harness.create_subscriber()
+    await client.post(
+        f"/api/v1/subscribers/{blocked['id']}/block",
+        json={"reason": "fraud"},
+        auth=await harness.create_admin(),
+    )
+    to_blocked = await _build_phone_transfer(harness, blocked)
+    response = await client.post(P2P_URL, json=to_blocked, auth=key)
+    assert parse_error(response) == (403, "SUBSCRIBER_BLOCKED")
+    assert response.json()["details"] == {"party": "receiver"}
+
+
+async def test_restricted_recipient_by_phone_is_not_named(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    recipient = await harness.create_restricted_subscriber()
+    for caller, expected in (
+        (await harness.create_api_key("payments:write"), {"name": None}),
+        (await harness.create_admin("F"), {"name": None}),
+        (harness.get_service_auth(), {"name": "Aminata K."}),
+    ):
+        body = await _build_phone_transfer(harness, recipient)
+        response = await client.post(P2P_URL, json=body, auth=caller)
+        assert response.json()["recipient"] == expected
+
+
+def test_request_stored_by_an_earlier_release_has_the_same_fingerprint() -> None:
+    body = P2pTransferRequest(
+        sender_id="sub_1", recipient_card_serial="TAP-1", amount="1.00", pin=PIN, request_id="one"
+    )
+    stored = (
+        b'/wallet/transfer-p2p\n{"amount":"1.00","memo":null,'
+        b'"recipient_card_serial":"TAP-1","sender_id":"sub_1"}'
+    )
+    expected = hashlib.blake2b(stored, digest_size=16).digest()
+    assert submit.calculate_fingerprint(P2P_URL, body) == expected
 
 
 TRANSFER_URL = "/api/v1/wallet/transfer"

@@ -24,6 +24,18 @@ async def prepare_payment(subjects: RequestSubjects, caller: Caller) -> Prerequi
     return Prerequisites(body={"original_transaction_id": body.get("transaction_id", ABSENT)})
 
 
+@register_recipe(f"GET {V1}/pos/payments/{{request_id}}")
+async def prepare_payment_outcome(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    request_id = f"fuzz-outcome-{subjects.fixtures.next_number()}"
+    payload = {"request_id": request_id, "card_serial": subjects.subscriber.card}
+    await subjects.fixtures.admin.client.post(
+        f"{V1}/pos/payment",
+        json=payload | {"amount": "1", "pin": PIN},
+        auth=caller.auth or httpx2.Auth(),
+    )
+    return Prerequisites({"request_id": request_id})
+
+
 @register_recipe(
     *(f"POST {V1}/processors/{{id}}/{suffix}" for suffix in ("suspend", "terminals", "keys")),
     *(f"GET {V1}/processors/{{id}}{suffix}" for suffix in ("", "/terminals", "/keys")),

@@ -1,0 +1,61 @@
+"""Lookup of a payment's outcome by its idempotency key."""
+
+from typing import Any
+
+import httpx2
+
+from builders.payments import PosDriver
+from harness import Harness, HmacAuth, parse_error
+
+URL = "/api/v1/pos/payments"
+
+
+async def _create_terminal_key(harness: Harness, pos: PosDriver) -> tuple[str, HmacAuth]:
+    terminal = await pos.create_terminal()
+    processor = await harness.get_processor_id(pos.merchant_auth)
+    response = await harness.client.post(
+        f"/api/v1/processors/{processor}/keys",
+        json={"terminal_id": terminal},
+        auth=await harness.create_admin(),
+    )
+    return terminal, HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
+
+
+async def _look_up(
+    harness: Harness, auth: Any, request_id: str, query: str = ""
+) -> httpx2.Response:
+    return await harness.client.get(f"{URL}/{request_id}{query}", auth=auth)
+
+
+async def test_outcome_is_the_receipt_the_decline_or_404(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="300")
+    paid = await pos.pay("100", request_id="paid", metadata={"order": 17})
+    outcome = await _look_up(harness, pos.merchant_auth, "paid")
+    assert (outcome.status_code, outcome.json()) == (200, paid.json())
+    assert parse_error(await pos.pay("400", request_id="declined")) == (402, "INSUFFICIENT_FUNDS")
+    declined = await _look_up(harness, pos.merchant_auth, "declined")
+    assert declined.json() == {"status": "failed", "code": "INSUFFICIENT_FUNDS"}
+    missing = await _look_up(harness, pos.merchant_auth, "missing")
+    assert parse_error(missing) == (404, "TRANSACTION_NOT_FOUND")
+
+
+async def test_terminal_sees_its_own_requests_and_a_processor_those_of_its_terminals(
+    harness: Harness,
+) -> None:
+    pos = await PosDriver.create(harness)
+    (first, first_key), (second, second_key) = [
+        await _create_terminal_key(harness, pos) for _ in range(2)
+    ]
+    paid = await pos.pay(auth=first_key, request_id="at first")
+    for auth in (first_key, pos.merchant_auth):
+        assert (await _look_up(harness, auth, "at first")).json() == paid.json()
+    for auth in (second_key, await harness.create_processor()):
+        assert (await _look_up(harness, auth, "at first")).status_code == 404
+    await pos.pay(auth=pos.merchant_auth, request_id="by server")
+    assert (await _look_up(harness, first_key, "by server")).status_code == 404
+    both = [await pos.pay(auth=key, request_id="both") for key in (first_key, second_key)]
+    ambiguous = await _look_up(harness, pos.merchant_auth, "both")
+    assert parse_error(ambiguous) == (409, "DUPLICATE_REQUEST")
+    for terminal, response in zip((first, second), both, strict=True):
+        outcome = await _look_up(harness, pos.merchant_auth, "both", f"?terminal_id={terminal}")
+        assert outcome.json() == response.json()
