@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import httpx2
-
 from builders.payments import (
     create_agent,
     create_partner,
