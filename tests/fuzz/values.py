@@ -95,6 +95,10 @@ def build_path_values(subjects: RequestSubjects, path: str) -> Values:
     """Return values specific to a path, such as the record that `id` refers to."""
     if path.startswith("/api/v1/subscribers"):
         return {"id": subjects.subscriber.id, "kyc_level": subjects.rng.randint(1, 3)}
+    if path == "/api/v1/wallet/quote":
+        return {"type": "transfer_p2p", "card_serial": ABSENT}
+    if path == "/api/v1/wallet/transfer-p2p":
+        return {"recipient_phone_number": ABSENT}
     if path.startswith("/api/v1/compliance/rules"):
         return {"id": subjects.rng.choice(subjects.fixtures.rules)["id"]}
     return {}

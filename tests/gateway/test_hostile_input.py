@@ -177,8 +177,9 @@ async def check_queries(harness: Harness, endpoint: Endpoint) -> None:
     names = [field.encode_name for field in msgspec.structs.fields(endpoint.query_type)]
     hostile = ("%00", "%ff", "%ed%a0%80", "", "-1", "9" * 400, CANARY, "%27;--", "a" * 5000)
     path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
+    allowed = {200, 422} | ({404} if endpoint.path.endswith("}") else set())
     for name in names:
         for value in hostile:
             response = await harness.get(f"{path}?{name}={value}", auth=auth)
-            assert response.status_code in (200, 422), (name, value[:20], response.text)
+            assert response.status_code in allowed, (name, value[:20], response.text)
             assert CANARY not in response.text or response.status_code == 200
