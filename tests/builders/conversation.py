@@ -7,10 +7,11 @@ import msgspec
 
 from tapgate import money
 from tapgate.images import EncodedImage
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import gateway_requests, image_requests, pin_reset_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.model import (
+    Agent,
     Card,
     Command,
     DocumentReply,
@@ -76,6 +77,9 @@ class FakeGateway:
         self.payments_by_request_id: dict[
             str, tuple[gateway_requests.SendMoney, RequestOutcome]
         ] = {}
+        self.agent: Agent | None = None
+        self.child_cards: list[Card] = []
+        self.kept_images = 0
         self.requests: list[gateway_requests.GatewayRequest] = []
         #: Outcomes to return without executing the request, by request type, in order.
         self.overrides: dict[type, list[RequestOutcome]] = {}
@@ -231,6 +235,17 @@ class FakeGateway:
                 )
             case gateway_requests.VerifyOneTimeCode(code=code):
                 return code == CODE
+            case image_requests.CountKeptImages():
+                return self.kept_images
+            case image_requests.AddKeptDocument():
+                self.kept_images -= 1
+                return self.kept_images
+            case pin_reset_requests.FindPinHolders():
+                return pin_reset_requests.PinHolders(
+                    subscriber=self.subscriber, agent=self.agent, child_cards=self.child_cards
+                )
+            case pin_reset_requests.ResetPin(new_pin=new_pin):
+                self.pin, self.failures = new_pin, 0
         return True
 
     def _build_quote(self, amount: int) -> Quote:
@@ -287,6 +302,7 @@ class ConversationDriver:
             output = engine.process_event(person, conversation, event, context)
             self.outputs.append(output)
             self.replies += output.replies
+            self.gateway.kept_images += output.kept_image is not None
             person, conversation = output.person, reencode_conversation(output.conversation)
             if output.request is None:
                 return person, conversation
@@ -311,12 +327,14 @@ class ConversationDriver:
         assert options is not None
         return next(o.id for o in options.options if o.id.partition("#")[0] == value)
 
-    def submit_pin_form(self, pin: str | None = PIN, new_pin: str | None = None) -> str:
+    def submit_pin_form(
+        self, pin: str | None = PIN, new_pin: str | None = None, code: str | None = None
+    ) -> str:
         form = next(reply for reply in reversed(self.replies) if isinstance(reply, PinRequest))
-        return self(FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin))
+        return self(FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin, code=code))
 
     def send_image(self) -> str:
-        return self(ImageReceived(image=IMAGE))
+        return self(ImageReceived(image=IMAGE, kept_count=self.gateway.kept_images))
 
     @property
     def last_offer(self) -> OptionList | None:

@@ -66,8 +66,8 @@ class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
     phone: str
 
     async def perform(self, gateway: AsyncTapgateClient) -> Subscriber | None:
-        found = await _find_subscriber(gateway, self.phone)
-        return None if found is None else _to_subscriber(found)
+        found = await find_subscriber(gateway, self.phone)
+        return None if found is None else to_subscriber(found)
 
 
 class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True
             pin=self.pin,
             language=self.language,
         )
-        return _to_subscriber(registered.subscriber)
+        return to_subscriber(registered.subscriber)
 
 
 class GetBalance(GatewayRequest, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
     phone: str
 
     async def perform(self, gateway: AsyncTapgateClient) -> Payee | None:
-        found = await _find_subscriber(gateway, self.phone)
+        found = await find_subscriber(gateway, self.phone)
         if found is None:
             return None
         cards = await gateway.cards.list(
@@ -346,7 +346,7 @@ def _map_error(
     return RequestRejected(code=error.code, message=error.message, details=error.details)
 
 
-async def _find_subscriber(gateway: AsyncTapgateClient, phone: str) -> SubscriberRecord | None:
+async def find_subscriber(gateway: AsyncTapgateClient, phone: str) -> SubscriberRecord | None:
     page = await gateway.subscribers.list(phone_number=phone, limit=1).get_page()
     return page.data[0] if page.data else None
 
@@ -359,7 +359,7 @@ async def _require_own_card(
         raise _CardNotOwnedError
 
 
-def _to_subscriber(record: SubscriberRecord) -> Subscriber:
+def to_subscriber(record: SubscriberRecord) -> Subscriber:
     return msgspec.convert(record, Subscriber, from_attributes=True)
 
 

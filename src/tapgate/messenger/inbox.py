@@ -19,7 +19,7 @@ from tapgate.messenger.conversation import engine
 from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
-from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
 from tapgate.vault import Vault
 
 #: Time for which the sweeps of other processes skip a new message.
@@ -77,9 +77,9 @@ async def _store_batch(services: Services, pending: Sequence[_PendingMessage]) -
 
 
 def _withhold(services: Services, row_id: int, content: Content) -> None:
-    """Keep a text that may contain a PIN in memory; it must not be stored."""
+    """Keep a text that may contain a PIN or code in memory; it must not be stored."""
     text = content.body if isinstance(content, TextContent) else None
-    if text is not None and may_contain_pin(text):
+    if text is not None and (may_contain_pin(text) or may_contain_code(text)):
         services.withheld_texts[row_id] = text
         # Another process may handle the message, and then nothing else removes the text here.
         asyncio.get_running_loop().call_later(

@@ -28,6 +28,7 @@ Command = Literal[
     "block",
     "unblock",
     "change_pin",
+    "reset_pin",
     "kyc",
     "limits",
     "language",
@@ -65,6 +66,13 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     kyc_level: int
     kyc_status: str
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """Agent with the person's phone number."""
+
+    id: str
+    name: str
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +158,7 @@ class FormSubmitted(SecretStruct, frozen=True, kw_only=True):
     operation: str
     pin: str | None = None
     new_pin: str | None = None
+    code: str | None = None
 
 
 class FormClosed(TaggedStruct, frozen=True, kw_only=True, tag="FlowReply"):
@@ -157,9 +166,13 @@ class FormClosed(TaggedStruct, frozen=True, kw_only=True, tag="FlowReply"):
 
 
 class ImageReceived(msgspec.Struct, frozen=True, kw_only=True):
-    """Image that was validated and re-encoded."""
+    """Image that was validated and re-encoded.
+
+    `kept_count` is the number of the person's earlier images that wait for their document type.
+    """
 
     image: EncodedImage
+    kept_count: int = 0
 
 
 class ImageRejected(msgspec.Struct, frozen=True, kw_only=True):
@@ -326,7 +339,7 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     start: int = 0
 
 
-FormKind = Literal["pin", "new_pin", "change_pin"]
+FormKind = Literal["pin", "new_pin", "change_pin", "reset_pin"]
 
 
 class PinPrompt(TaggedStruct, frozen=True, kw_only=True):

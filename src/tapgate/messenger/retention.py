@@ -36,6 +36,7 @@ RETENTION_RULES: Final = (
     ),
     # Kept past expiry, so that the error for an expired form is in the person's language.
     RetentionRule("forms", "token_hash", "expires_at", timedelta(days=1)),
+    RetentionRule("images", "id", "expires_at", timedelta(0)),
     RetentionRule("codes", "address", "expires_at", timedelta(0)),
     RetentionRule("rates", "address", "since", timedelta(hours=1)),
     # Kept long past expiry, because `heard_until` identifies messages that arrive late.

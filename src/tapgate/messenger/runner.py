@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.messenger import conversation_store, one_time_codes, people, transcript
+from tapgate.messenger import conversation_store, kept_images, one_time_codes, people, transcript
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation
@@ -24,11 +24,13 @@ from tapgate.messenger.gateway_requests import (
     SendOneTimeCode,
     VerifyOneTimeCode,
 )
+from tapgate.messenger.image_requests import AddKeptDocument, CountKeptImages
 from tapgate.messenger.model import (
     Event,
     FormSubmitted,
     GatewayUnreachable,
     ImageReceived,
+    NumberChanged,
     OutgoingMessage,
     Person,
     PinForm,
@@ -119,13 +121,15 @@ async def run_turn(
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
     earlier = transcript.open_sealed(services.vault, held.address, held.transcript)
-    event = incoming = await _add_intent(services, person, conversation, event)
+    event = incoming = await _prepare_event(services, person, conversation, event)
     for _ in range(_MAX_REQUESTS_PER_TURN):
         output = engine.process_event(
             person, conversation, event, _build_context(services, channel)
         )
         person, conversation = output.person, output.conversation
         replies += output.replies
+        if output.kept_image is not None:
+            await kept_images.keep(services, held.address, output.kept_image)
         if output.request is None:
             lines = transcript.add_turn(earlier, held.conversation, incoming, replies)
             return TurnResult(before, person, conversation, tuple(replies), has_failed, lines)
@@ -147,6 +151,10 @@ async def _perform(
         case SendOneTimeCode(phone=phone):
             await one_time_codes.send_code(services, person, phone)
             return RequestSucceeded(result=True)
+        case CountKeptImages():
+            return RequestSucceeded(result=await kept_images.count(services, person.address))
+        case AddKeptDocument():
+            return await kept_images.add_document(services, person.address, request)
         case VerifyOneTimeCode(phone=phone, code=code):
             return await one_time_codes.verify_code(services, person, phone, code)
         case ContactSupport(append_only=False):
@@ -208,6 +216,18 @@ async def _issue_form(
         now=services.clock(),
     )
     return PinForm(text=request.text, button=request.button, form=request.form, token=token)
+
+
+async def _prepare_event(
+    services: Services, person: Person, conversation: Conversation, event: Event
+) -> Event:
+    """Add what the engine needs to know about the event, and delete images of a former owner."""
+    if isinstance(event, NumberChanged):
+        await kept_images.delete_all(services, person.address)
+    if isinstance(event, ImageReceived):
+        count = await kept_images.count(services, person.address)
+        return msgspec.structs.replace(event, kept_count=count)
+    return await _add_intent(services, person, conversation, event)
 
 
 async def _add_intent(

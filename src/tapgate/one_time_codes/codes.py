@@ -52,6 +52,7 @@ async def issue(tx: Transaction, vault: Vault, code_request: CodeRequest, phone_
             Code.RATE_LIMITED,
             "Too many one-time codes were sent to this phone number. Try again later.",
             headers={"Retry-After": str(wait)},
+            details={"limit": "codes", "retry_after": wait},
         )
     code = generate_code()
     issued = await tx.fetchval(
@@ -83,6 +84,7 @@ async def _build_too_many_failures_error(tx: Transaction, code_request: CodeRequ
         Code.RATE_LIMITED,
         "Too many incorrect codes. Try again later.",
         headers={"Retry-After": str(seconds)},
+        details={"limit": "wrong_codes", "retry_after": seconds},
     )
 
 

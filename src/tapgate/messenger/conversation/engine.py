@@ -3,8 +3,15 @@
 from typing import assert_never
 
 from tapgate.messenger.conversation import interpreter, text_input, texts
-from tapgate.messenger.conversation.state import Conversation, EngineOutput
-from tapgate.messenger.conversation.steps import PIN_PATTERN, AskStep, PinInput, PinStep
+from tapgate.messenger.conversation.commands import kyc
+from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES, Conversation, EngineOutput
+from tapgate.messenger.conversation.steps import (
+    CODE_PATTERN,
+    PIN_PATTERN,
+    AskStep,
+    PinInput,
+    PinStep,
+)
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import (
     Event,
@@ -93,7 +100,8 @@ def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
         interpreter.repeat_question(turn, "form.expired")
         return
     turn.update(form_answered=True)
-    pin = event.new_pin if step.form == "new_pin" and event.new_pin else event.pin
+    has_new_pin_only = step.form in ("new_pin", "reset_pin")
+    pin = event.new_pin if has_new_pin_only and event.new_pin else event.pin
     new_pin = event.new_pin if step.form == "change_pin" else pin
     if (
         pin is None
@@ -102,7 +110,10 @@ def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
     ):
         interpreter.repeat_question(turn, "not_understood.pin")
         return
-    interpreter.submit_pin(turn, step, PinInput(pin=pin, new_pin=new_pin))
+    if step.form == "reset_pin" and not (event.code and CODE_PATTERN.fullmatch(event.code)):
+        interpreter.repeat_question(turn, "not_understood.code")
+        return
+    interpreter.submit_pin(turn, step, PinInput(pin=pin, new_pin=new_pin, code=event.code))
 
 
 def _handle_form_closed(turn: Turn) -> None:
@@ -122,20 +133,31 @@ def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
     if isinstance(step, AskStep) and step.parse_image is not None:
         interpreter.apply_answer(turn, step, step.parse_image(turn, event.image))
         return
+    is_full = event.kept_count >= MAX_KEPT_IMAGES
+    if is_full:
+        turn.add_reply("picture.too_many")
+    else:
+        turn.kept_image = event.image
     if step is None:
-        turn.add_reply("picture.choose_type")
         interpreter.begin_command(turn, "kyc")
-        return
-    if turn.conversation.command == "kyc" and isinstance(step, AskStep):
-        turn.ask(turn.translate("picture.choose_type"), step.choices(turn))
-        return
-    interpreter.repeat_question(turn, "picture.not_expected")
+    elif turn.conversation.command == "kyc":
+        kyc.count_kept_image(turn, event.kept_count if is_full else event.kept_count + 1)
+        interpreter.repeat_question(turn)
+    else:
+        turn.update(has_kept_images=True)
+        interpreter.repeat_question(turn, None if is_full else "picture.kept")
 
 
 def _handle_number_changed(turn: Turn) -> None:
     """Discard identity, trust and the command in progress: the number may have a new holder."""
     turn.update(
-        subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
+        subscriber=None,
+        met=None,
+        trusted=False,
+        phone=None,
+        offer=None,
+        form_answered=False,
+        has_kept_images=False,
     )
     turn.end_command()
     turn.update_person(trusted=False, support=None)

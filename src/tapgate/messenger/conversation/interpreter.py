@@ -272,6 +272,8 @@ def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
     next_action = step.on_rejection(turn, error)
     if next_action is None:
         text = error_messages.render_rejection(turn, error)
+        if error.code == Code.ACCOUNT_LOCKED:
+            return turn.suggest_commands(text, "reset_pin", "person", "menu")
         return turn.suggest_commands(text, "menu", "person")
     return next_action
 
@@ -280,7 +282,7 @@ def _handle_wrong_pin(turn: Turn, details: Mapping[str, Any]) -> Next:
     attempts_left = details.get("attempts_remaining")
     if attempts_left == 0:
         _warn_if_uncertain(turn)
-        return turn.finish("pin.locked_now", "menu", "person")
+        return turn.finish("pin.locked_now", "reset_pin", "person", "menu")
     if attempts_left == 1:
         turn.add_reply("pin.wrong.last_try")
     elif isinstance(attempts_left, int):

@@ -1,9 +1,10 @@
 """Conversation state and the engine's output."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
+from tapgate.images import EncodedImage
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
     Card,
@@ -15,6 +16,9 @@ from tapgate.messenger.model import (
     Reply,
     Subscriber,
 )
+
+#: A person's images that wait for their document type: one for each type.
+MAX_KEPT_IMAGES: Final = 4
 
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 
@@ -47,6 +51,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     question: int = 0
     #: Recipient of the last transfer, who can be saved.
     met: Recipient | None = None
+    #: An image was kept while another command was in progress; the next suggestion mentions it.
+    has_kept_images: bool = False
     #: The previous conversation expired with an operation pending, or its state was unreadable.
     lapsed: bool = False
     #: Facts about the person learned in this conversation, which the person also has.
@@ -67,3 +73,5 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...] = ()
     #: Sent immediately. Its outcome is the next event.
     request: GatewayRequest | None = None
+    #: Stored immediately, sealed and for a limited time. The conversation never holds it.
+    kept_image: EncodedImage | None = None

@@ -25,13 +25,18 @@ ParsedAnswer = Mapping[str, str] | GatewayRequest | Literal["end"] | None
 
 
 PIN_PATTERN: Final = re.compile(r"[0-9]{4}")
+CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
 
 
 class PinInput(SecretStruct, frozen=True, kw_only=True):
-    """PIN entered by the user. `new_pin` differs from `pin` only when the PIN is changed."""
+    """PIN entered by the user. `new_pin` differs from `pin` only when the PIN is changed.
+
+    `code` is the one-time code that a PIN reset requires.
+    """
 
     pin: str
     new_pin: str
+    code: str | None = None
 
 
 def looks_like_pin_not_serial(text: str) -> bool:

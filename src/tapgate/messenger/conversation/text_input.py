@@ -7,6 +7,7 @@ from typing import Final
 from tapgate.messenger.conversation import interpreter, option_matching
 from tapgate.messenger.conversation.commands import SCRIPTS, support
 from tapgate.messenger.conversation.steps import (
+    CODE_PATTERN,
     PIN_PATTERN,
     AskStep,
     ConfirmStep,
@@ -18,7 +19,11 @@ from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import Command, Intent, OptionChosen, TextMessage
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.names import parse_list_number
-from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.messenger.understanding.secret_detection import (
+    has_code,
+    may_contain_code,
+    may_contain_pin,
+)
 from tapgate.messenger.understanding.small_talk import classify_small_talk
 from tapgate.messenger.understanding.transfers import parse_payee, parse_phone, parse_transfer
 
@@ -43,6 +48,8 @@ def handle(turn: Turn, event: TextMessage) -> None:
         if not _handle_small_talk(turn, text):
             command = exact_command or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
+    elif step is None and has_code(text):
+        interpreter.begin_command(turn, "reset_pin", text)
     elif (step.looks_like_pin if isinstance(step, AskStep) else may_contain_pin)(text):
         interpreter.repeat_question(turn, "pin.unsolicited")
     elif _continues_support_request(turn, text, exact_command):
@@ -99,8 +106,7 @@ def _handle_small_talk(turn: Turn, text: str) -> bool:
             turn.update(suggested=None)
             turn.add_reply("goodbye")
         case "forgotten_pin" if _can_interrupt(turn):
-            interpreter.abandon_command(turn)
-            turn.finish("pin.forgotten", "person", "change_pin", "menu", yes="person")
+            interpreter.begin_command(turn, "reset_pin", text)
         case "take_back" if not has_question:
             turn.finish("send.reversal", "person", "history", "menu", yes="person")
         case "lost_phone" if _can_interrupt(turn):
@@ -132,12 +138,15 @@ def _handle_pin_text(
         return
     if may_contain_pin(text) and turn.context.pin_entry_mode != "text":
         problem = "pin.not_as_text"
+    elif may_contain_code(text) and step.form == "reset_pin" and not is_late:
+        is_form = turn.context.pin_entry_mode == "form"
+        problem = "reset_pin.use_form" if is_form else step.not_understood_key
     elif is_late:
         problem = "late"
     elif step.form == "change_pin" and PIN_PATTERN.fullmatch(text):
         problem = "not_understood.both_pins"
     else:
-        problem = "not_understood.pin"
+        problem = step.not_understood_key
     interpreter.repeat_question(turn, problem)
 
 
@@ -176,6 +185,12 @@ def _parse_pins(text: str, step: PinStep) -> PinInput | None:
     Also returns None if the text contains any other digits.
     """
     numbers = _DIGITS_PATTERN.findall(unicodedata.normalize("NFKC", text))
+    code = None
+    if step.form == "reset_pin":
+        code = next((number for number in numbers if CODE_PATTERN.fullmatch(number)), None)
+        if code is None:
+            return None
+        numbers.remove(code)
     expected_count = 2 if step.form == "change_pin" else 1
     if (
         not may_contain_pin(text)
@@ -183,7 +198,7 @@ def _parse_pins(text: str, step: PinStep) -> PinInput | None:
         or not all(map(PIN_PATTERN.fullmatch, numbers))
     ):
         return None
-    return PinInput(pin=numbers[0], new_pin=numbers[-1])
+    return PinInput(pin=numbers[0], new_pin=numbers[-1], code=code)
 
 
 def _handle_keyword_as_answer(turn: Turn, command: Command, text: str) -> bool:

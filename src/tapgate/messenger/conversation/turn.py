@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from tapgate.images import EncodedImage
 from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
@@ -53,6 +54,7 @@ class Turn:
         self.context = context
         self.replies: list[Reply] = []
         self.request: GatewayRequest | None = None
+        self.kept_image: EncodedImage | None = None
 
     def to_output(self) -> EngineOutput:
         return EngineOutput(
@@ -60,6 +62,7 @@ class Turn:
             conversation=self.conversation,
             replies=tuple(self.replies),
             request=self.request,
+            kept_image=self.kept_image,
         )
 
     # State
@@ -177,6 +180,10 @@ class Turn:
 
         Answering yes never starts a transfer. Returns "end", with which a script ends the command.
         """
+        if self.conversation.has_kept_images and self.conversation.command != "kyc":
+            self.update(has_kept_images=False)
+            text = f"{text}\n\n{self.translate('picture.reminder')}"
+            commands = ("kyc", *(name for name in commands if name != "kyc"))
         self.ask(text, [self.build_command_choice(name) for name in commands])
         self.update(suggested=None if yes == "send" else yes)
         return "end"

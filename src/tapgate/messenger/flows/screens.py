@@ -11,9 +11,12 @@ from typing import Any, Final, Literal, NamedTuple
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.model import MAX_TEXT_LENGTH, FormSubmitted, Language
 
-FormErrorCode = Literal["four_digits", "mismatch", "unchanged", "try_again", "expired"]
+FormErrorCode = Literal[
+    "four_digits", "mismatch", "unchanged", "six_digits", "try_again", "expired"
+]
 
 _PIN_PATTERN = re.compile(r"[0-9]{4}")
+_CODE_PATTERN = re.compile(r"[0-9]{6}")
 
 
 class Screen(NamedTuple):
@@ -26,6 +29,7 @@ SCREENS: Final[Mapping[str, Screen]] = {
     "pin": Screen("PIN", ("pin",)),
     "new_pin": Screen("NEW_PIN", ("new_pin", "repeated_pin")),
     "change_pin": Screen("CHANGE_PIN", ("pin", "new_pin", "repeated_pin")),
+    "reset_pin": Screen("RESET_PIN", ("code", "new_pin", "repeated_pin")),
 }
 
 #: The provider's limits in characters: labels 20, buttons 35, headings 80.
@@ -34,6 +38,8 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "pin": "Enter your PIN",
         "new_pin": "Choose a PIN",
         "change_pin": "Change your PIN",
+        "reset_pin": "Reset your PIN",
+        "code_label": "6-digit code",
         "pin_label": "Your PIN",
         "new_pin_label": "New PIN",
         "repeated_pin_label": "Repeat new PIN",
@@ -44,6 +50,8 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "pin": "Saisissez votre code PIN",
         "new_pin": "Choisissez un code PIN",
         "change_pin": "Changez votre code PIN",
+        "reset_pin": "Réinitialisez votre code PIN",
+        "code_label": "Code à 6 chiffres",
         "pin_label": "Votre code PIN",
         "new_pin_label": "Nouveau code PIN",
         "repeated_pin_label": "Répétez le code PIN",
@@ -57,6 +65,7 @@ _ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
         "four_digits": "A PIN must have exactly 4 digits.",
         "mismatch": "The new PINs don't match.",
         "unchanged": "The new PIN must be different from the current one.",
+        "six_digits": "The code must have exactly 6 digits.",
         "try_again": "Sorry, that didn't work. Please try again in a moment.",
         "expired": "This form has expired. Please go back to the chat and start again.",
     },
@@ -64,6 +73,7 @@ _ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
         "four_digits": "Le code PIN doit avoir exactement 4 chiffres.",
         "mismatch": "Les deux nouveaux codes PIN sont différents.",
         "unchanged": "Le nouveau code PIN doit être différent de l'actuel.",
+        "six_digits": "Le code reçu doit avoir exactement 6 chiffres.",
         "try_again": "Désolé, cela n'a pas fonctionné. Veuillez réessayer dans un instant.",
         "expired": "Ce formulaire a expiré. Veuillez revenir à la discussion et recommencer.",
     },
@@ -88,7 +98,11 @@ def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
 
 def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | FormErrorCode:
     """Return the submitted values, or the code of the first validation error."""
-    pins = {field: _parse_pin(data.get(field)) for field in SCREENS[form.form].fields}
+    fields = SCREENS[form.form].fields
+    code = _parse_digits(data.get("code"), _CODE_PATTERN) if "code" in fields else None
+    if "code" in fields and code is None:
+        return "six_digits"
+    pins = {field: _parse_digits(data.get(field)) for field in fields if field != "code"}
     if None in pins.values():
         return "four_digits"
     pin, new_pin = pins.get("pin"), pins.get("new_pin")
@@ -96,12 +110,12 @@ def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | For
         return "mismatch"
     if pin is not None and pin == new_pin:
         return "unchanged"
-    return FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin)
+    return FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin, code=code)
 
 
 def get_error_text(language: Language | None, code: FormErrorCode) -> str:
     return _ERROR_TEXTS[language or "en"][code]
 
 
-def _parse_pin(value: object) -> str | None:
-    return value if isinstance(value, str) and _PIN_PATTERN.fullmatch(value) else None
+def _parse_digits(value: object, pattern: re.Pattern[str] = _PIN_PATTERN) -> str | None:
+    return value if isinstance(value, str) and pattern.fullmatch(value) else None

@@ -23,7 +23,7 @@ _AMOUNT_PATTERN = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3}
 #: Words that may accompany a bare PIN. Any other word means that the text is more than a PIN.
 _FILLER_WORDS = frozenset(
     """my mi the is its it old new pin pins code codes number no from to then and now here enter
-    this am na yes ok okay confirm please pls sir hi hello for with use try again
+    this am na yes otp reset ok okay confirm please pls sir hi hello for with use try again
     s that was i said sorry right correct go ahead thanks thank you thx tenki
     mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
     voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
@@ -48,6 +48,27 @@ def may_contain_pin(text: str) -> bool:
         or _has_digits_near_secret_word(normalized)
         or _has_digits_after_transfer(normalized)
     )
+
+
+def may_contain_code(text: str) -> bool:
+    """Return whether the text is only a six-digit code, apart from filler words.
+
+    The code may be written in groups. An amount of six digits looks the same.
+    """
+    normalized = _normalize(text[:_MAX_LENGTH])
+    groups = [len(group) for group in _DIGITS_PATTERN.findall(normalized)]
+    if groups not in ([6], [3, 3], [2, 2, 2], [1] * 6) or _AMOUNT_PATTERN.fullmatch(normalized):
+        return False
+    return _has_only_filler_words(normalized)
+
+
+def has_code(text: str) -> bool:
+    """Return whether the text contains one six-digit code and no other number."""
+    if may_contain_code(text):
+        return True
+    normalized = _normalize(text[:_MAX_LENGTH])
+    groups = [len(group) for group in _DIGITS_PATTERN.findall(normalized)]
+    return groups == [6] and _has_digits_near_secret_word(normalized)
 
 
 def mentions_secret(text: str) -> bool:
@@ -114,11 +135,17 @@ def _is_bare_pin(normalized: str) -> bool:
     """Return whether the text is only one or two PINs, apart from filler words."""
     groups = _DIGITS_PATTERN.findall(normalized)
     digit_count = sum(map(len, groups))
+    if sorted(map(len, groups)) == [4, 6]:  # a one-time code and a new PIN
+        return _has_only_filler_words(normalized)
     if digit_count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(normalized):
         return False
     # Eight digits count as a phone number, unless written as two PINs or as single digits.
     if digit_count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
         return False
+    return _has_only_filler_words(normalized)
+
+
+def _has_only_filler_words(normalized: str) -> bool:
     return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(normalized))
 
 

@@ -8,6 +8,7 @@ from tapgate.messenger.conversation.commands import (
     cards,
     general,
     kyc,
+    pin_reset,
     support,
     transfer,
     wallet,
@@ -23,6 +24,7 @@ SCRIPTS: Final[Mapping[Command, Script]] = {
         *transfer.SCRIPTS,
         *cards.SCRIPTS,
         *account.SCRIPTS,
+        *pin_reset.SCRIPTS,
         *kyc.SCRIPTS,
         *support.SCRIPTS,
     )

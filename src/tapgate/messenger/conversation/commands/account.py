@@ -43,7 +43,7 @@ def _handle_registered(turn: Turn, subscriber: Subscriber) -> Next:
 def _handle_register_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     if error.code == Code.DUPLICATE_PHONE:
         return turn.finish("register.already", "balance", "menu")
-    fields = _get_invalid_fields(error)
+    fields = get_invalid_fields(error)
     if "pin" in fields:
         turn.add_reply("pin.weak")
         return "back"
@@ -58,13 +58,13 @@ def _handle_change_pin_rejected(turn: Turn, error: RequestRejected) -> Next | No
     if error.code == Code.SAME_PIN:
         turn.add_reply("error.SAME_PIN")
         return "back"
-    if "new_pin" in _get_invalid_fields(error):
+    if "new_pin" in get_invalid_fields(error):
         turn.add_reply("pin.weak")
         return "back"
     return None
 
 
-def _get_invalid_fields(error: RequestRejected) -> Mapping[str, Any]:
+def get_invalid_fields(error: RequestRejected) -> Mapping[str, Any]:
     """Return the fields that the gateway rejected, with their errors."""
     fields = error.details.get("fields")
     return fields if isinstance(fields, Mapping) else {}

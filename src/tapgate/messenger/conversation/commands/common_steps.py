@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tapgate.errors import Code
 from tapgate.messenger.conversation.steps import (
+    CODE_PATTERN,
     AskStep,
     Next,
     ParsedAnswer,
@@ -25,7 +26,6 @@ from tapgate.messenger.model import Command, RequestRejected, Subscriber
 from tapgate.messenger.understanding.transfers import parse_phone
 from tapgate.schemas.subscribers import SubscriberStatus
 
-_CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
 _DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
 
 
@@ -40,7 +40,7 @@ def _parse_phone(turn: Turn, text: str) -> ParsedAnswer:
 
 def _parse_code(turn: Turn, text: str) -> ParsedAnswer:
     numbers = re.findall(r"[0-9]+", _DIGIT_GAP_PATTERN.sub("", text))
-    if len(numbers) != 1 or not _CODE_PATTERN.fullmatch(numbers[0]):
+    if len(numbers) != 1 or not CODE_PATTERN.fullmatch(numbers[0]):
         return None
     return VerifyOneTimeCode(phone=turn.facts["phone"], code=numbers[0])
 

@@ -22,6 +22,7 @@ _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "kyc",
     "limits",
     "change_pin",
+    "reset_pin",
     "language",
     "help",
     "person",

@@ -176,6 +176,9 @@ def _handle_quote(turn: Turn, quote: Quote) -> Next:
         )
         return "on"
     reasons = quote.reasons or [""]
+    if Code.COMPLIANCE_REJECTED in reasons:
+        # Other reasons would advise how to change the payment.
+        reasons = [Code.COMPLIANCE_REJECTED]
     texts = [turn.translate_or(f"error.{reason}", "error.general") for reason in reasons]
     text = "\n".join(dict.fromkeys(texts))
     if Code.INSUFFICIENT_FUNDS in reasons:
@@ -239,6 +242,8 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
         balance=receipt.sender_new_balance,
         transaction=receipt.transaction_id,
     )
+    if not is_completed:
+        return turn.suggest_commands(text, "history", "menu")
     recipient = Recipient(name=name, card_serial=turn.facts["payee_card"])
     if any(saved.card_serial == recipient.card_serial for saved in turn.person.recipients):
         return turn.suggest_commands(text, "balance", "menu")

@@ -26,6 +26,8 @@ TEXTS: Final = {
     "description.unblock": "Use a blocked card again",
     "title.change_pin": "Change PIN",
     "description.change_pin": "Choose a new PIN",
+    "title.reset_pin": "Forgot PIN",
+    "description.reset_pin": "Set a new PIN with a code we send you",
     "title.kyc": "Verify identity",
     "description.kyc": "Send photos of your documents",
     "title.limits": "My limits",
@@ -94,6 +96,9 @@ TEXTS: Final = {
     "not_understood.both_pins": (
         "I need both PINs in one message: your current PIN first, then the new one."
     ),
+    "not_understood.reset_pin": (
+        "I need the 6-digit code and the new 4-digit PIN. To stop, send *cancel*."
+    ),
     "not_understood.phone": "That doesn't look like a phone number.",
     "not_understood.code": "The code has 6 digits.",
     "not_understood.recipient": "I need a card number or phone number.",
@@ -119,6 +124,10 @@ TEXTS: Final = {
         "Please send your current PIN and your new PIN in one message, separated by a space, "
         "or *cancel*."
     ),
+    "pin.text.reset_pin": (
+        "Please send the 6-digit code and the 4-digit PIN you want in one message, separated by a "
+        "space, or *cancel*."
+    ),
     "pin.unavailable": (
         "This requires your PIN, which isn't safe to share in this chat. Please use the app or "
         "contact our support team."
@@ -139,10 +148,6 @@ TEXTS: Final = {
         "money safe."
     ),
     "pin.locked_until": "Your PIN is locked until *{until}* after too many wrong tries.",
-    "pin.forgotten": (
-        "I can't show or reset your PIN here. For your security, only our support team can reset "
-        "it, after confirming your identity. Would you like them to contact you?"
-    ),
     "form.expired": "That form has expired, so I didn't use your PIN.",
     "form.closed": "I haven't received your PIN yet.",
     # Identification
@@ -237,7 +242,7 @@ TEXTS: Final = {
     ),
     "send.under_review": (
         "Your payment of *{amount}* to {name} is *under review*. The money is on hold until we've "
-        "checked it. You can see the result in your *history*.\n\nFee: {fee}\n"
+        "checked it. We'll tell you the result here.\n\nFee: {fee}\n"
         "Your balance: *{balance}*\nTransaction: {transaction}"
     ),
     "send.declined": "{reason}\n\nNo money was sent.",
@@ -293,12 +298,52 @@ TEXTS: Final = {
     ),
     "register.done": "Welcome, {name}! 🎉 Your wallet is ready.",
     "register.already": "This number already has a wallet.",
-    "change_pin.ask": "Let's change your PIN.",
+    "change_pin.ask": "Let's change your PIN. If you don't remember it, send *forgot PIN*.",
     "change_pin.uncertain": (
         "I didn't get a response. Your PIN may already be changed: if the old one doesn't work, "
         "the new one is active. You can send *cancel*."
     ),
     "change_pin.done": "Done! ✅ Your PIN has been changed.",
+    "reset_pin.confirm": "Did you forget your PIN? I can send you a code to set a new one.",
+    "reset_pin.untrusted": (
+        "This phone number has changed, so I can't reset a PIN here. Our support team can help. "
+        "Would you like to contact them?"
+    ),
+    "reset_pin.which": "Which PIN would you like to reset?",
+    "reset_pin.own": "My wallet",
+    "reset_pin.agent": "My agent account",
+    "reset_pin.for.subscriber": "your wallet",
+    "reset_pin.for.agent": "your agent account",
+    "reset_pin.for.card": "{name}'s card",
+    "reset_pin.ask": (
+        "We sent a 6-digit code to your phone. Enter it with the new PIN for *{holder}*. The code "
+        "is valid for 5 minutes. Never share it, not even with our staff."
+    ),
+    "reset_pin.ask_again": (
+        "Enter the 6-digit code we sent you with the new PIN for *{holder}*. Never share the code, "
+        "not even with our staff. If you need another code, send *new code*."
+    ),
+    "reset_pin.use_form": (
+        "Please enter the code in the form, together with your new PIN. You can delete your "
+        "message."
+    ),
+    "reset_pin.wrong_code": "Wrong code. Tries left: {left}.",
+    "reset_pin.code_invalid": (
+        "That code is wrong or no longer valid. Would you like me to send a new one?"
+    ),
+    "reset_pin.too_many_codes": (
+        "We've sent several codes to your phone. You can get a new one in {minutes} minutes. If "
+        "you have a code that is less than 5 minutes old, send it here."
+    ),
+    "reset_pin.too_many_wrong": (
+        "There were too many wrong codes. You can get a new one within {hours} hours, or contact "
+        "our support team."
+    ),
+    "reset_pin.uncertain": (
+        "I didn't get a response. Try your new PIN: if it doesn't work, send *new code*. You can "
+        "send *cancel*."
+    ),
+    "reset_pin.done": "Done! ✅ The new PIN is active.",
     "language.ask": "Which language do you prefer?",
     "language.en": "English",
     "language.fr": "Français",
@@ -320,6 +365,13 @@ TEXTS: Final = {
     # Documents
     "kyc.type": "Which document would you like to send first?",
     "kyc.next": "Thank you, I got it. Which document is next?",
+    "kyc.image": "Thanks, I have your photo. What does it show?",
+    "kyc.image.several": "I have {count} photos from you. What does the first one show?",
+    "kyc.next_image": "Thank you, I got it. What does your other photo show?",
+    "kyc.next_image.several": (
+        "Thank you, I got it. There are {count} more photos. What does the next one show?"
+    ),
+    "kyc.discard": "Don't use this photo",
     "kyc.finish": "That's all",
     "kyc.picture": ("Please send a clear photo: *{document}*. Make sure all the text is readable."),
     "kyc.too_many": (
@@ -329,7 +381,10 @@ TEXTS: Final = {
     "kyc.too_many_today": (
         "You've reached the limit of documents you can send in one day. Please try again tomorrow."
     ),
-    "kyc.done": "Thank you! We'll check your documents.",
+    "kyc.done": (
+        "Thank you! We'll check your documents and tell you the result here. Until then, your "
+        "limits stay the same."
+    ),
     "document.id_front": "ID card, front",
     "document.description.id_front": "The side with your photo, or your passport",
     "document.id_back": "ID card, back",
@@ -338,12 +393,13 @@ TEXTS: Final = {
     "document.description.selfie": "Your face, with the document next to it",
     "document.proof_of_address": "Proof of address",
     "document.description.proof_of_address": "A bill or letter from the last 3 months",
-    "picture.choose_type": (
-        "Thanks for the photo. Please choose what it shows first, then send it again."
+    "picture.kept": "Thanks, I'll keep your photo for an hour. Let's finish this first:",
+    "picture.reminder": "I still have your photo. Choose *Verify identity* to say what it shows.",
+    "picture.too_many": (
+        "I already have 4 photos from you, so I didn't keep this one. First tell me what they show."
     ),
-    "picture.not_expected": (
-        "I can't use a photo for this. To send a document, write *verify identity*."
-    ),
+    "picture.discarded": "OK, I've deleted that photo.",
+    "picture.expired": "I no longer have that photo. Please send it again.",
     "picture.rejected": (
         "I can't use that photo. Please send another one, as JPEG or PNG, up to 5 MB."
     ),
@@ -364,7 +420,7 @@ TEXTS: Final = {
     "error.SUBSCRIBER_BLOCKED": "Your wallet isn't active right now.",
     "error.CARD_NOT_ACTIVE": "This card isn't active.",
     "error.COMPLIANCE_REJECTED": (
-        "This payment can't be sent for security reasons. Please contact our support team."
+        "We can't make this payment. If you have questions, please contact our support team."
     ),
     "error.TRANSACTION_LIMIT_EXCEEDED": "This amount is over your limit per transaction.",
     "error.CARD_LIMIT_EXCEEDED": "This amount is over the card's daily limit.",

@@ -26,6 +26,8 @@ TEXTS: Final = {
     "description.unblock": "Réutiliser une carte bloquée",
     "title.change_pin": "Changer mon code PIN",
     "description.change_pin": "Choisir un nouveau code PIN",
+    "title.reset_pin": "Code PIN oublié",
+    "description.reset_pin": "Nouveau code PIN avec un code reçu",
     "title.kyc": "Vérifier l'identité",
     "description.kyc": "Envoyer des photos de vos documents",
     "title.limits": "Mes plafonds",
@@ -97,6 +99,10 @@ TEXTS: Final = {
     "not_understood.both_pins": (
         "J'ai besoin des deux codes PIN dans un seul message : d'abord l'actuel, puis le nouveau."
     ),
+    "not_understood.reset_pin": (
+        "J'ai besoin du code à 6 chiffres et du nouveau code PIN à 4 chiffres. Pour arrêter, "
+        "envoyez *annuler*."
+    ),
     "not_understood.phone": "Cela ne ressemble pas à un numéro de téléphone.",
     "not_understood.code": "Le code a 6 chiffres.",
     "not_understood.recipient": "J'ai besoin d'un numéro de carte ou de téléphone.",
@@ -120,6 +126,10 @@ TEXTS: Final = {
         "Veuillez envoyer votre code PIN actuel et le nouveau dans un seul message, séparés par "
         "une espace, ou *annuler*."
     ),
+    "pin.text.reset_pin": (
+        "Veuillez envoyer le code à 6 chiffres et le code PIN à 4 chiffres de votre choix dans un "
+        "seul message, séparés par une espace, ou *annuler*."
+    ),
     "pin.unavailable": (
         "Cette opération nécessite votre code PIN, qui ne doit pas être partagé dans cette "
         "discussion. Veuillez utiliser l'application ou contacter notre service client."
@@ -140,11 +150,6 @@ TEXTS: Final = {
         "30 minutes pour protéger votre argent."
     ),
     "pin.locked_until": "Votre code PIN est bloqué jusqu'au *{until}* : trop d'essais incorrects.",
-    "pin.forgotten": (
-        "Je ne peux ni afficher ni réinitialiser votre code PIN ici. Pour votre sécurité, seul "
-        "notre service client peut le réinitialiser, après vérification de votre identité. "
-        "Souhaitez-vous qu'il vous contacte ?"
-    ),
     "form.expired": "Ce formulaire a expiré. Je n'ai pas utilisé votre code PIN.",
     "form.closed": "Je n'ai pas encore reçu votre code PIN.",
     # Identification
@@ -245,7 +250,7 @@ TEXTS: Final = {
     ),
     "send.under_review": (
         "Votre paiement de *{amount}* à {name} est *en cours de vérification*. L'argent est "
-        "réservé pendant la vérification. Vous verrez le résultat dans votre *historique*.\n\n"
+        "réservé pendant la vérification. Nous vous dirons le résultat ici.\n\n"
         "Frais : {fee}\nVotre solde : *{balance}*\nTransaction : {transaction}"
     ),
     "send.declined": "{reason}\n\nL'argent n'a pas été envoyé.",
@@ -305,12 +310,59 @@ TEXTS: Final = {
     ),
     "register.done": "Bienvenue, {name} ! 🎉 Votre compte est prêt.",
     "register.already": "Un compte existe déjà avec ce numéro.",
-    "change_pin.ask": "Changeons votre code PIN.",
+    "change_pin.ask": (
+        "Changeons votre code PIN. Si vous l'avez oublié, envoyez *code PIN oublié*."
+    ),
     "change_pin.uncertain": (
         "Je n'ai pas reçu de réponse. Votre code PIN est peut-être déjà changé : si l'ancien ne "
         "fonctionne pas, le nouveau est actif. Vous pouvez envoyer *annuler*."
     ),
     "change_pin.done": "C'est fait ! ✅ Votre code PIN a été changé.",
+    "reset_pin.confirm": (
+        "Avez-vous oublié votre code PIN ? Je peux vous envoyer un code pour en choisir un nouveau."
+    ),
+    "reset_pin.untrusted": (
+        "Ce numéro de téléphone a changé, je ne peux donc pas réinitialiser de code PIN ici. Notre "
+        "service client peut vous aider. Souhaitez-vous le contacter ?"
+    ),
+    "reset_pin.which": "Quel code PIN souhaitez-vous réinitialiser ?",
+    "reset_pin.own": "Mon compte",
+    "reset_pin.agent": "Mon compte agent",
+    "reset_pin.for.subscriber": "votre compte",
+    "reset_pin.for.agent": "votre compte agent",
+    "reset_pin.for.card": "la carte de {name}",
+    "reset_pin.ask": (
+        "Nous avons envoyé un code à 6 chiffres sur votre téléphone. Saisissez-le avec le nouveau "
+        "code PIN pour *{holder}*. Le code est valable 5 minutes. Ne le communiquez à personne, "
+        "même pas à nos agents."
+    ),
+    "reset_pin.ask_again": (
+        "Saisissez le code à 6 chiffres que nous vous avons envoyé avec le nouveau code PIN pour "
+        "*{holder}*. Ne le communiquez à personne, même pas à nos agents. Pour recevoir un autre "
+        "code, envoyez *renvoyer un code*."
+    ),
+    "reset_pin.use_form": (
+        "Veuillez saisir le code dans le formulaire, avec votre nouveau code PIN. Vous pouvez "
+        "supprimer votre message."
+    ),
+    "reset_pin.wrong_code": "Code incorrect. Essais restants : {left}.",
+    "reset_pin.code_invalid": (
+        "Ce code est incorrect ou n'est plus valable. Souhaitez-vous en recevoir un nouveau ?"
+    ),
+    "reset_pin.too_many_codes": (
+        "Nous avons déjà envoyé plusieurs codes sur votre téléphone. Vous pourrez en recevoir un "
+        "nouveau dans {minutes} minutes. Si vous avez un code reçu il y a moins de 5 minutes, "
+        "envoyez-le ici."
+    ),
+    "reset_pin.too_many_wrong": (
+        "Trop de codes incorrects ont été saisis. Vous pourrez recevoir un nouveau code d'ici "
+        "{hours} heures. Vous pouvez aussi contacter notre service client."
+    ),
+    "reset_pin.uncertain": (
+        "Je n'ai pas reçu de réponse. Essayez votre nouveau code PIN : s'il ne fonctionne pas, "
+        "envoyez *renvoyer un code*. Vous pouvez envoyer *annuler*."
+    ),
+    "reset_pin.done": "C'est fait ! ✅ Le nouveau code PIN est actif.",
     "language.ask": "Quelle langue préférez-vous ?",
     "language.en": "English",
     "language.fr": "Français",
@@ -334,6 +386,13 @@ TEXTS: Final = {
     # Documents
     "kyc.type": "Quel document souhaitez-vous envoyer en premier ?",
     "kyc.next": "Merci, je l'ai reçu. Quel est le document suivant ?",
+    "kyc.image": "Merci, j'ai reçu votre photo. Que montre-t-elle ?",
+    "kyc.image.several": "J'ai reçu {count} photos de vous. Que montre la première ?",
+    "kyc.next_image": "Merci, je l'ai reçu. Que montre votre autre photo ?",
+    "kyc.next_image.several": (
+        "Merci, je l'ai reçu. Il reste {count} photos. Que montre la suivante ?"
+    ),
+    "kyc.discard": "Ne pas l'utiliser",
     "kyc.finish": "C'est tout",
     "kyc.picture": (
         "Veuillez envoyer une photo nette : *{document}*. Tout le texte doit être lisible."
@@ -345,7 +404,10 @@ TEXTS: Final = {
     "kyc.too_many_today": (
         "Vous avez atteint le nombre maximum de documents par jour. Veuillez réessayer demain."
     ),
-    "kyc.done": "Merci ! Nous allons vérifier vos documents.",
+    "kyc.done": (
+        "Merci ! Nous allons vérifier vos documents et nous vous dirons le résultat ici. En "
+        "attendant, vos plafonds ne changent pas."
+    ),
     "document.id_front": "Pièce d'identité, recto",
     "document.description.id_front": "Le côté avec votre photo, ou votre passeport",
     "document.id_back": "Pièce d'identité, verso",
@@ -354,12 +416,16 @@ TEXTS: Final = {
     "document.description.selfie": "Votre visage, avec le document à côté",
     "document.proof_of_address": "Justificatif de domicile",
     "document.description.proof_of_address": "Une facture ou une lettre des 3 derniers mois",
-    "picture.choose_type": (
-        "Merci pour la photo. Choisissez d'abord ce qu'elle montre, puis renvoyez-la."
+    "picture.kept": "Merci, je garde votre photo pendant une heure. Terminons d'abord ceci :",
+    "picture.reminder": (
+        "J'ai toujours votre photo. Choisissez *Vérifier l'identité* pour dire ce qu'elle montre."
     ),
-    "picture.not_expected": (
-        "Je n'attends pas de photo. Pour envoyer un document, écrivez *vérifier mon identité*."
+    "picture.too_many": (
+        "J'ai déjà 4 photos de vous, je n'ai donc pas gardé celle-ci. Dites-moi d'abord ce "
+        "qu'elles montrent."
     ),
+    "picture.discarded": "D'accord, j'ai supprimé cette photo.",
+    "picture.expired": "Je n'ai plus cette photo. Veuillez la renvoyer.",
     "picture.rejected": (
         "Je ne peux pas utiliser cette photo. Envoyez-en une autre en JPEG ou PNG, de 5 Mo maximum."
     ),
@@ -382,8 +448,8 @@ TEXTS: Final = {
     "error.SUBSCRIBER_BLOCKED": "Votre compte n'est pas actif pour le moment.",
     "error.CARD_NOT_ACTIVE": "Cette carte n'est pas active.",
     "error.COMPLIANCE_REJECTED": (
-        "Ce paiement ne peut pas être envoyé pour des raisons de sécurité. Veuillez contacter "
-        "notre service client."
+        "Nous ne pouvons pas effectuer ce paiement. Pour toute question, contactez notre service "
+        "client."
     ),
     "error.TRANSACTION_LIMIT_EXCEEDED": "Ce montant dépasse votre plafond par transaction.",
     "error.CARD_LIMIT_EXCEEDED": "Ce montant dépasse le plafond journalier de la carte.",

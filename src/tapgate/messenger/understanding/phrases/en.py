@@ -50,8 +50,11 @@ KEYWORDS: dict[Command, str] = {
         reactivate card
     """,
     "change_pin": """
-        change pin; pin; new pin; reset pin; change my pin; pin change; update pin; change_pin
-        pin reset; modify pin
+        change pin; pin; new pin; change my pin; pin change; update pin; change_pin; modify pin
+    """,
+    "reset_pin": """
+        reset pin; pin reset; reset my pin; reset_pin; forgot pin; forgot my pin; i forgot my pin
+        forgotten pin; lost pin; recover pin; new code; resend code; send a new code
     """,
     "kyc": """
         kyc; verify; verification; verify identity; verify me; verify my identity; id; identity

@@ -57,6 +57,11 @@ KEYWORDS: dict[Command, str] = {
         changer le code; changement de code; changer de code; modifier pin; modifier code
         changer code pin; code pin; code secret; changer code secret
     """,
+    "reset_pin": """
+        réinitialiser pin; réinitialiser code pin; réinitialiser mon code; pin oublié; code oublié
+        code pin oublié; j'ai oublié mon code; j'ai oublié mon pin; renvoyer le code
+        renvoyer un code; envoyer un nouveau code
+    """,
     "kyc": """
         vérifier; vérification; vérifier identité; vérifier mon identité; identité; pièce d'identité
         mon identité; identification; documents; kyc; carte d'identité; cni; justificatif

@@ -5,8 +5,9 @@ import { RequestError } from "./phone-api.js";
 import { createElement } from "./phone-bubbles.js";
 import { Sheet, getDefaultFocus } from "./phone-sheet.js";
 
-const FIELDS = ["pin", "new_pin", "repeated_pin"];
+const FIELDS = ["code", "pin", "new_pin", "repeated_pin"];
 const PIN_DIGITS = 4;
+const CODE_DIGITS = 6;
 const element = (id) => document.getElementById(id);
 
 export class PinForm {
@@ -52,7 +53,7 @@ export class PinForm {
 
   async #submit() {
     const inputs = this.#inputs;
-    const missing = inputs.find((input) => input.value.length !== PIN_DIGITS);
+    const missing = inputs.find((input) => !isComplete(input));
     if (this.#isBusy) return;
     if (missing) {
       missing.focus();
@@ -109,14 +110,14 @@ export class PinForm {
   #createField(name, data) {
     const label = createElement("label", "", data[`${name}_label`]);
     const input = createElement("input", "digits");
-    Object.assign(input, { type: "password", name, id: `form-${name}`, maxLength: PIN_DIGITS, autocomplete: "off" });
+    Object.assign(input, { type: "password", name, id: `form-${name}`, maxLength: name === "code" ? CODE_DIGITS : PIN_DIGITS, autocomplete: "off" });
     input.inputMode = matchMedia("(pointer: coarse)").matches ? "none" : "numeric";
     input.setAttribute("aria-describedby", "pin-problem");
-    input.placeholder = data.hint;
+    if (name !== "code") input.placeholder = data.hint;
     label.htmlFor = input.id;
     input.addEventListener("focus", () => { this.#activeInput = input; });
     input.addEventListener("input", () => {
-      input.value = input.value.replace(/\D/g, "").slice(0, PIN_DIGITS);
+      input.value = input.value.replace(/\D/g, "").slice(0, input.maxLength);
       this.#advance(input);
     });
     return createElement("div", "field", label, input);
@@ -126,13 +127,13 @@ export class PinForm {
     const input = this.#activeInput;
     if (!button || !input) return;
     if ("delete" in button.dataset) input.value = input.value.slice(0, -1);
-    else input.value = (input.value + button.dataset.digit).slice(0, PIN_DIGITS);
+    else input.value = (input.value + button.dataset.digit).slice(0, input.maxLength);
     this.#advance(input);
   }
 
   #advance(input) {
-    if (input.value.length !== PIN_DIGITS) return;
-    const next = this.#inputs.find((candidate) => candidate.value.length !== PIN_DIGITS);
+    if (!isComplete(input)) return;
+    const next = this.#inputs.find((candidate) => !isComplete(candidate));
     if (next) this.#focusInput(next);
   }
 
@@ -146,6 +147,10 @@ export class PinForm {
     target.textContent = message;
     target.hidden = !message;
   }
+}
+
+function isComplete(input) {
+  return input.value.length === input.maxLength;
 }
 
 // Encrypts each request with a new key. The response uses the same key, with every bit of the
