@@ -5,7 +5,7 @@ from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.messenger.conversation.texts import TEXTS
 from tapgate.messenger.model import LANGUAGES, Language
 
-PIN_PROMPT_KEYS = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin")
+PIN_PROMPT_KEYS = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin", "pin.text.reset_pin")
 OTHER_TEXT_KEYS = ("change_pin.done", "pin.unsolicited", "pin.not_as_text", "help")
 
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from builders.conversation import (
+    CODE,
     PAYEE_PHONE,
     PIN,
     WRONG_PIN,
@@ -10,9 +11,18 @@ from builders.conversation import (
     resolve_text_message,
 )
 from cases import each
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import gateway_requests, pin_reset_requests
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model import Intent, OptionChosen, Recipient, TextMessage, UnsupportedMessage
+from tapgate.messenger.model import (
+    Agent,
+    Intent,
+    NumberChanged,
+    OptionChosen,
+    Recipient,
+    RequestRejected,
+    TextMessage,
+    UnsupportedMessage,
+)
 
 
 def build_driver(*texts: str, language: str = "en", **setting: object) -> ConversationDriver:
@@ -203,7 +213,7 @@ def test_new_send_command_replaces_the_one_awaiting_confirmation():
     assert chat.conversation.facts["payee_card"] == "AM-2002"
 
 
-@each("text", ["16", "99", "12345"])
+@each("text", ["17", "99", "12345"])
 def test_number_outside_the_list_is_rejected(text):
     chat = build_driver("menu", text)
     assert "isn't on the list" in chat.reply_text
@@ -328,19 +338,89 @@ def test_pin_change_with_only_the_old_pin_asks_for_both():
         ("fr", "réinitialiser mon code pin"),
     ],
 )
-def test_forgotten_pin_offers_support(language, text):
+def test_forgotten_pin_starts_a_reset(language, text):
     chat = build_driver(text, language=language)
+    assert chat.conversation.is_awaiting_pin
+    (request,) = chat.list_requests(pin_reset_requests.RequestPinReset)
+    assert (request.holder_type, request.holder_id) == ("subscriber", "sub_me")
+    chat(f"{CODE} 7352")
+    (reset,) = chat.list_requests(pin_reset_requests.ResetPin)
+    assert (reset.code, reset.new_pin) == (CODE, "7352")
     assert chat.conversation.stage == "idle"
-    assert chat.last_offer.options[0].id == "cmd:person"
-    assert chat.list_requests(gateway_requests.ContactSupport) == []
-    chat("yes")
-    assert chat.conversation.command == "person"
 
 
-def test_forgotten_pin_at_the_pin_question_cancels_and_offers_support():
+def test_forgotten_pin_at_the_pin_question_cancels_and_starts_a_reset():
     chat = build_driver("send 5 to AM-1001", "yes", "i forgot my pin")
     assert "canceled" in chat.reply_text
-    assert chat.last_offer.options[0].id == "cmd:person"
+    assert chat.conversation.command == "reset_pin"
+
+
+@each("text", [CODE, f"my code is {CODE}", "604 829"])
+def test_unrequested_code_opens_the_reset_form_and_sends_no_code(text):
+    chat = ConversationDriver(pin_entry_mode="form")
+    chat(text)
+    assert chat.replies[-1].form == "reset_pin"
+    assert CODE not in str(msgspec.json.encode(chat.conversation))
+    assert chat.list_requests(pin_reset_requests.RequestPinReset) == []
+    assert "in the form" in chat(CODE)
+
+
+def test_person_with_several_pins_chooses_one():
+    chat = ConversationDriver()
+    chat.gateway.agent = Agent(id="agt_1", name="Bo Shop")
+    chat.gateway.child_cards = [chat.gateway.cards[1]]
+    chat("forgot my pin")
+    values = [option.id.partition("#")[0] for option in chat.last_offer.options]
+    assert values == ["subscriber", "agent", "card:TG-0002"]
+    chat.choose_option("agent")
+    (request,) = chat.list_requests(pin_reset_requests.RequestPinReset)
+    assert (request.holder_type, request.holder_id) == ("agent", "agt_1")
+    assert "Ibrahim" in chat("my child forgot the pin")
+
+
+@each(
+    "language, wrong, weak, invalid",
+    [
+        ("en", "Tries left: 2", "too easy", "no longer valid"),
+        ("fr", "Essais restants : 2", "trop facile", "n'est plus valable"),
+    ],
+)
+def test_rejected_reset_is_explained(language, wrong, weak, invalid):
+    chat = ConversationDriver(language)
+    chat.gateway.overrides = {
+        pin_reset_requests.ResetPin: [
+            RequestRejected(code="INVALID_OTP", details={"attempts_remaining": 2}),
+            RequestRejected(code="VALIDATION_FAILED", details={"fields": {"new_pin": "weak"}}),
+            RequestRejected(code="INVALID_OTP", details={"attempts_remaining": 0}),
+        ]
+    }
+    chat(CODE)
+    for text in (wrong, weak, invalid):
+        assert text in chat(f"{CODE} 7352")
+    assert chat.conversation.stage == "idle"
+
+
+@each(
+    "details, text",
+    [
+        ({"limit": "codes", "retry_after": 600}, "in 10 minutes"),
+        ({"limit": "codes", "retry_after": 40}, "Enter the 6-digit code"),
+        ({"limit": "wrong_codes", "retry_after": 80000}, "too many wrong codes"),
+    ],
+)
+def test_limits_on_codes_are_explained(details, text):
+    chat = ConversationDriver()
+    error = RequestRejected(code="RATE_LIMITED", details=details)
+    chat.gateway.overrides = {pin_reset_requests.RequestPinReset: [error]}
+    assert text in chat("forgot pin")
+
+
+def test_pin_cannot_be_reset_after_a_number_change():
+    chat = ConversationDriver()
+    chat(NumberChanged())
+    chat("forgot my pin")
+    assert chat.conversation.stage == "idle"
+    assert chat.list_requests(pin_reset_requests.RequestPinReset) == []
 
 
 def test_pin_change_request_is_not_treated_as_a_forgotten_pin():
@@ -497,12 +577,11 @@ def test_block_reason_in_the_first_message_is_not_asked_for_again(text, reason):
 # Other
 
 
-def test_extra_image_is_not_accepted_as_a_document():
+def test_extra_image_is_kept_and_its_type_is_asked():
     chat = build_driver("kyc", "selfie")
     chat.send_image()
-    reply = chat.send_image()
+    assert "What does your other photo show" in chat.send_image()
     assert len(chat.replies) == 1
-    assert "I got it" not in reply
     assert "id_front" in {option.id.partition("#")[0] for option in chat.last_offer.options}
 
 

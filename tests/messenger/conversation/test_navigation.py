@@ -29,7 +29,7 @@ def test_menu_offers_every_command(language, greeting):
     assert greeting in chat("menu")
     offered = {option.id for option in chat.last_offer.options}
     assert {"cmd:balance", "cmd:send", "cmd:person", "cmd:register"} <= offered
-    assert len(offered) == 15
+    assert len(offered) == 16
     assert chat.last_offer.options[0].id == "cmd:balance"
 
 

@@ -383,6 +383,33 @@ def test_receipt_states_that_the_payment_is_under_review():
     )
     chat.gateway.overrides = {gateway_requests.SendMoney: [RequestSucceeded(result=receipt)]}
     assert "under review" in chat(PIN)
+    assert {option.id for option in chat.last_offer.options} == {"cmd:history", "cmd:menu"}
+
+
+@each("language, words", [("en", "can't make this payment"), ("fr", "effectuer ce paiement")])
+@each("is_saved", [False, True])
+def test_payment_rejected_by_compliance_is_not_offered_again(language, words, is_saved):
+    for request in (gateway_requests.QuoteTransfer, gateway_requests.SendMoney):
+        chat = ConversationDriver(language)
+        if is_saved:
+            chat.person = save_recipient(chat)
+        outcome = RequestRejected(code="COMPLIANCE_REJECTED")
+        if request is gateway_requests.QuoteTransfer:
+            quote = chat.gateway._build_quote(500)
+            reasons = ["DAILY_LIMIT_EXCEEDED", "COMPLIANCE_REJECTED"]
+            outcome = RequestSucceeded(
+                result=msgspec.structs.replace(quote, allowed=False, reasons=reasons)
+            )
+        chat.gateway.overrides = {request: [outcome]}
+        reply = chat(f"send 5 to {AMINATA.card_serial}")
+        if request is gateway_requests.SendMoney:
+            chat("yes" if language == "en" else "oui")
+            reply = chat(PIN)
+        assert words in reply
+        assert "limit" not in reply
+        assert "plafond" not in reply
+        assert chat.conversation.stage == "idle"
+        assert "cmd:send" not in {option.id for option in chat.last_offer.options}
 
 
 def test_blocked_recipient_is_reported():

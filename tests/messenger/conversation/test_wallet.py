@@ -12,7 +12,7 @@ from builders.conversation import (
     build_text_message,
 )
 from cases import each
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import gateway_requests, image_requests
 from tapgate.messenger.model import (
     DocumentReply,
     GatewayUnreachable,
@@ -310,21 +310,34 @@ def test_declining_further_documents_completes_the_command():
 
 def test_unsolicited_image_starts_document_submission():
     chat = ConversationDriver()
-    assert "what it shows" in chat.send_image()
+    assert "What does it show?" in chat.send_image()
     assert chat.conversation.command == "kyc"
-    assert "what it shows" in chat.send_image()
+    assert "2 photos" in chat.send_image()
+    assert "other photo" in chat.choose_option("selfie")
+    assert "deleted" in chat.choose_option("discard")
+    sent = [item.document_type for item in chat.list_requests(image_requests.AddKeptDocument)]
+    assert sent == ["selfie", None]
+    chat("kyc")
     chat.choose_option("selfie")
     assert "waiting for a photo" in chat("here it comes")
     assert chat(ImageRejected(reason="is damaged"))
-    chat.send_image()
-    assert len(chat.list_requests(gateway_requests.AddDocument)) == 1
 
 
-def test_image_during_another_command_is_rejected():
+def test_image_during_another_command_is_kept():
     chat = ConversationDriver()
     chat("send money")
-    assert "can't use a photo for this" in chat.send_image()
+    assert "I'll keep your photo" in chat.send_image()
     assert chat.conversation.piece == "to"
+    assert "I still have your photo" in chat("cancel")
+    assert "What does it show?" in chat("kyc")
+
+
+def test_number_of_kept_images_is_limited():
+    chat = ConversationDriver()
+    for _ in range(5):
+        chat.send_image()
+    assert "already have 4 photos" in chat.reply_text
+    assert chat.gateway.kept_images == 4
 
 
 def test_failed_document_upload_can_be_retried():

@@ -71,7 +71,10 @@ def test_screen_submits_exactly_the_parsed_fields(form: str) -> None:
         "payload": {field: f"${{form.{field}}}" for field in fields},
     }
     for field in list_components(form, "TextInput"):
-        assert (field["input-type"], field["min-chars"], field["max-chars"]) == ("passcode", 4, 4)
+        assert (field["input-type"], field["min-chars"], field["max-chars"]) == (
+            "passcode",
+            *((6, 6) if field["name"] == "code" else (4, 4)),
+        )
         assert field["required"] is True
 
 
@@ -132,6 +135,12 @@ def test_every_form_error_has_a_text_in_every_language() -> None:
         ("change_pin", {"pin": "4821", "new_pin": "4821", "repeated_pin": "4821"}, "unchanged"),
         ("change_pin", {"pin": "4821", "new_pin": "6174", "repeated_pin": "4821"}, "mismatch"),
         ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
+        ("reset_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "six_digits"),
+        (
+            "reset_pin",
+            {"code": "604829", "new_pin": "6174", "repeated_pin": "6174"},
+            FormSubmitted(operation="op", new_pin="6174", code="604829"),
+        ),
     ],
 )
 def test_submission_is_validated(

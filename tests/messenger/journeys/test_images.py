@@ -51,6 +51,37 @@ async def test_jpeg_and_png_are_forwarded_as_kyc_documents(
     assert document["document_type"] == "id_front"
 
 
+async def test_image_before_its_type_is_kept_sealed_and_uploaded(
+    services_driver: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await services_driver.harness.create_subscriber()
+    phone = messenger.create_phone(subscriber["phone_number"])
+    database = services_driver.harness.services.database
+    sent = {"messageType": "image", "hasMedia": True, "media": build_media(PNG, "image/png")}
+    await phone.send_by_bridge("send money")
+    assert "keep your photo" in (await phone.post_to_bridge(**sent)).json()["answer"]
+    await phone.post_to_bridge(**sent)  # kept once
+    assert await database.fetchval("SELECT count(*) FROM messenger.images") == 1
+    sealed = await database.fetchval("SELECT sealed FROM messenger.images")
+    assert b"PNG" not in sealed
+    assert "Verify identity" in await phone.send_by_bridge("cancel")
+    assert "What does it show" in await phone.send_by_bridge("kyc")
+    assert "level 1" in await phone.send_by_bridge("limits")
+    await phone.send_by_bridge("kyc")
+    await phone.send_by_bridge("selfie")
+    assert "tell you the result here" in await phone.send_by_bridge("that's all")
+    (document,) = await list_documents(services_driver, subscriber["id"])
+    assert document["document_type"] == "selfie"
+    assert await database.fetchval("SELECT count(*) FROM messenger.images") == 0
+    response = await services_driver.gateway.put(
+        f"/api/v1/subscribers/{subscriber['id']}",
+        json={"kyc_level": 2},
+        auth=await services_driver.harness.create_admin("C"),
+    )
+    assert response.status_code == 200, response.text
+    assert "level 2" in await phone.send_by_bridge("limits")
+
+
 @pytest.mark.parametrize(
     ("language", "output"), [("english", "several photos"), ("français", "plusieurs photos")]
 )

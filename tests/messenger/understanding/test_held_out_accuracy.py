@@ -97,7 +97,7 @@ def test_held_out_samples_are_unique_and_cover_every_command() -> None:
     assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
     assert len(set(texts)) == len(texts)
     expected = {expected for samples in SAMPLES.values() for _, expected in samples}
-    assert expected == {*COMMANDS, None}
+    assert expected == {*COMMANDS, None} - {"reset_pin"}  # see test_resolver
 
 
 @pytest.mark.parametrize("language_known", [True, False])

@@ -183,8 +183,10 @@ def test_language_of_the_text_is_detected() -> None:
     assert resolve("je voudrais connaitre mon solde actuel", None).language == "fr"
 
 
-def test_phrase_shared_by_two_commands_returns_both_as_candidates() -> None:
-    assert set(resolve("i forgot my pin", None).candidates) == {"change_pin", "person"}
+def test_forgotten_pin_is_not_a_pin_change() -> None:
+    for text in ("i forgot my pin", "reset pin", "j'ai oublié mon code", "forgot pin"):
+        assert resolve(text, None).command == "reset_pin"
+    assert resolve("new pin", None).command == "change_pin"
 
 
 def test_phrases_of_yes_no_and_send_belong_to_one_command() -> None:
