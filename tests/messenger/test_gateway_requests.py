@@ -12,7 +12,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import gateway_requests, image_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
 from tapgate.schemas.cards import DisclosedCard
 
@@ -203,4 +203,9 @@ async def test_failed_request_reports_whether_its_outcome_is_uncertain(
 def test_every_request_to_the_gateway_can_be_performed() -> None:
     base = gateway_requests.GatewayRequest
     not_performed = {kind for kind in base.__subclasses__() if kind.perform is base.perform}
-    assert not_performed == {gateway_requests.SendOneTimeCode, gateway_requests.VerifyOneTimeCode}
+    assert not_performed == {
+        gateway_requests.SendOneTimeCode,
+        gateway_requests.VerifyOneTimeCode,
+        image_requests.AddKeptDocument,
+        image_requests.CountKeptImages,
+    }

@@ -17,6 +17,8 @@ TABLE_ROWS: dict[str, str] = {
                     received_at) VALUES ($1, $1::bigint::text, 'a', 0, 0, $2, 'handled', $2)""",
     "forms": """(token_hash, address, form, operation, language, text, expires_at)
                 VALUES (int8send($1), 'a', 'pin', 'o', 'en', 't', $2)""",
+    "images": """(id, address, digest, media_type, sealed, expires_at)
+                 VALUES ($1, 'a', int8send($1), 'image/png', '', $2)""",
     "codes": """(address, phone, code_hash, tries_left, expires_at)
                 VALUES ($1::bigint::text, 'p', '', 3, $2)""",
     "statuses": """(channel_message_id, status, updated_at)
