@@ -73,13 +73,19 @@ async def test_image_before_its_type_is_kept_sealed_and_uploaded(
     (document,) = await list_documents(services_driver, subscriber["id"])
     assert document["document_type"] == "selfie"
     assert await database.fetchval("SELECT count(*) FROM messenger.images") == 0
-    response = await services_driver.gateway.put(
-        f"/api/v1/subscribers/{subscriber['id']}",
-        json={"kyc_level": 2},
+    for document_type in ("id_front", "id_back"):
+        different = {**sent, "media": build_media(JPEG, "image/jpeg")}
+        await phone.post_to_bridge(**different)
+        await phone.send_by_bridge({"id_front": "1", "id_back": "2"}[document_type])
+        await phone.send_by_bridge("cancel")
+    response = await services_driver.gateway.post(
+        f"/api/v1/subscribers/{subscriber['id']}/kyc-decision",
+        json={"decision": "approve", "kyc_level": 2},
         auth=await services_driver.harness.create_admin("C"),
     )
     assert response.status_code == 200, response.text
     assert "level 2" in await phone.send_by_bridge("limits")
+    assert await database.fetchval("SELECT count(*) FROM messages WHERE template = 'kyc_decided'")
 
 
 @pytest.mark.parametrize(
