@@ -220,13 +220,13 @@ def test_blocked_payment_offers_neither_another_amount_nor_another_attempt():
     chat = drive_to_pin()
     chat.gateway.overrides = {gateway_requests.SendMoney: [rejection]}
     reply = chat(PIN)
-    assert "security reasons" in reply
+    assert "We can't make this payment" in reply
     assert "Send money" not in reply
     chat = ConversationDriver()
     chat.gateway.overrides = {gateway_requests.QuoteTransfer: [rejection]}
     for word in ("send money", "AM-1001", "500"):
         reply = chat(word)
-    assert "security reasons" in reply
+    assert "We can't make this payment" in reply
     assert "instead" not in reply
 
 
