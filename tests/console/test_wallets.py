@@ -102,6 +102,31 @@ async def test_quote_shows_the_total_and_the_expected_outcome(
     assert "Declined" in response.text
     response = await finance.submit_action("wallet.quote", form | {"amount": "5"})
     assert "Allowed</span>" in response.text and "Active" not in response.text
+    assert "<dt>PIN</dt><dd>Required" in response.text
+    assert "<dt>Left today</dt><dd>100,000.00 SLE" in response.text
+    card = await harness.create_card(person["id"])
+    form |= {"type": "pos_payment", "amount": "5", "card_serial": card}
+    response = await finance.submit_action("wallet.quote", form)
+    assert "<dt>PIN</dt><dd>Not required" in response.text
+    response = await finance.submit_action("wallet.quote", form | {"type": "transfer_p2p"})
+    assert "must not be given for this type" in response.text
+
+
+async def test_money_is_sent_to_a_phone_number(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    finance = await console_clients.create_signed_in("F")
+    sender, friend = (
+        await harness.create_subscriber(balance="50"),
+        await harness.create_subscriber(),
+    )
+    form = {"sender_id": sender["id"], "amount": "20", "pin": PIN, "request_id": "one"}
+    response = await finance.submit_action("wallet.send", form)
+    assert "Identify the recipient by either a card or a phone number." in response.text
+    form["recipient_phone_number"] = friend["phone_number"]
+    await finance.submit_action("wallet.send", form)
+    page = await finance.get_page_text(f"/console/subscribers/{friend['id']}")
+    assert "20.00 SLE" in page
 
 
 async def test_support_sends_a_reset_code_and_the_customer_sets_the_pin_in_chat(

@@ -100,9 +100,21 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.recipient_card_serial is None) == (self.recipient_phone_number is None):
-            message = "Send either recipient_card_serial or recipient_phone_number."
-            fields = dict.fromkeys(("recipient_card_serial", "recipient_phone_number"), message)
-            raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": fields})
+            problem = (
+                "is required unless another field identifies the recipient"
+                if self.recipient_card_serial is None
+                else "must not be combined with another field that identifies the recipient"
+            )
+            raise ApiError(
+                Code.VALIDATION_FAILED,
+                "Identify the recipient by either a card or a phone number.",
+                details={
+                    "fields": {
+                        "recipient_card_serial": problem,
+                        "recipient_phone_number": problem,
+                    }
+                },
+            )
 
 
 class Recipient(msgspec.Struct, kw_only=True):

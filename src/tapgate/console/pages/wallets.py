@@ -6,6 +6,7 @@ from tapgate.console.actions import Action, Field
 
 _SUBSCRIBER = Field("subscriber_id", "Customer", "hidden")
 _AMOUNT = Field("amount", "Amount", "money")
+_CARD_HINT = "Serial number, printed on the card"
 _DAY_HINT = "In the platform's time zone"
 
 _build_money_action = partial(Action, moves_money=True, message_field="message")
@@ -15,15 +16,18 @@ ACTIONS = (
         name="wallet.send",
         endpoint="POST /api/v1/wallet/transfer-p2p",
         title="Send money",
-        description="Sends money to another customer's card. The transfer fee applies. Ask the "
-        "sender to enter their PIN.",
+        description="Sends money to another customer. Enter the recipient's phone number or card. "
+        "The transfer fee applies. Ask the sender to enter their PIN.",
         fields=(
             Field("sender_id", "Sender", "hidden"),
             Field(
-                "recipient_card_serial",
-                "Recipient's card",
-                hint="Serial number, printed on the card",
+                "recipient_phone_number",
+                "Recipient's phone number",
+                "tel",
+                hint="With country code, like +23276123456",
+                required=False,
             ),
+            Field("recipient_card_serial", "Recipient's card", hint=_CARD_HINT, required=False),
             _AMOUNT,
             Field("memo", "Memo", required=False, hint="Visible to both parties"),
             Field("pin", "Sender's PIN", "pin"),
@@ -102,7 +106,8 @@ ACTIONS = (
         name="wallet.quote",
         endpoint="POST /api/v1/wallet/quote",
         title="Fee preview",
-        description="Shows the fee and whether the payment would be allowed now. No money moves.",
+        description="Shows the fee, the limits left and whether the payment would be allowed now. "
+        "No money moves.",
         button="Preview fee",
         fields=(
             Field("sender_id", "Sender", "hidden"),
@@ -113,6 +118,15 @@ ACTIONS = (
                 ("transfer_p2p", "pos_payment", "online_payment", "agent_cashout"),
             ),
             _AMOUNT,
+            Field(
+                "card_serial",
+                "Customer's card",
+                hint="For card payments and cash-out",
+                required=False,
+            ),
+            Field(
+                "recipient_card_serial", "Recipient's card", hint="For transfers", required=False
+            ),
         ),
         success_message="Fee:",
         result_template="subscribers/quote.html",
