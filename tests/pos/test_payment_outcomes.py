@@ -3,8 +3,9 @@
 from typing import Any
 
 import httpx2
+import pytest
 
-from builders.payments import PosDriver
+from builders.payments import PosDriver, list_alerts, resolve_alert, update_rule
 from harness import Harness, HmacAuth, parse_error
 
 URL = "/api/v1/pos/payments"
@@ -12,13 +13,17 @@ URL = "/api/v1/pos/payments"
 
 async def _create_terminal_key(harness: Harness, pos: PosDriver) -> tuple[str, HmacAuth]:
     terminal = await pos.create_terminal()
+    return terminal, await _create_key(harness, pos, terminal)
+
+
+async def _create_key(harness: Harness, pos: PosDriver, terminal: str | None = None) -> HmacAuth:
     processor = await harness.get_processor_id(pos.merchant_auth)
     response = await harness.client.post(
         f"/api/v1/processors/{processor}/keys",
         json={"terminal_id": terminal},
         auth=await harness.create_admin(),
     )
-    return terminal, HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
+    return HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
 
 
 async def _look_up(
@@ -59,3 +64,53 @@ async def test_terminal_sees_its_own_requests_and_a_processor_those_of_its_termi
     for terminal, response in zip((first, second), both, strict=True):
         outcome = await _look_up(harness, pos.merchant_auth, "both", f"?terminal_id={terminal}")
         assert outcome.json() == response.json()
+
+
+@pytest.mark.parametrize(
+    ("decision", "status", "code"),
+    [("release", "completed", None), ("reject", "failed", "COMPLIANCE_REJECTED")],
+)
+async def test_outcome_of_a_held_payment_follows_the_review(
+    harness: Harness, decision: str, status: str, code: str | None
+) -> None:
+    await update_rule(harness, "Large amount", threshold="100.00")
+    pos = await PosDriver.create(harness)
+    held = await pos.pay("100.01", request_id="held")
+    assert held.json()["status"] == "under_review"
+    assert (await _look_up(harness, pos.merchant_auth, "held")).json() == held.json()
+
+    (alert,) = await list_alerts(harness)
+    response = await resolve_alert(harness, alert["id"], transaction_decision=decision)
+    assert response.status_code == 200, response.text
+    outcome = (await _look_up(harness, pos.merchant_auth, "held")).json()
+    if code is not None:
+        assert outcome == {"status": status, "code": code}
+    else:
+        changed = {name for name in outcome if outcome[name] != held.json()[name]}
+        assert changed == {"status", "message", "approval_code"} and outcome["status"] == status
+        assert len(outcome["approval_code"]) == 6
+    replayed = await pos.pay("100.01", request_id="held")  # a replay keeps the original receipt
+    assert replayed.content == held.content
+
+
+async def test_outcome_is_found_with_a_new_key_after_a_rotation(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    terminal, old_key = await _create_terminal_key(harness, pos)
+    paid = await pos.pay(auth=old_key, request_id="before")
+    by_server = await pos.pay(request_id="by server")
+    new_key, new_server_key = (
+        await _create_key(harness, pos, terminal),
+        await _create_key(harness, pos),
+    )
+    admin, processor = (
+        await harness.create_admin(),
+        await harness.get_processor_id(pos.merchant_auth),
+    )
+    for key in (old_key, pos.merchant_auth):
+        url = f"/api/v1/processors/{processor}/keys/{key.id}"
+        assert (await harness.delete(url, auth=admin)).status_code == 204
+        assert (await _look_up(harness, key, "before")).status_code == 401
+    for key in (new_key, new_server_key):
+        assert (await _look_up(harness, key, "before")).json() == paid.json()
+    assert (await _look_up(harness, new_server_key, "by server")).json() == by_server.json()
+    assert (await _look_up(harness, new_key, "by server")).status_code == 404
