@@ -67,6 +67,9 @@ class ApiCaller:
     async def put(self, path: str, **body: Any) -> httpx2.Response:
         return await self.client.put(f"/api/v1/{path}", json=_drop_none(body), auth=self.auth)
 
+    async def delete(self, path: str) -> httpx2.Response:
+        return await self.client.delete(f"/api/v1/{path}", auth=self.auth)
+
     async def list_all(self, path: str, **query: Any) -> list[Record]:
         """Return all pages of a list, newest first."""
         found: list[Record] = []

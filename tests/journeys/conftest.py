@@ -14,7 +14,9 @@ from databases import ScratchDatabases, build_database_url
 from drivers.actors import Admin
 from drivers.deployments import Deployment
 from drivers.processes import open_client, run_gateway
+from harness import Harness
 from secret_leaks.detector import detect_leaks
+from tapgate.ledger.verify import verify
 
 #: PostgreSQL accepts any password here.
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"
@@ -57,3 +59,13 @@ async def deployment(module_deployment: Deployment) -> AsyncIterator[Deployment]
 @pytest.fixture
 async def ada(deployment: Deployment) -> Admin:
     return await deployment.log_in_admin()
+
+
+@pytest.fixture
+async def local_admin(harness: Harness) -> AsyncIterator[Admin]:
+    """Yield an admin of a gateway in this process, and verify the books after the journey."""
+    auth = await harness.create_admin()
+    yield Admin(harness.client, auth._credential, {"id": auth.id})
+    async with harness.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid, proof
