@@ -82,6 +82,7 @@ _PATH_EXAMPLES: Final = {
     "docs": "swagger-ui.css",
     "deliveries": ids.encode(ids.DELIVERY, _EXAMPLE_ID),
     "requests": ids.encode(ids.SUPPORT_REQUEST, _EXAMPLE_ID),
+    "payments": IdempotencyKeyRule.example,
     "users": ids.encode(ids.ADMIN, _EXAMPLE_ID),
 }
 
@@ -187,6 +188,9 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     "Overview.from": "2026-01-31T00:00:00.000Z",
     "Overview.to": _LATER_AT,
     "PartyRecord.name": "Aminata Kamara",
+    "QuoteLimits.daily_remaining": "4500.00",
+    "QuoteLimits.monthly_remaining": "24500.00",
+    "QuoteLimits.transaction": "2000.00",
     "RuleRecord.name": "Large payments",
     "RuleRecord.threshold": "500.00",
     "SupportMessageRecord.at": _CREATED_AT,
