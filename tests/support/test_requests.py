@@ -141,6 +141,14 @@ async def test_reply_is_sent_to_the_phone_and_assigns_the_request(harness: Harne
     assert "We refunded it." not in str(entry)
 
 
+async def test_reply_is_sent_in_the_language_of_the_customer(harness: Harness) -> None:
+    await harness.create_subscriber(phone_number=PHONE, language="fr")
+    request = (await send_message(harness)).json()
+    await post_as_staff(harness, f"{request['id']}/reply", {"text": "Quel jour ?"})
+    sent = "SELECT language FROM messages WHERE template = $1"
+    assert await harness.database.fetchval(sent, REPLY_TEMPLATE) == "fr"
+
+
 async def test_admins_assign_requests_to_themselves(harness: Harness) -> None:
     request = (await send_message(harness)).json()
     for role in ("S", "A"):
