@@ -85,6 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     messenger_phone_number_id: str | None
     messenger_flow_private_key: str | None
     messenger_model_url: str | None
+    support_hours: str | None
+    support_contact: str | None
     messenger_workers: int
 
     @property
@@ -168,6 +170,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         messenger_access_token=reader.get_text("MESSENGER_ACCESS_TOKEN"),
         messenger_phone_number_id=reader.get_text("MESSENGER_PHONE_NUMBER_ID"),
         messenger_flow_private_key=reader.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+        support_hours=reader.get_text("SUPPORT_HOURS"),
+        support_contact=reader.get_text("SUPPORT_CONTACT"),
         messenger_model_url=reader.get_url("MESSENGER_MODEL_URL"),
         messenger_workers=reader.get_integer("MESSENGER_WORKERS", 1, 1, 64),
     )

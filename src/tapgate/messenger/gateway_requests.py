@@ -6,7 +6,9 @@ and so is the existence of cards that do not belong to the subscriber.
 """
 
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -27,19 +29,32 @@ from tapgate.messenger.model import (
 )
 from tapgate.names import mask_name
 from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
-from tapgate.schemas.compliance import AccountRuleRecord
-from tapgate.schemas.subscribers import KycDocumentType, SubscriberRecord
+from tapgate.schemas.agents import AgentStatus
+from tapgate.schemas.subscribers import KycDocumentType, Limits, SubscriberRecord
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
-from tapgate.schemas.transactions import PartyRecord, TransactionRecord, TransactionType
+from tapgate.schemas.transactions import (
+    Direction,
+    PartyRecord,
+    TransactionRecord,
+    TransactionStatus,
+    TransactionType,
+)
 from tapgate.schemas.wallets import Balance, P2pReceipt, Quote
+
+#: Types whose fee the merchant pays.
+_MERCHANT_FEE_TYPES: Final = frozenset(
+    {TransactionType.POS_PAYMENT, TransactionType.ONLINE_PAYMENT, TransactionType.REFUND}
+)
 
 _log = structlog.get_logger()
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # masked: `Aminata K.`
-    #: None if the card is not active, or if the payee has no active card.
-    card_serial: str | None
+    #: False if the card is not active.
+    can_receive: bool
+    #: Card serial, or phone number, which starts with a plus sign.
+    payee: str
     subscriber_id: str
 
 
@@ -48,9 +63,19 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_credit: bool
     amount: str
+    #: Fee that the subscriber paid, in addition to a debit and deducted from a credit.
+    fee: str
     currency: str
     counterparty_name: str | None  # masked for a subscriber
     at: datetime
+    failure_code: str | None = None
+
+
+class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the public may know about an agent."""
+
+    name: str
+    address: str
 
 
 class GatewayRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,10 +121,26 @@ class GetBalance(GatewayRequest, frozen=True, kw_only=True):
 
 
 class GetLimits(GatewayRequest, frozen=True, kw_only=True):
-    kyc_level: int
+    subscriber_id: str
 
-    async def perform(self, gateway: AsyncTapgateClient) -> AccountRuleRecord:
-        return await gateway.account_rules.get(self.kyc_level)
+    async def perform(self, gateway: AsyncTapgateClient) -> Limits:
+        return await gateway.subscribers.get_limits(self.subscriber_id)
+
+
+class FindAgents(GatewayRequest, frozen=True, kw_only=True):
+    """Find active agents by a part of their address."""
+
+    place: str
+    limit: int
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[AgentSummary]:
+        listed = gateway.agents.list(
+            address=self.place, status=AgentStatus.ACTIVE, limit=self.limit
+        )
+        return [
+            AgentSummary(name=agent.business_name or agent.name, address=agent.address or "")
+            for agent in (await listed.get_page()).data
+        ]
 
 
 class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
@@ -116,8 +157,12 @@ class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
             name = _format_public_name(await gateway.subscribers.get(card.subscriber_id))
         else:
             name = mask_name(card.holder_name or "?")
-        serial = card.serial if card.status == CardStatus.ACTIVE else None
-        return Payee(name=name, card_serial=serial, subscriber_id=card.subscriber_id)
+        return Payee(
+            name=name,
+            can_receive=card.status == CardStatus.ACTIVE,
+            payee=card.serial,
+            subscriber_id=card.subscriber_id,
+        )
 
 
 class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
@@ -127,25 +172,28 @@ class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
         found = await find_subscriber(gateway, self.phone)
         if found is None:
             return None
-        cards = await gateway.cards.list(
-            subscriber_id=found.id, status=CardStatus.ACTIVE
-        ).get_page()
-        # Prefer the parent card: a sender who gives a phone number means its owner.
-        best = min(cards.data, key=lambda card: card.type != CardType.PARENT, default=None)
         return Payee(
             name=_format_public_name(found),
-            card_serial=None if best is None else best.serial,
+            can_receive=True,
+            payee=self.phone,
             subscriber_id=found.id,
         )
 
 
 class QuoteTransfer(GatewayRequest, frozen=True, kw_only=True):
-    sender_id: str
+    """Quote a transfer. Without a sender, the quote has only the fee and the total."""
+
+    sender_id: str | None
     amount: str
+    #: None if the recipient is not known, or is known by phone number.
+    recipient_card_serial: str | None = None
 
     async def perform(self, gateway: AsyncTapgateClient) -> Quote:
         return await gateway.wallet.quote(
-            type=TransactionType.TRANSFER_P2P, amount=self.amount, sender_id=self.sender_id
+            type=TransactionType.TRANSFER_P2P,
+            amount=self.amount,
+            sender_id=self.sender_id,
+            recipient_card_serial=self.recipient_card_serial,
         )
 
 
@@ -154,14 +202,17 @@ class SendMoney(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
 
     request_id: str
     sender_id: str
-    card_serial: str
+    #: Card serial, or phone number, which starts with a plus sign.
+    payee: str
     amount: str
     pin: str
 
     async def perform(self, gateway: AsyncTapgateClient) -> P2pReceipt:
+        is_phone = is_phone_payee(self.payee)
         return await gateway.wallet.transfer_p2p(
             sender_id=self.sender_id,
-            recipient_card_serial=self.card_serial,
+            recipient_card_serial=None if is_phone else self.payee,
+            recipient_phone_number=self.payee if is_phone else None,
             amount=self.amount,
             pin=self.pin,
             request_id=self.request_id,
@@ -175,8 +226,29 @@ class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
     limit: int
 
     async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
-        listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit)
-        return [_to_transaction_summary(record) for record in (await listed.get_page()).data]
+        # One more record, for the balance before the oldest listed transaction.
+        listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit + 1)
+        records = (await listed.get_page()).data
+        return [
+            _to_transaction_summary(record, earlier)
+            for record, earlier in zip_longest(records[: self.limit], records[1:])
+            if record is not None
+        ]
+
+
+class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
+    """Find the subscriber's last failed transaction as the payer."""
+
+    subscriber_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> TransactionSummary | None:
+        listed = gateway.transactions.list(
+            user_id=self.subscriber_id, status=TransactionStatus.FAILED, limit=20
+        )
+        for record in (await listed.get_page()).data:
+            if record.direction != Direction.CREDIT:
+                return _to_transaction_summary(record, None)
+        return None
 
 
 class CreateStatement(GatewayRequest, frozen=True, kw_only=True):
@@ -377,18 +449,45 @@ def to_card(record: CardRecord | DisclosedCard) -> Card:
     )
 
 
-def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
-    is_credit = record.direction == "credit"
+def is_phone_payee(payee: str) -> bool:
+    """Return whether a payee is a phone number, not a card serial."""
+    return payee.startswith("+")
+
+
+def _to_transaction_summary(
+    record: TransactionRecord, earlier: TransactionRecord | None
+) -> TransactionSummary:
+    is_credit = record.direction == Direction.CREDIT
     counterparty = record.from_ if is_credit else record.to
     return TransactionSummary(
         type=record.type,
         status=record.status,
         is_credit=is_credit,
         amount=record.amount,
+        fee=record.fee_amount if _is_fee_own(record, earlier) else "0.00",
         currency=record.currency,
         counterparty_name=record.merchant_name or _get_public_name(counterparty),
         at=datetime.fromisoformat(record.created_at),
+        failure_code=record.failure_code,
     )
+
+
+def _is_fee_own(record: TransactionRecord, earlier: TransactionRecord | None) -> bool:
+    """Return whether the listed user paid the fee, not the other party.
+
+    Merchants pay the fees of payments and refunds. Otherwise the balances tell, as far as they are
+    known, or else the sender paid.
+    """
+    if record.type in _MERCHANT_FEE_TYPES or record.status == TransactionStatus.FAILED:
+        return False
+    is_credit = record.direction == Direction.CREDIT
+    if earlier is None or earlier.balance_after is None or record.balance_after is None:
+        return not is_credit
+    change = Decimal(record.balance_after) - Decimal(earlier.balance_after)
+    amount, fee = Decimal(record.amount), Decimal(record.fee_amount)
+    if is_credit:
+        return change == amount - fee
+    return change != -amount
 
 
 def _get_public_name(party: PartyRecord | None) -> str | None:

@@ -31,6 +31,13 @@ Command = Literal[
     "reset_pin",
     "kyc",
     "limits",
+    "add_money",
+    "withdraw",
+    "nearest_agent",
+    "fees",
+    "declined",
+    "wrong_recipient",
+    "contact",
     "language",
     "person",
     "register",
@@ -88,7 +95,8 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
     """Saved payee of a person."""
 
     name: str  # masked by the gateway
-    card_serial: str
+    #: Card serial, or phone number, which starts with a plus sign.
+    payee: str = msgspec.field(name="card_serial")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +125,9 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     pin_entry_mode: Literal["form", "text", "none"]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
+    #: Opening hours and contact of support, as the operator has set them.
+    support_hours: str | None = None
+    support_contact: str | None = None
 
 
 # Events that the conversation engine processes

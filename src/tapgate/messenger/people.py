@@ -60,18 +60,18 @@ async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now
 
 
 async def _save_recipients(tx: asyncpg.Connection, person: Person, now: datetime) -> None:
-    serials = [recipient.card_serial for recipient in person.recipients]
+    payees = [recipient.payee for recipient in person.recipients]
     await tx.execute(
         "DELETE FROM messenger.recipients WHERE address = $1 AND card_serial <> ALL($2)",
         person.address,
-        serials,
+        payees,
     )
     await tx.execute(
         """INSERT INTO messenger.recipients (address, card_serial, name, saved_at)
            SELECT $1, unnest($2::text[]), unnest($3::text[]), $4
            ON CONFLICT (address, card_serial) DO UPDATE SET name = excluded.name""",
         person.address,
-        serials,
+        payees,
         [recipient.name for recipient in person.recipients],
         now,
     )

@@ -256,4 +256,6 @@ def _build_context(services: Services, channel: Channel) -> TurnContext:
         currency=settings.currency,
         pin_entry_mode=pin_entry_mode,
         can_send_documents=channel == "webhook",
+        support_hours=settings.support_hours,
+        support_contact=settings.support_contact,
     )

@@ -299,6 +299,9 @@ def _warn_if_uncertain(turn: Turn) -> None:
 
 
 def _handle_unreachable(turn: Turn, step: Step, *, uncertain: bool) -> None:
+    if step.on_unreachable is not None:
+        _go_to_next(turn, step, step.on_unreachable(turn))
+        return
     if isinstance(step, PinStep) and step.moves_money and uncertain:
         turn.update(uncertain=True)
     if isinstance(step, RequestStep):

@@ -11,13 +11,20 @@ _MONTH_NAMES = {
 }
 
 
-def format_money(amount: str, currency: str) -> str:
-    """Format an amount: `1234.50` becomes `1,234.50 SLE`."""
+def format_money(amount: str, currency: str, language: Language) -> str:
+    """Format an amount: `1234.50` becomes `1,234.50 SLE`, in French `1 234,50 SLE`."""
     sign, digits = ("-", amount[1:]) if amount.startswith("-") else ("", amount)
     try:
-        return sign + money.format_money(money.parse(digits, currency, allow_zero=True), currency)
+        minor = money.parse(digits, currency, allow_zero=True)
+        return sign + money.format_money(minor, currency, language)
     except (money.AmountError, KeyError):
         return f"{amount} {currency}"
+
+
+def localize_money(text: str, language: Language) -> str:
+    """Format an amount of a receipt, such as `1,234.50 SLE`, in the language."""
+    amount, _, currency = text.replace(",", "").partition(" ")
+    return format_money(amount, currency, language)
 
 
 def format_date(at: date, language: Language) -> str:

@@ -62,6 +62,8 @@ class Step:
     #: If `on_rejection` returns None, the message for the error code is sent and the command ends.
     on_success: Callable[[Turn, Any], Next] = lambda turn, result: "on"
     on_rejection: Callable[[Turn, RequestRejected], Next | None] = lambda turn, error: None
+    #: How the script continues if the gateway is unreachable. None offers to retry.
+    on_unreachable: Callable[[Turn], Next] | None = None
 
     def is_open(self, turn: Turn) -> bool:
         return self.name not in turn.facts and self.is_needed(turn)

@@ -125,12 +125,12 @@ class Turn:
         self.update_person(phone=phone, trusted=True)
 
     def save_recipient(self, recipient: Recipient) -> None:
-        self.remove_recipient(recipient.card_serial)
+        self.remove_recipient(recipient.payee)
         recipients = (*self.person.recipients, recipient)
         self.update_person(recipients=recipients[-MAX_RECIPIENTS:])
 
-    def remove_recipient(self, card_serial: str) -> None:
-        recipients = tuple(r for r in self.person.recipients if r.card_serial != card_serial)
+    def remove_recipient(self, payee: str) -> None:
+        recipients = tuple(r for r in self.person.recipients if r.payee != payee)
         self.update_person(recipients=recipients)
 
     # Replies
@@ -143,7 +143,10 @@ class Turn:
         return self.translate(key if texts.has_text(key) else default_key)
 
     def format_money(self, amount: str, currency: str | None = None) -> str:
-        return rendering.format_money(amount, currency or self.context.currency)
+        return rendering.format_money(amount, currency or self.context.currency, self.language)
+
+    def localize_money(self, text: str | None) -> str:
+        return "" if text is None else rendering.localize_money(text, self.language)
 
     def format_datetime(self, at: datetime) -> str:
         return rendering.format_datetime(at.astimezone(self.context.now.tzinfo), self.language)

@@ -5,26 +5,34 @@ from typing import Final
 
 import msgspec
 
-from tapgate.messenger.conversation.steps import AskStep, ParsedAnswer, Script
+from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model import LANGUAGES, Command, Language
+from tapgate.messenger.gateway_requests import FindSubscriber
+from tapgate.messenger.model import LANGUAGES, Command, Language, Subscriber
 
 #: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "balance",
     "send",
     "history",
+    "add_money",
+    "withdraw",
+    "nearest_agent",
+    "fees",
+    "limits",
     "cards",
     "statement",
     "link",
     "block",
     "unblock",
     "kyc",
-    "limits",
+    "declined",
+    "wrong_recipient",
     "change_pin",
     "reset_pin",
     "language",
     "help",
+    "contact",
     "person",
 )
 _LANGUAGE_NAMES: Final = {
@@ -33,14 +41,24 @@ _LANGUAGE_NAMES: Final = {
 }
 
 
-def _reply_with_menu(turn: Turn, message: str) -> None:
-    subscriber = turn.conversation.subscriber
-    commands: Iterable[Command] = _MENU_COMMANDS if subscriber else (*_MENU_COMMANDS, "register")
-    if subscriber is not None and turn.person.trusted:
-        text = turn.translate("menu.named", name=subscriber.first_name)
+def _reply_with_menu(turn: Turn, found: Subscriber | None) -> Next:
+    turn.update(subscriber=found)
+    commands: Iterable[Command] = _MENU_COMMANDS if found else (*_MENU_COMMANDS, "register")
+    if found is not None and turn.person.trusted:
+        text = turn.translate("menu.named", name=found.first_name)
     else:
         text = turn.translate("menu")
-    turn.suggest_commands(text, *commands)
+    return turn.suggest_commands(text, *commands)
+
+
+def _begin_menu(turn: Turn, text: str) -> None:
+    """Show the menu now, unless the gateway must be asked whether the person is registered."""
+    if not _is_registration_unknown(turn):
+        _reply_with_menu(turn, turn.conversation.subscriber)
+
+
+def _is_registration_unknown(turn: Turn) -> bool:
+    return turn.conversation.subscriber is None and turn.person.phone is not None
 
 
 def _set_language(turn: Turn, value: str) -> ParsedAnswer:
@@ -62,7 +80,21 @@ def _begin_language(turn: Turn, text: str) -> None:
 
 
 SCRIPTS: Final = (
-    Script(command="menu", steps=(), on_begin=_reply_with_menu),
+    Script(
+        command="menu",
+        on_begin=_begin_menu,
+        steps=(
+            RequestStep(
+                name="subscriber",
+                is_needed=_is_registration_unknown,
+                build_request=lambda turn: FindSubscriber(phone=turn.phone),
+                on_success=_reply_with_menu,
+                on_unreachable=lambda turn: turn.suggest_commands(
+                    turn.translate("menu"), *_MENU_COMMANDS
+                ),
+            ),
+        ),
+    ),
     Script(
         command="help", steps=(), on_begin=lambda turn, text: turn.finish("help", "menu", "person")
     ),

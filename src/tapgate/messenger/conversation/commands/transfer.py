@@ -24,6 +24,7 @@ from tapgate.messenger.gateway_requests import (
     Payee,
     QuoteTransfer,
     SendMoney,
+    is_phone_payee,
 )
 from tapgate.messenger.model import Command, Recipient, RequestRejected
 from tapgate.messenger.understanding.amounts import parse_amount
@@ -75,15 +76,19 @@ def _build_recipient_fact(payee: ParsedTransfer) -> dict[str, str]:
 
 def _list_recipient_choices(turn: Turn) -> list[Choice]:
     return [
-        Choice(f"card:{recipient.card_serial}", recipient.name, recipient.card_serial)
+        Choice(_build_payee_fact(recipient.payee), recipient.name, recipient.payee)
         for recipient in turn.person.recipients
     ]
+
+
+def _build_payee_fact(payee: str) -> str:
+    return f"{'phone' if is_phone_payee(payee) else 'card'}:{payee}"
 
 
 def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
     """Return the `to` fact of the only saved recipient with this name, or None."""
     matches = [recipient for recipient in turn.person.recipients if _has_name(recipient, text)]
-    return {"to": f"card:{matches[0].card_serial}"} if len(matches) == 1 else None
+    return {"to": _build_payee_fact(matches[0].payee)} if len(matches) == 1 else None
 
 
 def _render_recipient_question(turn: Turn) -> str:
@@ -118,17 +123,17 @@ def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
         return _handle_payee_not_found(turn)
     if payee.subscriber_id == turn.subscriber.id:
         turn.add_reply("send.recipient_self")
-    elif payee.card_serial is None:
-        turn.add_reply("send.no_card", name=payee.name)
+    elif not payee.can_receive:
+        turn.add_reply("send.card_inactive", name=payee.name)
     else:
-        turn.set_facts(payee_name=payee.name, payee_card=payee.card_serial)
+        turn.set_facts(payee_name=payee.name, payee_id=payee.payee)
         return "on"
     return _ask_recipient_again(turn)
 
 
 def _handle_payee_not_found(turn: Turn) -> Next:
     kind, _, value = turn.facts["to"].partition(":")
-    is_saved = any(recipient.card_serial == value for recipient in turn.person.recipients)
+    is_saved = any(recipient.payee == value for recipient in turn.person.recipients)
     if kind == "card" and value != value.upper() and not is_saved:
         # Serial lookup is case-sensitive, but people type serials in lower case.
         turn.set_facts(to=f"card:{value.upper()}")
@@ -165,8 +170,17 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     facts = _parse_transfer_facts(turn, text)
     if "to" not in facts:
         return None
-    turn.clear_facts("payee", "payee_name", "payee_card", "no")
+    turn.clear_facts("payee", "payee_name", "payee_id", "no")
     return facts
+
+
+def _build_quote_request(turn: Turn) -> QuoteTransfer:
+    payee = turn.facts["payee_id"]
+    return QuoteTransfer(
+        sender_id=turn.subscriber.id,
+        amount=turn.facts["amount"],
+        recipient_card_serial=None if is_phone_payee(payee) else payee,
+    )
 
 
 def _handle_quote(turn: Turn, quote: Quote) -> Next:
@@ -217,7 +231,10 @@ def _render_summary(turn: Turn, key: str) -> str:
         name: turn.format_money(facts[name], facts["currency"])
         for name in ("amount", "fee", "total")
     }
-    return turn.translate(key, name=facts["payee_name"], card=facts["payee_card"], **amounts)
+    payee = facts["payee_id"]
+    kind = "phone" if is_phone_payee(payee) else "card"
+    recipient = turn.translate(f"send.payee.{kind}", payee=payee)
+    return turn.translate(key, name=facts["payee_name"], recipient=recipient, **amounts)
 
 
 def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
@@ -225,7 +242,7 @@ def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
     return SendMoney(
         request_id=turn.conversation.operation,
         sender_id=turn.subscriber.id,
-        card_serial=turn.facts["payee_card"],
+        payee=turn.facts["payee_id"],
         amount=turn.facts["amount"],
         pin=pins.pin,
     )
@@ -236,16 +253,16 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
     name = receipt.recipient.name or ""
     text = turn.translate(
         "send.completed" if is_completed else "send.under_review",
-        amount=receipt.amount,
-        fee=receipt.fee_amount,
+        amount=turn.localize_money(receipt.amount),
+        fee=turn.localize_money(receipt.fee_amount),
         name=name,
-        balance=receipt.sender_new_balance,
+        balance=turn.localize_money(receipt.sender_new_balance),
         transaction=receipt.transaction_id,
     )
     if not is_completed:
         return turn.suggest_commands(text, "history", "menu")
-    recipient = Recipient(name=name, card_serial=turn.facts["payee_card"])
-    if any(saved.card_serial == recipient.card_serial for saved in turn.person.recipients):
+    recipient = Recipient(name=name, payee=turn.facts["payee_id"])
+    if any(saved.payee == recipient.payee for saved in turn.person.recipients):
         return turn.suggest_commands(text, "balance", "menu")
     turn.update(met=recipient)
     save_option = Choice("keep", turn.translate("send.save_contact"))
@@ -312,9 +329,7 @@ SCRIPTS: Final = (
             ),
             RequestStep(
                 name="quote",
-                build_request=lambda turn: QuoteTransfer(
-                    sender_id=turn.subscriber.id, amount=turn.facts["amount"]
-                ),
+                build_request=_build_quote_request,
                 on_success=_handle_quote,
                 on_rejection=_handle_quote_rejected,
             ),

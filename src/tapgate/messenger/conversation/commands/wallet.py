@@ -19,7 +19,7 @@ from tapgate.messenger.gateway_requests import (
 )
 from tapgate.messenger.model import DocumentReply
 from tapgate.messenger.understanding.periods import parse_period
-from tapgate.schemas.compliance import AccountRuleRecord
+from tapgate.schemas.subscribers import Limits
 from tapgate.schemas.wallets import Balance
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
@@ -62,10 +62,13 @@ def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> N
 
 
 def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
-    """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
+    """Format a transaction as `− 500.00 SLE · fee 7.50 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
     sign = "+" if transaction.is_credit else "−"
-    parts = [
-        f"{sign} {turn.format_money(transaction.amount, transaction.currency)}",
+    parts = [f"{sign} {turn.format_money(transaction.amount, transaction.currency)}"]
+    if transaction.fee.strip("0."):
+        fee = turn.format_money(transaction.fee, transaction.currency)
+        parts.append(turn.translate("history.fee", fee=fee))
+    parts += [
         rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
         or turn.translate_or(f"type.{transaction.type}", "type.other"),
         turn.format_datetime(transaction.at),
@@ -75,12 +78,19 @@ def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     return " · ".join(parts)
 
 
-def _reply_with_limits(turn: Turn, limits: AccountRuleRecord) -> Next:
+def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
     amounts = {
-        name: turn.format_money(getattr(limits, name), limits.currency)
-        for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
+        "per_transaction": limits.per_transaction,
+        "max_balance": limits.max_balance,
+        "daily": limits.daily.limit,
+        "daily_used": limits.daily.used,
+        "daily_left": limits.daily.remaining,
+        "monthly": limits.monthly.limit,
+        "monthly_used": limits.monthly.used,
+        "monthly_left": limits.monthly.remaining,
     }
-    text = turn.translate("limits", level=limits.kyc_level, **amounts)
+    formatted = {name: turn.format_money(text, limits.currency) for name, text in amounts.items()}
+    text = turn.translate("limits", level=limits.kyc_level, **formatted)
     if limits.kyc_level >= _MAX_KYC_LEVEL:
         return turn.suggest_commands(text, "menu")
     return turn.suggest_commands(f"{text}\n\n{turn.translate('limits.raise')}", "kyc", "menu")
@@ -127,7 +137,7 @@ SCRIPTS: Final = (
         _reply_with_history,
     ),
     build_lookup_script(
-        "limits", lambda turn: GetLimits(kyc_level=turn.subscriber.kyc_level), _reply_with_limits
+        "limits", lambda turn: GetLimits(subscriber_id=turn.subscriber.id), _reply_with_limits
     ),
     Script(
         command="statement",

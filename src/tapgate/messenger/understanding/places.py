@@ -1,0 +1,50 @@
+"""Parser for the district, town or street that a person names."""
+
+import re
+from typing import Final
+
+from tapgate.messenger.understanding.normalization import normalize_digits, normalize_text
+
+_MAX_LENGTH: Final = 60
+_PREPOSITION_PATTERN: Final = re.compile(
+    r"(?<!\w)(?:in|at|around|near to|near|close to|closest to|nearest to|nearby|inside|for|na|"
+    r"insay|insai|klos to|klos|nia|fɔ|à|a|au|en|dans|vers|près de|pres de|près d'|proche de|"
+    r"autour de|du côté de)\s+",
+    re.IGNORECASE,
+)
+_ARTICLE_PATTERN: Final = re.compile(
+    r"^(?:(?:the|my|mi|le|la|les|l'|de|du|quartier|ville|town|city|district|area)\s+)+", re.I
+)
+_PLACE_PATTERN: Final = re.compile(r"[^\W_](?:[^\W_]|[ .,'/-])*")
+#: Words that stand for the person's own position, or do not name a place.
+_GENERIC_WORDS: Final = frozenset(
+    normalize_text(word)
+    for word in """me mi us moi nous here ya yah ici there de my mon ma house os home area eria town
+    tɔn place ples side sai location position where usay usai ou close near nia klos nearest agent
+    agents ejɛnt ajent ajan cash money moni kash withdraw deposit i a want wan need find get point
+    chez maison quartier ville proche plus pres is are the an any some this that now today please
+    pls svp stp abeg go fɔ to for you una yu which us wich kin can could know tell me tɛl show no
+    dis dat so all of what wetin in na at""".split()
+)
+
+
+def parse_place(text: str) -> str | None:
+    """Return the place if the text is only a place, such as `"Bo, Kissy Road"`, or None."""
+    place = _ARTICLE_PATTERN.sub("", normalize_digits(text).strip(" .!?"))
+    if len(place) > _MAX_LENGTH or not _PLACE_PATTERN.fullmatch(place):
+        return None
+    words = normalize_text(place).split()
+    is_generic = all(word in _GENERIC_WORDS or word == "#" for word in words)
+    return None if is_generic or len(words) > 4 else place
+
+
+def parse_place_in_question(text: str) -> str | None:
+    """Return the place in a question, such as `"Bo"` in `"Where is an agent in Bo?"`, or None."""
+    parts = _PREPOSITION_PATTERN.split(normalize_digits(text).strip(" .!?"))[1:]
+    places = [
+        place
+        for part in parts
+        if (place := parse_place(re.sub(r"\s+(?:please|pls|svp|stp|abeg|ya|now)$", "", part)))
+        and not set(normalize_text(place).split()) & _GENERIC_WORDS
+    ]
+    return places[-1] if places else None
