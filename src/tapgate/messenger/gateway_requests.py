@@ -28,8 +28,8 @@ from tapgate.messenger.model import (
     Subscriber,
 )
 from tapgate.names import mask_name
-from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
 from tapgate.schemas.agents import AgentStatus
+from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
 from tapgate.schemas.subscribers import KycDocumentType, Limits, SubscriberRecord
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 from tapgate.schemas.transactions import (

@@ -96,19 +96,21 @@ def _handle_small_talk(turn: Turn, text: str) -> bool:
     match classify_small_talk(text):
         case "greeting" if has_question:
             interpreter.reply_and_repeat_question(turn, "greeting_in_progress")
-        case "thanks" | "fees" as key if has_question:
-            interpreter.reply_and_repeat_question(turn, key)
+        case "thanks" if has_question:
+            interpreter.reply_and_repeat_question(turn, "thanks")
+        case "fees" if has_question:
+            interpreter.reply_and_repeat_question(turn, "fees.short")
         case "thanks":
             turn.add_reply("thanks")
         case "fees":
-            turn.finish("fees", "send", "menu")
+            interpreter.begin_command(turn, "fees", text)
         case "farewell" if not has_question and not _accepts_suggestion(turn, text):
             turn.update(suggested=None)
             turn.add_reply("goodbye")
         case "forgotten_pin" if _can_interrupt(turn):
             interpreter.begin_command(turn, "reset_pin", text)
         case "take_back" if not has_question:
-            turn.finish("send.reversal", "person", "history", "menu", yes="person")
+            interpreter.begin_command(turn, "wrong_recipient")
         case "lost_phone" if _can_interrupt(turn):
             interpreter.begin_command(turn, "person", text)
         case _:

@@ -9,6 +9,7 @@ from tapgate.messenger.conversation.commands import (
     general,
     kyc,
     pin_reset,
+    questions,
     support,
     transfer,
     wallet,
@@ -27,5 +28,6 @@ SCRIPTS: Final[Mapping[Command, Script]] = {
         *pin_reset.SCRIPTS,
         *kyc.SCRIPTS,
         *support.SCRIPTS,
+        *questions.SCRIPTS,
     )
 }

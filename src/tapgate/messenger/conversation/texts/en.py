@@ -32,6 +32,20 @@ TEXTS: Final = {
     "description.kyc": "Send photos of your documents",
     "title.limits": "My limits",
     "description.limits": "How much you can send and hold",
+    "title.add_money": "Add money",
+    "description.add_money": "Put cash into your wallet",
+    "title.withdraw": "Withdraw cash",
+    "description.withdraw": "Take cash out of your wallet",
+    "title.nearest_agent": "Find an agent",
+    "description.nearest_agent": "Agents in your district or town",
+    "title.fees": "Fees",
+    "description.fees": "What it costs to send an amount",
+    "title.declined": "Declined payment",
+    "description.declined": "Why your last payment was declined",
+    "title.wrong_recipient": "Wrong recipient",
+    "description.wrong_recipient": "You sent money to the wrong person",
+    "title.contact": "Hours and contact",
+    "description.contact": "When and how to reach support",
     "title.language": "Language",
     "description.language": "English or French",
     "title.person": "Talk to a person",
@@ -63,9 +77,16 @@ TEXTS: Final = {
     "thanks": "You're welcome! 😊",
     "goodbye": "All right! I'm here whenever you need me. 👋",
     "fees": (
-        "The fee depends on the amount. You'll see the fee and the total before you confirm. "
-        "Nothing is sent until you do."
+        "The fee depends on the amount, and you always see it before you confirm. Which amount "
+        "would you like to know the fee for?"
     ),
+    "fees.short": (
+        "The fee depends on the amount. You'll see the fee and the total before you confirm."
+    ),
+    "fees.quote": "Sending *{amount}* costs a fee of *{fee}*. The total is *{total}*.",
+    "fees.pin": "You'll need your PIN to send it.",
+    "fees.no_pin": "You won't need your PIN to send it.",
+    "fees.left": "You can still send *{day}* today and *{month}* this month.",
     "expired": "That button has expired.",
     "late": "Your answer arrived late, so I'm asking again to be safe.",
     "nothing_pending": "I'm not waiting for a yes or no right now.",
@@ -105,6 +126,7 @@ TEXTS: Final = {
     "not_understood.amount": (
         "Please send the amount in {currency} as a number, for example 500 or 250.50."
     ),
+    "not_understood.place": ("Please send only the name of your district or town, for example: Bo"),
     "not_understood.serial": (
         "That doesn't look like a card number. You'll find it printed on the card."
     ),
@@ -172,6 +194,7 @@ TEXTS: Final = {
         "You have *{available}* available.\n\nTotal balance: {balance}\nOn hold: {held}"
     ),
     "history": "Your latest transactions:",
+    "history.fee": "fee {fee}",
     "history.none": "You have no transactions yet.",
     "type.other": "Transaction",
     "type.transfer_p2p": "Transfer",
@@ -188,9 +211,9 @@ TEXTS: Final = {
     "status.refunded": "refunded",
     "limits": (
         "Your limits (level {level}):\n"
-        "• Per transaction: *{max_transaction}*\n"
-        "• Per day: *{daily_limit}*\n"
-        "• Per month: *{monthly_limit}*\n"
+        "• Per transaction: *{per_transaction}*\n"
+        "• Today: {daily_used} of {daily} used, *{daily_left}* left\n"
+        "• This month: {monthly_used} of {monthly} used, *{monthly_left}* left\n"
         "• Maximum balance: *{max_balance}*"
     ),
     "limits.raise": "Verify your identity to raise your limits.",
@@ -217,22 +240,23 @@ TEXTS: Final = {
         "I don't know “{name}” yet. Please send their card number or phone number."
     ),
     "send.recipient_self": "That's your own wallet. You can only send money to someone else.",
-    "send.no_card": ("{name} has no active card to receive money. Please ask them to link one."),
+    "send.card_inactive": (
+        "This card of {name} can't receive money right now. Please send their phone number or "
+        "another card number."
+    ),
+    "send.payee.card": "Card: {payee}",
+    "send.payee.phone": "Phone: {payee}",
     "send.not_found.card": "I can't find a card with that number.",
     "send.not_found.phone": "There's no wallet with that phone number.",
     "send.recipient_removed": (
-        "That card is no longer in use, so I removed it from your contacts. Please ask for the "
-        "new card number."
+        "That contact is no longer in use, so I removed it. Please ask for the new card number or "
+        "phone number."
     ),
     "send.amount": "How much would you like to send to {name}?",
     "send.other_amount": "How much would you like to send instead?",
     "send.total_with_fee": "With the {fee} fee that's *{total}*.",
-    "send.reversal": (
-        "I can't reverse a completed payment in this chat. Would you like our support team to "
-        "contact you?"
-    ),
     "send.confirm": (
-        "Please check the details:\n\nTo: *{name}*\nCard: {card}\nAmount: *{amount}*\nFee: {fee}\n"
+        "Please check the details:\n\nTo: *{name}*\n{recipient}\nAmount: *{amount}*\nFee: {fee}\n"
         "Total: *{total}*\n\nSend it now?"
     ),
     "send.pin": "Enter your PIN to send *{amount}* to *{name}* (total {total}).",
@@ -255,6 +279,71 @@ TEXTS: Final = {
     ),
     "send.save_contact": "Save contact",
     "send.contact_saved": "Saved. Next time just write *send 50 to {name}*.",
+    # Everyday questions
+    "add_money": (
+        "To add money, go to an agent with cash. Give your phone number or card and the amount. "
+        "The agent adds it to your wallet. Adding money never requires your PIN, so don't tell it "
+        "to anyone."
+    ),
+    "withdraw": (
+        "To withdraw cash, go to an agent. Give your phone number or card and the amount, and "
+        "approve it yourself with your PIN on the agent's device. Count the cash before you "
+        "leave. Never tell anyone your PIN."
+    ),
+    "agents.place": "Which district or town are you in?",
+    "agents": "Agents in {place}:",
+    "agents.none": "I found no agent with “{place}” in the address.",
+    "wrong_recipient": (
+        "Money that has arrived can't be taken back in this chat. Here's what to do:\n"
+        "1. Check in your *history* who received it.\n"
+        "2. Ask that person to send it back.\n"
+        "3. Tell our support team right away. They may be able to help, but can't promise it.\n\n"
+        "Would you like to talk to a person now?"
+    ),
+    "contact.hours": "Opening hours: {text}",
+    "contact.address": "Contact: {text}",
+    "contact.chat": (
+        "You can use this chat at any time. To reach our support team, choose *Talk to a person*."
+    ),
+    "declined": "Your payment of *{amount}* on {at} was declined.",
+    "declined.to": "Your payment of *{amount}* to {name} on {at} was declined.",
+    "declined.none": (
+        "None of your recent payments was declined. If something else went wrong, our support "
+        "team can help."
+    ),
+    "declined.reason.other": (
+        "No money was taken. Please try again later. If it happens again, contact our support team."
+    ),
+    "declined.reason.INSUFFICIENT_FUNDS": (
+        "There wasn't enough money in your wallet for the amount and the fee. Add money, then try "
+        "again."
+    ),
+    "declined.reason.TRANSACTION_LIMIT_EXCEEDED": (
+        "The amount was over your limit per transaction. You can raise your limits by verifying "
+        "your identity."
+    ),
+    "declined.reason.DAILY_LIMIT_EXCEEDED": (
+        "It would have put you over your daily limit. Try again tomorrow, or raise your limits by "
+        "verifying your identity."
+    ),
+    "declined.reason.MONTHLY_LIMIT_EXCEEDED": (
+        "It would have put you over your monthly limit. Try again next month, or raise your "
+        "limits by verifying your identity."
+    ),
+    "declined.reason.CARD_LIMIT_EXCEEDED": (
+        "It was over the daily limit of this card. Try again tomorrow, or use another card."
+    ),
+    "declined.reason.MAX_BALANCE_EXCEEDED": (
+        "The recipient's wallet can't hold that much. Please ask the recipient."
+    ),
+    "declined.reason.COMPLIANCE_REJECTED": (
+        "This payment couldn't be completed, and no money was taken. Our support team can tell you "
+        "more."
+    ),
+    "declined.reason.CARD_NOT_ACTIVE": "The card wasn't active. Check your cards, then try again.",
+    "declined.reason.SUBSCRIBER_BLOCKED": (
+        "One of the two wallets wasn't active. Our support team can tell you more."
+    ),
     # Cards
     "cards": "Your cards:",
     "cards.none": "You have no cards yet.",

@@ -32,6 +32,20 @@ TEXTS: Final = {
     "description.kyc": "Envoyer des photos de vos documents",
     "title.limits": "Mes plafonds",
     "description.limits": "Les montants que vous pouvez envoyer et détenir",
+    "title.add_money": "Dépôt",
+    "description.add_money": "Mettre des espèces sur votre compte",
+    "title.withdraw": "Retrait",
+    "description.withdraw": "Retirer des espèces de votre compte",
+    "title.nearest_agent": "Trouver un agent",
+    "description.nearest_agent": "Les agents de votre district ou ville",
+    "title.fees": "Frais",
+    "description.fees": "Ce que coûte l'envoi d'un montant",
+    "title.declined": "Paiement refusé",
+    "description.declined": "Pourquoi votre dernier paiement a été refusé",
+    "title.wrong_recipient": "Erreur d'envoi",
+    "description.wrong_recipient": "Vous avez envoyé à la mauvaise personne",
+    "title.contact": "Horaires et contact",
+    "description.contact": "Quand et comment joindre le service client",
     "title.language": "Langue",
     "description.language": "Anglais ou français",
     "title.person": "Service client",
@@ -65,9 +79,16 @@ TEXTS: Final = {
     "thanks": "Avec plaisir ! 😊",
     "goodbye": "Très bien ! Je suis là si vous avez besoin de moi. 👋",
     "fees": (
-        "Les frais dépendent du montant. Vous verrez les frais et le total avant de confirmer. "
-        "Rien n'est envoyé sans votre confirmation."
+        "Les frais dépendent du montant, et vous les voyez toujours avant de confirmer. Pour quel "
+        "montant souhaitez-vous connaître les frais ?"
     ),
+    "fees.short": (
+        "Les frais dépendent du montant. Vous verrez les frais et le total avant de confirmer."
+    ),
+    "fees.quote": "Envoyer *{amount}* coûte *{fee}* de frais. Le total est de *{total}*.",
+    "fees.pin": "Votre code PIN sera nécessaire pour l'envoi.",
+    "fees.no_pin": "Votre code PIN ne sera pas nécessaire pour l'envoi.",
+    "fees.left": "Vous pouvez encore envoyer *{day}* aujourd'hui et *{month}* ce mois-ci.",
     "expired": "Ce bouton a expiré.",
     "late": "Votre réponse est arrivée en retard. Par sécurité, je vous repose la question.",
     "nothing_pending": "Je n'attends pas de oui ou de non pour le moment.",
@@ -108,6 +129,9 @@ TEXTS: Final = {
     "not_understood.recipient": "J'ai besoin d'un numéro de carte ou de téléphone.",
     "not_understood.amount": (
         "Veuillez envoyer le montant en {currency}, en chiffres, par exemple 500 ou 250,50."
+    ),
+    "not_understood.place": (
+        "Envoyez seulement le nom de votre district ou de votre ville, par exemple : Bo"
     ),
     "not_understood.serial": "Ce numéro de carte n'est pas valide. Il est imprimé sur la carte.",
     "not_understood.card": "Ce n'est pas l'une de ces cartes.",
@@ -175,6 +199,7 @@ TEXTS: Final = {
         "Vous disposez de *{available}*.\n\nSolde total : {balance}\nMontant réservé : {held}"
     ),
     "history": "Vos dernières transactions :",
+    "history.fee": "frais {fee}",
     "history.none": "Vous n'avez pas encore de transactions.",
     "type.other": "Transaction",
     "type.transfer_p2p": "Transfert",
@@ -191,9 +216,9 @@ TEXTS: Final = {
     "status.refunded": "remboursée",
     "limits": (
         "Vos plafonds (niveau {level}) :\n"
-        "• Par transaction : *{max_transaction}*\n"
-        "• Par jour : *{daily_limit}*\n"
-        "• Par mois : *{monthly_limit}*\n"
+        "• Par transaction : *{per_transaction}*\n"
+        "• Aujourd'hui : {daily_used} utilisés sur {daily}, il reste *{daily_left}*\n"
+        "• Ce mois-ci : {monthly_used} utilisés sur {monthly}, il reste *{monthly_left}*\n"
         "• Solde maximum : *{max_balance}*"
     ),
     "limits.raise": "Vérifiez votre identité pour augmenter vos plafonds.",
@@ -223,24 +248,23 @@ TEXTS: Final = {
     "send.recipient_self": (
         "C'est votre propre compte. Vous ne pouvez envoyer de l'argent qu'à une autre personne."
     ),
-    "send.no_card": (
-        "{name} n'a pas de carte active pour recevoir de l'argent. Demandez-lui d'en ajouter une."
+    "send.card_inactive": (
+        "Cette carte de {name} ne peut pas recevoir d'argent pour le moment. Envoyez son numéro de "
+        "téléphone ou un autre numéro de carte."
     ),
+    "send.payee.card": "Carte : {payee}",
+    "send.payee.phone": "Téléphone : {payee}",
     "send.not_found.card": "Je ne trouve pas de carte avec ce numéro.",
     "send.not_found.phone": "Aucun compte n'est ouvert avec ce numéro de téléphone.",
     "send.recipient_removed": (
-        "Cette carte n'est plus utilisée, je l'ai donc retirée de vos contacts. Demandez le "
-        "nouveau numéro de carte."
+        "Ce contact n'est plus utilisé, je l'ai donc retiré. Demandez le nouveau numéro de carte "
+        "ou de téléphone."
     ),
     "send.amount": "Quel montant souhaitez-vous envoyer à {name} ?",
     "send.other_amount": "Quel montant souhaitez-vous envoyer à la place ?",
     "send.total_with_fee": "Avec {fee} de frais, le total est de *{total}*.",
-    "send.reversal": (
-        "Je ne peux pas annuler ici un paiement déjà effectué. Souhaitez-vous que notre service "
-        "client vous contacte ?"
-    ),
     "send.confirm": (
-        "Veuillez vérifier :\n\nÀ : *{name}*\nCarte : {card}\nMontant : *{amount}*\n"
+        "Veuillez vérifier :\n\nÀ : *{name}*\n{recipient}\nMontant : *{amount}*\n"
         "Frais : {fee}\nTotal : *{total}*\n\nConfirmez-vous l'envoi ?"
     ),
     "send.pin": "Saisissez votre code PIN pour envoyer *{amount}* à *{name}* (total {total}).",
@@ -264,6 +288,77 @@ TEXTS: Final = {
     "send.save_contact": "Ajouter aux contacts",
     "send.contact_saved": (
         "C'est enregistré. La prochaine fois, écrivez simplement *envoyer 50 à {name}*."
+    ),
+    # Everyday questions
+    "add_money": (
+        "Pour ajouter de l'argent, allez chez un agent avec des espèces. Donnez votre numéro de "
+        "téléphone ou votre carte et le montant. L'agent crédite votre compte. Votre code PIN n'est "
+        "jamais nécessaire : ne le donnez à personne."
+    ),
+    "withdraw": (
+        "Pour retirer des espèces, allez chez un agent. Donnez votre numéro de téléphone ou votre "
+        "carte et le montant, puis validez vous-même avec votre code PIN sur l'appareil de "
+        "l'agent. Comptez l'argent avant de partir. Ne donnez jamais votre code PIN."
+    ),
+    "agents.place": "Dans quel district ou quelle ville êtes-vous ?",
+    "agents": "Agents à {place} :",
+    "agents.none": "Je n'ai trouvé aucun agent avec « {place} » dans son adresse.",
+    "wrong_recipient": (
+        "L'argent déjà arrivé ne peut pas être repris dans ce chat. Voici ce qu'il faut faire :\n"
+        "1. Vérifiez dans votre *historique* qui l'a reçu.\n"
+        "2. Demandez à cette personne de le renvoyer.\n"
+        "3. Prévenez tout de suite notre service client. Il pourra peut-être vous aider, mais ne "
+        "peut rien promettre.\n\n"
+        "Souhaitez-vous parler à une personne maintenant ?"
+    ),
+    "contact.hours": "Horaires : {text}",
+    "contact.address": "Contact : {text}",
+    "contact.chat": (
+        "Vous pouvez utiliser ce chat à tout moment. Pour joindre notre équipe, choisissez "
+        "*Service client*."
+    ),
+    "declined": "Votre paiement de *{amount}* du {at} a été refusé.",
+    "declined.to": "Votre paiement de *{amount}* à {name} du {at} a été refusé.",
+    "declined.none": (
+        "Aucun de vos derniers paiements n'a été refusé. Pour un autre problème, notre service "
+        "client peut vous aider."
+    ),
+    "declined.reason.other": (
+        "Rien n'a été débité. Réessayez plus tard. Si cela se reproduit, contactez notre service "
+        "client."
+    ),
+    "declined.reason.INSUFFICIENT_FUNDS": (
+        "Il n'y avait pas assez d'argent sur votre compte pour le montant et les frais. Ajoutez de "
+        "l'argent, puis réessayez."
+    ),
+    "declined.reason.TRANSACTION_LIMIT_EXCEEDED": (
+        "Le montant dépassait votre plafond par transaction. Vous pouvez augmenter vos plafonds en "
+        "vérifiant votre identité."
+    ),
+    "declined.reason.DAILY_LIMIT_EXCEEDED": (
+        "Il aurait dépassé votre plafond par jour. Réessayez demain, ou augmentez vos plafonds en "
+        "vérifiant votre identité."
+    ),
+    "declined.reason.MONTHLY_LIMIT_EXCEEDED": (
+        "Il aurait dépassé votre plafond par mois. Réessayez le mois prochain, ou augmentez vos "
+        "plafonds en vérifiant votre identité."
+    ),
+    "declined.reason.CARD_LIMIT_EXCEEDED": (
+        "Il dépassait le plafond par jour de cette carte. Réessayez demain, ou utilisez une autre "
+        "carte."
+    ),
+    "declined.reason.MAX_BALANCE_EXCEEDED": (
+        "Le compte du bénéficiaire ne peut pas contenir autant. Demandez au bénéficiaire."
+    ),
+    "declined.reason.COMPLIANCE_REJECTED": (
+        "Ce paiement n'a pas pu être effectué et rien n'a été débité. Notre service client peut "
+        "vous en dire plus."
+    ),
+    "declined.reason.CARD_NOT_ACTIVE": (
+        "La carte n'était pas active. Vérifiez vos cartes, puis réessayez."
+    ),
+    "declined.reason.SUBSCRIBER_BLOCKED": (
+        "L'un des deux comptes n'était pas actif. Notre service client peut vous en dire plus."
     ),
     # Cards
     "cards": "Vos cartes :",
