@@ -18,7 +18,10 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import Command, Intent, OptionChosen, TextMessage
 from tapgate.messenger.understanding import resolver
+from tapgate.messenger.understanding.languages import detect_language
 from tapgate.messenger.understanding.names import parse_list_number
+from tapgate.messenger.understanding.normalization import normalize_text
+from tapgate.messenger.understanding.safeguards import is_doubtful
 from tapgate.messenger.understanding.secret_detection import (
     has_code,
     may_contain_code,
@@ -36,8 +39,7 @@ _SUPPORT_SMALL_TALK: Final = frozenset({"thanks", "farewell", "take_back"})
 
 
 def handle(turn: Turn, event: TextMessage) -> None:
-    if turn.person.language is None and event.intent.language is not None:
-        turn.set_language(event.intent.language)
+    _select_language(turn, event)
     if event.text is None:
         interpreter.repeat_question(turn, "withheld")
         return
@@ -62,6 +64,15 @@ def handle(turn: Turn, event: TextMessage) -> None:
         _run_command(turn, exact_command, text, is_late=event.is_late)
     elif exact_command is None and not _handle_answer(turn, text, is_late=event.is_late):
         _handle_intent(turn, event.intent, text)
+
+
+def _select_language(turn: Turn, event: TextMessage) -> None:
+    """Use the language of the first recognized words, and later that of a clear sentence."""
+    if turn.person.language is None and event.intent.language is not None:
+        turn.set_language(event.intent.language)
+    detected = detect_language(event.text or "")
+    if detected is not None and detected != turn.language:
+        turn.set_language(detected)
 
 
 def _continues_support_request(turn: Turn, text: str, command: Command | None) -> bool:
@@ -265,7 +276,7 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
         _run_command(turn, intent.command, text, is_late=True)
     elif step is not None:
         _reply_not_understood(turn, step)
-    elif transfer.amount is not None and names_payee:
+    elif transfer.amount is not None and names_payee and not _is_doubtful(text):
         interpreter.begin_command(turn, "send", text)
     elif _can_pass_on(turn, text):
         _pass_on(turn, text)
@@ -276,6 +287,10 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
             turn.finish("did_you_mean", *candidates)
     else:
         turn.finish("not_understood", "menu", "help")
+
+
+def _is_doubtful(text: str) -> bool:
+    return is_doubtful(normalize_text(text), is_question="?" in text)
 
 
 def _is_bare_payee(turn: Turn, text: str) -> bool:

@@ -19,7 +19,7 @@ _FOREIGN_PLACEHOLDER = "¤"
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘`´ʼ＇", "'"))
 _ELISION_PATTERN = re.compile(r"\b(qu|[cdjlmnst])'", re.ASCII)
-_LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ß": "ss", "ɔ": "o", "ɛ": "e", "ŋ": "n"})
+_LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ß": "ss", "ɔ": "o", "ɛ": "e", "ŋ": "ng"})
 _DIGIT_WORD_PATTERN = re.compile(r"\S*\d\S*")
 _FOREIGN_LETTERS_PATTERN = re.compile(r"[^\W\d_a-z]+")
 _NON_LETTER_PATTERN = re.compile(r"[^a-z#¤]+")

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from tapgate.messenger.model import Command, Intent, Language
-from tapgate.messenger.understanding import phrases, safeguards
+from tapgate.messenger.understanding import phrases, rules, safeguards
+from tapgate.messenger.understanding.languages import detect_language
 from tapgate.messenger.understanding.normalization import (
     MAX_LENGTH,
     NUMBER_PLACEHOLDER,
@@ -89,7 +90,24 @@ class Resolver:
             intent = self._resolve_core(core, text, language)
             if intent.command is not None:
                 return intent
-        return self._resolve_by_similarity(normalized, text)
+        by_rule = self._resolve_by_rule(core or normalized, text)
+        return by_rule or self._resolve_by_similarity(normalized, text)
+
+    def _resolve_by_rule(self, normalized: str, text: str) -> Intent | None:
+        """Return the intent that the rules find, or None."""
+        if len(text) > MAX_LENGTH or _is_one_word(normalized):
+            return None
+        prepared, language = rules.prepare(normalized), detect_language(text)
+        if rules.is_transfer_wish(prepared) and safeguards.is_transfer_request(
+            prepared, is_question="?" in text
+        ):
+            return Intent(command="send", language=language)
+        commands = rules.match_rules(prepared)
+        if not commands:
+            return None
+        if len(commands) > 1 or safeguards.is_prohibition(prepared, commands[0]):
+            return Intent(candidates=commands, language=language)
+        return Intent(command=commands[0], language=language)
 
     def _resolve_core(self, core: str, text: str, language: Language | None) -> Intent:
         known = self.match_literal(core, language) if len(text) <= MAX_LENGTH else None

@@ -27,7 +27,7 @@ _SEND_SOUNDS = frozenset(
     )
 )
 _SEND_WORDS = _normalize_words(
-    """pay paye payer paie give donne donner donnez verse verser versez wire move share partager
+    """pay paye payer paie pe give gi giv tranzfa donne donner donnez verse verser versez wire move share partager
     virement virment vireman"""
 )
 _MONEY_WORDS = _normalize_words(
@@ -60,6 +60,9 @@ _DOUBT_WORDS = _normalize_words(
     votre tes il elle ils elles dit demande demander veut va vont doit
     releve extrait solde historique limite limites plafond plafonds frais
     identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
+    bin don dɔn nɔ noba nɔba go kin omos omɔs omoch usay usai wusai wusay udat wai aw wen we ef bot
+    se tel tɛl told aks den dɛn dem una yestade tumara tumoro leta olredi bifo rong rɔng mistek bak
+    tif los lɔs chaj stetment mɛsej pikchɔ
     """
 )
 #: Money requested for the user, or a transfer that already happened.
@@ -68,6 +71,10 @@ _NOT_TO_OTHERS_PATTERN = re.compile(
     r" (am )?(me|mi|us|my account|moi|nous)\b(?! (broda|brother|sista|mama|papa|padi|pikin))"
     r"|\b[mt] (a |ont |as |avez )?(envoy|envoi|donne|verse|paye|transfer|vire)"
     r"|\b(a|ai|as|ont|avez|avons) (\w+ )?(envoye|envoie|transfere|verse|paye|donne)\b"
+    # Without "wan" or "mek", a Krio verb after its subject is in the past: "a sɛn 50 to Fatu".
+    r"|(?<!mek )(?<!make )(?<!le )(?<!let )\b(a|i|we|wi|yu|you|e|she|he)( (jos|just|jus|jis))? "
+    r"(sen|send|pay|pe|gi|give|tran[sz]fa|transfer)\b"
+    r"|\b(can|could|kin|may) (i|we|a|wi)\b|\b(puis je|peut on|on peut|est ce qu)"
 )
 _PROHIBITION_PATTERN = re.compile(
     r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need)\b(?! (have|know|re"
@@ -86,11 +93,16 @@ def is_transfer_request(normalized: str, *, is_question: bool) -> bool:
     mark.
     """
     words = normalized.split()
+    has_verb = any(word in _SEND_WORDS or to_phonetic(word) in _SEND_SOUNDS for word in words)
+    return has_verb and not is_doubtful(normalized, is_question=is_question)
+
+
+def is_doubtful(normalized: str, *, is_question: bool) -> bool:
+    """Return whether anything suggests that the text does not ask for a transfer now."""
     return (
-        not is_question
-        and any(word in _SEND_WORDS or to_phonetic(word) in _SEND_SOUNDS for word in words)
-        and _DOUBT_WORDS.isdisjoint(words)
-        and _NOT_TO_OTHERS_PATTERN.search(normalized) is None
+        is_question
+        or not _DOUBT_WORDS.isdisjoint(normalized.split())
+        or _NOT_TO_OTHERS_PATTERN.search(normalized) is not None
     )
 
 

@@ -31,15 +31,15 @@ _THANKS_PATTERN = re.compile(
     r"(?: (?:very|so|much|a|lot|you|ya|sir|madam|ma|my|brother|sister|friend|dear|for|your|the"
     r"|help|beaucoup|bien|mile|fois|infiniment|monsieur|madame|chef|frere|pour|votre|aide))*"
 )
-_PIN_WORDS = r"(?:pin|pins|code|pascode|pasword|mot de pase)\b"
+_PIN_WORDS = r"(?:pin|pins|kod|sikrit nomba|code|pascode|pasword|mot de pase)\b"
 _FORGOTTEN_PIN_PATTERN = re.compile(
-    rf"\b(?:forgot\w*|forget|lost|reset|recover|retrieve"
-    rf"|(?:dont|do not|cant|canot|can not|no|nor) (?:remember|recal|know|sabi)"
+    rf"\b(?:forgot\w*|forget|foget|lost|los|reset|recover|retrieve"
+    rf"|(?:dont|do not|cant|canot|can not|no|nor) (?:remember|recal|know|memba|rimemba|sabi)"
     rf"|what is|whats|tel me|show me|oublie\w*|perdu|reinitialis\w+|recuper\w+"
     rf"|(?:rapele|souviens|souvient|conais|sais) (?:plus|pas)"
     rf"|quel est|c est quoi|done moi|donez moi)"
     rf" (?:\w+ ){{0,3}}?(?:my|mi|the|mon|le|de mon|du|ma|d)? ?(?:(?:secret|card|wallet|carte) )?"
-    rf"{_PIN_WORDS}|\b{_PIN_WORDS} (?:reset|oublie\w*|perdu|forgoten|lost)\b"
+    rf"{_PIN_WORDS}|\b{_PIN_WORDS} (?:reset|oublie\w*|perdu|forgoten|lost|don los|los|komot na mi (?:ed|maynd))\b"
 )
 _TRANSFER_WORDS = (
     r"(?:payment|transfer|transaction|paiement|payement|transfert|virement|envoi|operation)"

@@ -20,7 +20,10 @@ _FILLER_PATTERN = re.compile(
 _PHONE_PATTERN = re.compile(r"\+?[0-9][0-9 ().-]{4,24}[0-9]")
 _SERIAL_PATTERN = re.compile(r"[A-Za-z0-9-]{1,32}", re.ASCII)
 _MAX_PHONE_DIGITS = 15
-_TO_PATTERN = re.compile(r"(?<=\s)(?:to|for|au|à|a|vers|sur|pour|na)\s+", re.IGNORECASE)
+_TO_PATTERN = re.compile(
+    r"(?<=\s)(?:to|for|fɔ|fo|gi|au|à|a(?!\s+(?:wan|want|nid|ned|lek|go|de)\b)|vers|sur|pour|na)\s+",
+    re.IGNORECASE,
+)
 _ARTICLE_PATTERN = re.compile(
     r"^(?:(?:the|my|la|le|ma|mon|number|card|carte|numéro|numero|phone|serial|no\.?|n°)[ :]+)+",
     re.IGNORECASE,

@@ -292,8 +292,8 @@ TEXTS: Final = {
     # Everyday questions
     "add_money": (
         "Pour ajouter de l'argent, allez chez un agent avec des espèces. Donnez votre numéro de "
-        "téléphone ou votre carte et le montant. L'agent crédite votre compte. Votre code PIN n'est "
-        "jamais nécessaire : ne le donnez à personne."
+        "téléphone ou votre carte et le montant. L'agent crédite votre compte. Votre code PIN "
+        "n'est jamais nécessaire : ne le donnez à personne."
     ),
     "withdraw": (
         "Pour retirer des espèces, allez chez un agent. Donnez votre numéro de téléphone ou votre "

@@ -3,7 +3,8 @@
 The keywords in `en.py` and `fr.py` work in any state and match literally after normalization. They
 include all phrases for yes and no.
 
-The samples in `en.txt` and `fr.txt` match literally too. Samples and keywords, except those for yes
+The samples in `en.txt` and `fr.txt` match literally too, and so do the Krio ones in `kri.txt`, which
+count as English, because Krio is answered in English. Samples and keywords, except those for yes
 and no, also serve as references for similarity. Samples under `[]` ask for nothing the messenger
 can do. If a phrase is listed under two commands, the messenger asks which one the user wants.
 """
@@ -31,9 +32,9 @@ def split_phrases(text: str) -> list[str]:
     return [phrase for part in re.split(r"[;\n]", text) if (phrase := part.strip())]
 
 
-def _load_samples(language: Language) -> Iterator[Phrase]:
+def _load_samples(name: str, language: Language) -> Iterator[Phrase]:
     command: Command | None = None
-    for line in Path(__file__).with_name(f"{language}.txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name(f"{name}.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             command = msgspec.convert(line[1:-1] or None, Command | None)
         elif line:
@@ -49,4 +50,7 @@ KEYWORDS = tuple(
     for text in split_phrases(lines)
 )
 #: Phrases for literal and similarity matching.
-SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _load_samples(language))
+SAMPLES = (
+    *(phrase for language in LANGUAGES for phrase in _load_samples(language, language)),
+    *_load_samples("kri", "en"),
+)

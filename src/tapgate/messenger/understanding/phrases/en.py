@@ -61,6 +61,34 @@ KEYWORDS: dict[Command, str] = {
         my kyc; identification; documents; upload id
     """,
     "limits": "limits; limit; my limits; my limit; daily limit; monthly limit; transfer limit",
+    "add_money": """
+        add money; deposit; top up; topup; add cash; deposit money; cash in; cashin; add funds
+        load wallet; fund wallet; top up my wallet; put money; ad moni; dipozit; put moni
+    """,
+    "withdraw": """
+        withdraw; withdrawal; cash out; cashout; withdraw cash; withdraw money; take out money
+        get cash; widro; pul moni; pull money; kash awt
+    """,
+    "nearest_agent": """
+        nearest agent; find agent; find an agent; agents; agent near me; agents near me
+        closest agent; agent location; where is an agent; nearby agent; nearest_agent; fɛn ejɛnt
+    """,
+    "fees": """
+        fees; fee; charges; the fees; your fees; transfer fee; transfer fees; sending fee; tariff
+        tariffs; chaj
+    """,
+    "declined": """
+        payment declined; why declined; declined payment; payment failed; why was i declined
+        transaction failed; transaction declined; failed transaction; failed payment
+    """,
+    "wrong_recipient": """
+        wrong recipient; wrong number; wrong person; sent to wrong number; wrong transfer
+        sent to the wrong person; sent to wrong person; rɔŋ nɔmba; rɔŋ pɔsin; wrong_recipient
+    """,
+    "contact": """
+        contact; opening hours; contact us; your number; office hours
+        contact details; support number; customer care number; hotline; una nɔmba
+    """,
     "language": """
         language; change language; lang; english; french; switch language; in english; in french
         languages; speak english; speak french

@@ -70,6 +70,31 @@ KEYWORDS: dict[Command, str] = {
         limites; limite; mes limites; plafond; plafonds; mon plafond; mes plafonds; ma limite
         limite journalière; plafond mensuel
     """,
+    "add_money": """
+        dépôt; déposer; ajouter de l'argent; recharger; recharge; dépôt d'argent; faire un dépôt
+        alimenter; alimenter mon compte; déposer de l'argent; recharger mon compte
+    """,
+    "withdraw": """
+        retrait; retirer; retirer de l'argent; faire un retrait; retrait d'argent; retirer argent
+        retirer du cash; prendre du cash
+    """,
+    "nearest_agent": """
+        trouver un agent; agent proche; agents; point de service; agent le plus proche
+        où trouver un agent; agents proches; points de service
+    """,
+    "fees": "frais; tarifs; tarif; les frais; frais d'envoi; frais de transfert",
+    "declined": """
+        paiement refusé; pourquoi refusé; transaction refusée; transfert refusé
+        transaction échouée; paiement échoué; échec du paiement
+    """,
+    "wrong_recipient": """
+        mauvais destinataire; mauvais numéro; erreur de numéro; erreur d'envoi; mauvaise personne
+        erreur de destinataire; je me suis trompé de numéro; erreur de transfert
+    """,
+    "contact": """
+        contact; horaires; contacts; vos horaires; heures d'ouverture; votre numéro; contacter
+        coordonnées; numéro du service client
+    """,
     "language": """
         langue; langues; changer langue; changer de langue; français; francais; anglais; en français
         en anglais; changer la langue; parler français; parler anglais
