@@ -34,7 +34,7 @@ from tapgate.messenger.model import (
     TurnContext,
 )
 from tapgate.messenger.understanding import resolver
-from tapgate.schemas.compliance import AccountRuleRecord
+from tapgate.schemas.subscribers import Limits, LimitUsage
 from tapgate.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
 
 PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
@@ -89,7 +89,7 @@ class FakeGateway:
     @property
     def payments(self) -> list[PaymentRecord]:
         return [
-            PaymentRecord(request_id, request.card_serial, request.amount)
+            PaymentRecord(request_id, request.payee, request.amount)
             for request_id, (request, outcome) in self.payments_by_request_id.items()
             if isinstance(outcome, RequestSucceeded)
         ]
@@ -127,7 +127,7 @@ class FakeGateway:
     def _send_money(self, request: gateway_requests.SendMoney) -> RequestOutcome:
         if request.request_id in self.payments_by_request_id:
             first, outcome = self.payments_by_request_id[request.request_id]
-            is_replay = (first.card_serial, first.amount) == (request.card_serial, request.amount)
+            is_replay = (first.payee, first.amount) == (request.payee, request.amount)
             return outcome if is_replay else RequestRejected(code="DUPLICATE_REQUEST")
         rejection = self._check_pin(request.pin)
         if rejection is not None:
@@ -192,32 +192,38 @@ class FakeGateway:
             case gateway_requests.GetBalance():
                 text = money.format_decimal(self.balance, "SLE")
                 return build_balance(balance=text, available=text, held="0.00")
-            case gateway_requests.GetLimits(kyc_level=level):
-                return AccountRuleRecord(
-                    kyc_level=level,
-                    currency="SLE",
-                    max_balance="50000.00",
-                    max_transaction="5000.00",
-                    daily_limit="10000.00",
-                    monthly_limit="100000.00",
-                    no_pin_limit="0.00",
-                    requirements=[],
+            case gateway_requests.GetLimits():
+                usage = LimitUsage(
+                    limit="10000.00", used="1500.00", remaining="8500.00", resets_at=""
                 )
+                return Limits(
+                    kyc_level=1 if self.subscriber is None else self.subscriber.kyc_level,
+                    currency="SLE",
+                    per_transaction="5000.00",
+                    daily=usage,
+                    monthly=usage,
+                    max_balance="50000.00",
+                )
+            case gateway_requests.FindAgents(place=place):
+                agent = gateway_requests.AgentSummary(name="Kargbo Shop", address="5 Main St, Bo")
+                return [agent] if place == "Bo" else []
+            case gateway_requests.GetLastDecline():
+                return None
             case gateway_requests.FindPayeeByCard(card_serial=serial) if serial.startswith("AM-"):
                 return gateway_requests.Payee(
-                    name="Aminata K.", card_serial=serial, subscriber_id="sub_her"
+                    name="Aminata K.", can_receive=True, payee=serial, subscriber_id="sub_her"
                 )
             case gateway_requests.FindPayeeByCard(card_serial="TG-0001"):
                 return gateway_requests.Payee(
-                    name="Mariama S.", card_serial="TG-0001", subscriber_id="sub_me"
+                    name="Mariama S.", can_receive=True, payee="TG-0001", subscriber_id="sub_me"
                 )
             case gateway_requests.FindPayeeByPhone(phone=phone) if phone == PAYEE_PHONE:
                 return gateway_requests.Payee(
-                    name="Aminata K.", card_serial="AM-1001", subscriber_id="sub_her"
+                    name="Aminata K.", can_receive=True, payee=phone, subscriber_id="sub_her"
                 )
             case gateway_requests.FindPayeeByPhone(phone=phone) if phone == CARDLESS_PHONE:
                 return gateway_requests.Payee(
-                    name="Foday B.", card_serial=None, subscriber_id="sub_him"
+                    name="Foday B.", can_receive=True, payee=phone, subscriber_id="sub_him"
                 )
             case gateway_requests.FindPayeeByCard() | gateway_requests.FindPayeeByPhone():
                 return None
@@ -267,6 +273,7 @@ class FakeGateway:
                 status="completed" if n else "under_review",
                 is_credit=n % 2 == 0,
                 amount="1234.50",
+                fee="0.00" if n % 2 == 0 else "18.52",
                 currency="SLE",
                 counterparty_name="Aminata K." if n else None,
                 at=NOW - timedelta(days=n),

@@ -92,16 +92,31 @@ Outcome = Literal["right", "asked", "nothing", "wrong"]
 MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
 
 
+#: Commands added after the texts were written; other texts measure them.
+LATER_COMMANDS: frozenset[Command] = frozenset(
+    {
+        "add_money",
+        "withdraw",
+        "nearest_agent",
+        "fees",
+        "declined",
+        "wrong_recipient",
+        "contact",
+        "reset_pin",
+    }
+)
+
+
 def test_held_out_samples_are_unique_and_cover_every_command() -> None:
     texts = [text for samples in SAMPLES.values() for text, _ in samples]
     assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
     assert len(set(texts)) == len(texts)
     expected = {expected for samples in SAMPLES.values() for _, expected in samples}
-    assert expected == {*COMMANDS, None} - {"reset_pin"}  # see test_resolver
+    assert expected == {*COMMANDS, None} - LATER_COMMANDS
 
 
 @pytest.mark.parametrize("language_known", [True, False])
-def test_at_most_one_held_out_text_resolves_to_a_wrong_money_command(
+def test_no_held_out_text_resolves_to_a_wrong_money_command(
     language_known: bool, record_property: Callable[[str, object], None]
 ) -> None:
     outcomes: Counter[Outcome] = Counter()
@@ -121,7 +136,7 @@ def test_at_most_one_held_out_text_resolves_to_a_wrong_money_command(
         f"Of {outcomes.total()} held-out texts, {condition}: {counts}; "
         f"wrong money actions: {len(money_by_mistake)}",
     )
-    assert len(money_by_mistake) <= 1, money_by_mistake
+    assert not money_by_mistake
 
 
 def classify_outcome(intent: Intent, expected: Command | None) -> Outcome:

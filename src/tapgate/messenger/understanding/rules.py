@@ -57,8 +57,8 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
     (
         "unblock",
         rf"\b(?:unblock|unblok|onblok|unlock|unlok|unfreze|reactivate|debloqu\w+|reactiv\w+|deverou\w+)"
-        rf"\b|\b(?:found|fen|find|retrouve\w*|si)\b (?:back )?(?:{_OWN} )*{_CARD}(?: bak| back)?\b"
-        rf"(?<!no si mi kad)|\b(?:opin|open|lus)\b (?:\w+ )?{_CARD} (?:bak|back|again|igen)\b",
+        rf"\b|(?<!cant )(?<!canot )(?<!no )(?<!not )(?<!nor )(?<!no de )\b(?:found|fen|find|retrouve\w*|si)\b (?:back )?(?:{_OWN} )*{_CARD}(?: bak| back)?\b"
+        rf"|\b(?:opin|open|lus)\b (?:\w+ )?{_CARD} (?:bak|back|again|igen)\b",
     ),
     (
         "block",
@@ -67,7 +67,7 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
         rf"|\b{_CARD}\b.*\b(?:lost|los|stolen|stole|tif|tief|mising|gone|perdue?|volee?|vole|disparu\w*|"
         r"no de(?: igen)?|fodom)\b"
         r"|\b(?:lost|los|lose|stole|stolen|stealing|tif|tief|tek|took|perdu\w*|vole|volee?|mis|lef|left|"
-        rf"no si|cant find|canot find|dont se|dropped|forget|robbed)\b (?:\w+ ){{0,4}}?{_CARD}\b",
+        rf"no si|no de si|cant find|canot find|dont se|dropped|forget|robbed)\b (?:\w+ ){{0,4}}?{_CARD}\b",
     ),
     (
         "link",
@@ -109,6 +109,14 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
         r"tranzakshon)\b",
     ),
     (
+        "person",
+        r"\b(?:talk|tok|speak|chat|parler?|discuter|conect|konekt|transfer)\b (?:\w+ ){0,4}?(?:person|posin|"
+        r"somebody|someone|somebodi|human|agent|staf|operator|representative|quelqu un|persone|humain|"
+        r"conseiler|motalman|manager|suport|customer|kostoma|boss|bos|pipul|service|responsable|qn|qqn)\b"
+        r"|\b(?:complain\w*|komplen\w*|complaint|plainte|reclamation)\b"
+        r"|\b(?:cal|kol|rapel\w*|apel\w+) (?:me|mi|moi)\b",
+    ),
+    (
         "contact",
         r"\b(?:open|opin|opening|close|klos|lok|ouvert\w*|ouvr\w+|ferm\w+|horaires?|hours|heures?|start wok|"
         r"stat wok|working)\b.*\b(?:you|una|ofice|ofis|vous|sunday|sonde|saturday|satide|wekend|wiken|"
@@ -120,14 +128,6 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
         r"bureau|line|horaires)\b"
         r"|\b(?:how|aw|coment|what number|us nomba|wich number|which number)\b.*\b(?:reach|rich|contact|"
         r"cal|kol|joindre|contacter|apeler)\b.*\b(?:you|una|vous)\b",
-    ),
-    (
-        "person",
-        r"\b(?:talk|tok|speak|chat|parler?|discuter|conect|konekt|transfer)\b (?:\w+ ){0,4}?(?:person|posin|"
-        r"somebody|someone|somebodi|human|agent|staf|operator|representative|quelqu un|persone|humain|"
-        r"conseiler|motalman|manager|suport|customer|kostoma|boss|bos|pipul|service|responsable|qn|qqn)\b"
-        r"|\b(?:complain\w*|komplen\w*|complaint|plainte|reclamation)\b"
-        r"|\b(?:cal|kol|rapel\w*|apel\w+) (?:me|mi|moi)\b",
     ),
     (
         "kyc",
