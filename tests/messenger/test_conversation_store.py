@@ -129,8 +129,8 @@ async def test_conversation_that_was_never_saved_leaves_no_row(database: Databas
     assert await database.fetchval(count) == 1
 
 
-MARY = Recipient(name="Mary K.", card_serial="CARD-1")
-JOHN = Recipient(name="John S.", card_serial="CARD-2")
+MARY = Recipient(name="Mary K.", payee="CARD-1")
+JOHN = Recipient(name="John S.", payee="CARD-2")
 
 
 async def reload_person(database: Database, address: str, **fields: object) -> Person:
@@ -166,7 +166,7 @@ async def test_verified_phone_belongs_only_to_the_person_who_verified_it(
 
 
 async def test_recipients_are_saved_renamed_and_removed(database: Database) -> None:
-    renamed = Recipient(name="Mary L.", card_serial=MARY.card_serial)
+    renamed = Recipient(name="Mary L.", payee=MARY.payee)
     await reload_person(database, PHONE, recipients=(MARY, JOHN))
     person = await reload_person(database, PHONE, recipients=(JOHN, renamed))
     assert person.recipients == (JOHN, renamed)

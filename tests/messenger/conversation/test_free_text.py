@@ -193,7 +193,7 @@ def test_new_send_command_replaces_the_one_awaiting_an_amount():
 
 def test_new_send_command_by_name_replaces_the_one_awaiting_an_amount():
     chat = ConversationDriver()
-    recipient = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
+    recipient = (Recipient(name="Mohamed K.", payee="AM-7007"),)
     chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     for text in ("send money", "AM-1001", "send 5 to mohamed"):
         chat(resolve_text_message(text))
@@ -270,8 +270,8 @@ def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(lang
 def test_saved_recipient_is_found_by_name_in_a_send_command():
     chat = ConversationDriver()
     recipient = (
-        Recipient(name="Mohamed K.", card_serial="AM-7007"),
-        Recipient(name="Fatu B.", card_serial="AM-8008"),
+        Recipient(name="Mohamed K.", payee="AM-7007"),
+        Recipient(name="Fatu B.", payee="AM-8008"),
     )
     chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     chat(resolve_text_message("send 8 to Mohamed"))
@@ -281,7 +281,7 @@ def test_saved_recipient_is_found_by_name_in_a_send_command():
 
 def test_ambiguous_recipient_name_asks_for_the_recipient():
     chat = ConversationDriver()
-    recipients = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
+    recipients = tuple(Recipient(name="Mohamed K.", payee=f"AM-{n}") for n in range(2))
     chat.person = msgspec.structs.replace(chat.person, recipients=recipients)
     chat(resolve_text_message("send 8 to Mohamed"))
     assert chat.conversation.piece == "to"

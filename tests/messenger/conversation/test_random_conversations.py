@@ -122,7 +122,7 @@ class ConfirmingGateway(FakeGateway):
     def handle(self, request: gateway_requests.GatewayRequest) -> RequestOutcome:
         if isinstance(request, gateway_requests.SendMoney):
             card, amount = self.confirmed[request.request_id]
-            assert (request.card_serial, request.amount) == (card, amount)
+            assert (request.payee, request.amount) == (card, amount)
         return super().handle(request)
 
 

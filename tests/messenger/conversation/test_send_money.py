@@ -27,7 +27,7 @@ from tapgate.messenger.model import (
     TextMessage,
 )
 
-AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
+AMINATA = Recipient(name="Aminata K.", payee="AM-1001")
 
 
 def drive_to_confirmation(**setting: object) -> ConversationDriver:
@@ -330,8 +330,8 @@ def test_recipient_that_cannot_be_paid_is_rejected(recipient, response):
 def test_saved_recipients_are_unique_and_limited():
     chat = ConversationDriver()
     turn = Turn(chat.person, chat.conversation, chat.build_context())
-    saved = [Recipient(name=f"N{n:02d} K.", card_serial=f"C-{n}") for n in range(MAX_RECIPIENTS)]
-    renamed = Recipient(name="Mary L.", card_serial="C-0")
+    saved = [Recipient(name=f"N{n:02d} K.", payee=f"C-{n}") for n in range(MAX_RECIPIENTS)]
+    renamed = Recipient(name="Mary L.", payee="C-0")
     for recipient in (*saved, renamed, AMINATA):
         turn.save_recipient(recipient)
     assert turn.person.recipients == (*saved[2:], renamed, AMINATA)
@@ -362,7 +362,7 @@ def test_saved_recipient_is_chosen_by_number_or_name():
 
 def test_saved_recipient_with_an_unknown_card_is_removed():
     chat = ConversationDriver()
-    chat.person = save_recipient(chat, Recipient(name="Old C.", card_serial="GONE-1"))
+    chat.person = save_recipient(chat, Recipient(name="Old C.", payee="GONE-1"))
     chat("send money")
     assert "no longer in use" in chat("1")
     assert chat.person.recipients == ()

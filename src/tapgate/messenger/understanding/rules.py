@@ -156,7 +156,7 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
     (
         "register",
         r"\b(?:register|rijista|registar|sign ?up|sayn op|inscri\w*|enroll?)\b"
-        r"|\b(?:open|opin|create|creer|ouvrir|start|mek|make|get|want|ned|have|avoir|veux|nid|wan)\b "
+        r"|\b(?:open|opin|create|creer|ouvrir|start|mek|make)\b "
         r"(?:\w+ ){0,3}?(?:account|acount|akawnt|akant|wallet|walet|compte)\b(?! (?:stetment|statement))"
         r"(?<!my account)(?<!my acount)(?<!mi akawnt)(?<!mon compte)(?<!my walet)(?<!mi walet)"
         r"|\b(?:join|joyn)\b (?:una|you|this|dis|tapgate)",
