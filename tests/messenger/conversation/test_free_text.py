@@ -170,7 +170,7 @@ def test_complete_send_command_asks_for_confirmation_immediately(text):
     chat = build_driver(text)
     assert chat.conversation.stage == "confirm"
     assert chat.conversation.facts["amount"] == "10.00"
-    assert chat.conversation.facts["payee_card"] == "AM-1001"
+    assert chat.conversation.facts["payee_id"] == "AM-1001"
 
 
 def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
@@ -187,7 +187,7 @@ def test_new_send_command_replaces_the_one_awaiting_an_amount():
     assert "750.00 SLE" in chat.reply_text
     chat(resolve_text_message("send 5 to AM-2002"))
     assert chat.conversation.stage == "confirm"
-    assert chat.conversation.facts["payee_card"] == "AM-2002"
+    assert chat.conversation.facts["payee_id"] == "AM-2002"
     assert "5.00 SLE" in chat.reply_text
 
 
@@ -197,7 +197,7 @@ def test_new_send_command_by_name_replaces_the_one_awaiting_an_amount():
     chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     for text in ("send money", "AM-1001", "send 5 to mohamed"):
         chat(resolve_text_message(text))
-    assert chat.conversation.facts["payee_card"] == "AM-7007"
+    assert chat.conversation.facts["payee_id"] == "AM-7007"
     assert chat.conversation.stage == "confirm"
 
 
@@ -210,7 +210,7 @@ def test_option_title_within_a_longer_sentence_is_not_chosen():
 def test_new_send_command_replaces_the_one_awaiting_confirmation():
     chat = build_driver("send 5 to AM-1001", "send 7 to AM-2002")
     assert chat.conversation.stage == "confirm"
-    assert chat.conversation.facts["payee_card"] == "AM-2002"
+    assert chat.conversation.facts["payee_id"] == "AM-2002"
 
 
 @each("text", ["17", "99", "12345"])
@@ -276,7 +276,7 @@ def test_saved_recipient_is_found_by_name_in_a_send_command():
     chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     chat(resolve_text_message("send 8 to Mohamed"))
     assert chat.conversation.stage == "confirm"
-    assert chat.conversation.facts["payee_card"] == "AM-7007"
+    assert chat.conversation.facts["payee_id"] == "AM-7007"
 
 
 def test_ambiguous_recipient_name_asks_for_the_recipient():

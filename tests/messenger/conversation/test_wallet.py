@@ -28,7 +28,7 @@ NEW_PIN = "7352"
 
 def test_balance_is_shown_in_both_languages():
     assert "Your balance is *1,000.00 SLE*" in ConversationDriver()("balance")
-    assert "Votre solde est de *1,000.00 SLE*" in ConversationDriver("fr")("solde")
+    assert "Votre solde est de *1\xa0000,00\xa0SLE*" in ConversationDriver("fr")("solde")
 
 
 def test_balance_shows_held_and_available_funds():

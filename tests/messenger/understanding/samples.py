@@ -92,7 +92,7 @@ person          | i need to speak to a human agent
 person,history  | I did not receive money
 person,history  | i sent 500 but she didn't receive it
 person          | my money has disappeared from my account
-person          | I sent money to a wrong number
+wrong_recipient | I sent money to a wrong number
 person          | pls call me i have a problem
 person          | you people are thieves, give me back my money
 register        | i wanna register
@@ -191,7 +191,7 @@ person          | je veux parler avec quelqu'un
 person          | passez moi un conseiller svp
 person,history  | je n'ai toujours pas reçu l'argent
 person          | j'ai un souci avec mon compte
-person          | j'ai envoyé au mauvais numéro
+wrong_recipient | j'ai envoyé au mauvais numéro
 register        | je veux minscrire
 register        | comment ouvrir un compte chez vous
 register        | créez moi un compte

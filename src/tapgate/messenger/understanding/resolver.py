@@ -98,8 +98,10 @@ class Resolver:
         if len(text) > MAX_LENGTH or _is_one_word(normalized):
             return None
         prepared, language = rules.prepare(normalized), detect_language(text)
-        if rules.is_transfer_wish(prepared) and safeguards.is_transfer_request(
-            prepared, is_question="?" in text
+        if (
+            rules.is_transfer_wish(prepared)
+            and safeguards.mentions_money(prepared)
+            and safeguards.is_transfer_request(prepared, is_question="?" in text)
         ):
             return Intent(command="send", language=language)
         commands = rules.match_rules(prepared)

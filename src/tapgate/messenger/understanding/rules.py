@@ -205,7 +205,10 @@ def prepare(normalized: str) -> str:
 
 def match_rules(normalized: str) -> tuple[Command, ...]:
     """Return the command that the words ask for, several if they are ambiguous, or none."""
-    found = tuple(command for command, pattern in _COMPILED if pattern.search(normalized))[:1]
+    matches = [command for command, pattern in _COMPILED if pattern.search(normalized)]
+    if matches[:1] == ["contact"] and "register" in matches:
+        matches = ["register"]  # "How do I open an account with you?"
+    found = tuple(matches[:1])
     if found and found[0] in ("withdraw", "add_money"):
         if _WHERE_PATTERN.search(normalized):
             return ("nearest_agent", *found)

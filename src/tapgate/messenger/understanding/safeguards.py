@@ -62,12 +62,12 @@ _DOUBT_WORDS = _normalize_words(
     identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
     bin don dɔn nɔ noba nɔba go kin omos omɔs omoch usay usai wusai wusay udat wai aw wen we ef bot
     se tel tɛl told aks den dɛn dem una yestade tumara tumoro leta olredi bifo rong rɔng mistek bak
-    tif los lɔs chaj stetment mɛsej pikchɔ
+    tif los lɔs chaj stetment mɛsej pikchɔ fri free gratuit aydi dɔkyumɛnt paspɔt
     """
 )
 #: Money requested for the user, or a transfer that already happened.
 _NOT_TO_OTHERS_PATTERN = re.compile(
-    r"\b(s[en]*d|send|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
+    r"\b(s[en]*d|send|sen|gi|pe|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
     r" (am )?(me|mi|us|my account|moi|nous)\b(?! (broda|brother|sista|mama|papa|padi|pikin))"
     r"|\b[mt] (a |ont |as |avez )?(envoy|envoi|donne|verse|paye|transfer|vire)"
     r"|\b(a|ai|as|ont|avez|avons) (\w+ )?(envoye|envoie|transfere|verse|paye|donne)\b"
