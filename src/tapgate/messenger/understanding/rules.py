@@ -88,8 +88,8 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
     (
         "fees",
         r"\b(?:how much|how mutch|omos|omoch|omot|aw moch|combien|cb|c combien|what|wetin|quel\w*|is|are|"
-        r"do|des|les|vos|your|una|the|di|tel)\b.*\b(?:fes?|fis?|charges?|chaje?s?|frais|tarifs?|"
-        r"comision|komishon|kot|costs?|kos|kost|cout\w*|price|pris)\b"
+        r"do|les|vos|your|una|the|di|tel)\b.*\b(?:fes?|fis?|charges?|chaje?s?|frais|tarifs?|"
+        r"comision|komishon|kot|costs?|kos|kost|cout\w*)\b"
         r"|\b(?:how much|omos|omoch|aw moch|combien|cb)\b (?:(?:is it|does it|will it|to|for|fo|pour|i go|"
         rf"na|it|de|una|go|tek|take|you|vous|prenez|a|pe|pay|payer|faut|il|il faut) )+{_SEND_VERB}\b"
         r"|\b(?:cut|kot|deduct|take)\b.*\b(?:when|wen|if|pan|from|each|per)\b.*\b(?:sen|send|transfer)\b"
@@ -141,17 +141,17 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
         r"frensh|francais|krio|creole)\b|\b(?:language|langue|langwej)\b",
     ),
     (
+        "add_money",
+        r"\b(?:deposit\w*|dipozit|depot|deposer|depose|top ?up|top op|recharg\w*|richaj|aliment\w+|"
+        r"credit my|crediter|fund my|cash in|kash in)\b"
+        rf"|\b(?:ad|put|load|lod|ajouter|metre|mete|charger)\b (?:\w+ ){{0,3}}?{_MONEY}\b",
+    ),
+    (
         "withdraw",
         r"\b(?:withdra\w*|widro\w*|widra\w*|retirer|retraits?|retire)\b|\bcash ?out\b"
         r"|\bkash (?:awt|aut|ot|out)\b"
         rf"|\b(?:take|tek|pul|komot|remove|sortir|draw|kech)\b (?:\w+ ){{0,3}}?{_MONEY}\b"
         r"|\b(?:ned|nid|want|wan|get|have|avoir|veux)\b (?:\w+ ){0,3}?(?:cash|kash|liquide|especes)\b",
-    ),
-    (
-        "add_money",
-        r"\b(?:deposit\w*|dipozit|depot|deposer|depose|top ?up|top op|recharg\w*|richaj|aliment\w+|"
-        r"credit my|crediter|fund my|cash in|kash in)\b"
-        rf"|\b(?:ad|put|load|lod|ajouter|metre|mete|charger)\b (?:\w+ ){{0,3}}?{_MONEY}\b",
     ),
     (
         "register",
@@ -179,6 +179,17 @@ _RULES: Final[tuple[tuple[Command, str], ...]] = (
 )
 _COMPILED: Final = tuple((command, re.compile(pattern)) for command, pattern in _RULES)
 
+#: Words with which a rule does not apply.
+_EXCEPTIONS: Final[dict[Command, re.Pattern[str]]] = {
+    "block": re.compile(r"\b(?:undo|found|again|par ereur|retrouve\w*|tek di blok|bak)\b"),
+    "history": re.compile(
+        r"\b(?:pdf|export\w*|raport|justificatif|cancel|stop|anul\w*|pending|atente)\b"
+    ),
+    "kyc": re.compile(r"\b(?:transactions?|operations?)\b"),
+    "balance": re.compile(rf"\b(?:maximum|max|garder|kep|{_CARD[3:-1]})\b"),
+    "declined": re.compile(r"\b(?:arive\w*|taken|debite|blocked?|block)\b"),
+    "withdraw": re.compile(r"\b(?:sen|send|omos|envoyer)\b"),
+}
 #: The place of money for another person: not the person's own wallet.
 _OTHER_TARGET_PATTERN: Final = re.compile(
     r"\b(?:for|fo|gi|chez|to|pour)\b (?!(?:my|mi|mon|the|di) (?:account|acount|akawnt|walet|wallet|"
@@ -208,6 +219,8 @@ def match_rules(normalized: str) -> tuple[Command, ...]:
     matches = [command for command, pattern in _COMPILED if pattern.search(normalized)]
     if matches[:1] == ["contact"] and "register" in matches:
         matches = ["register"]  # "How do I open an account with you?"
+    if matches and _EXCEPTIONS.get(matches[0]) and _EXCEPTIONS[matches[0]].search(normalized):
+        return ()  # similarity decides
     found = tuple(matches[:1])
     if found and found[0] in ("withdraw", "add_money"):
         if _WHERE_PATTERN.search(normalized):
