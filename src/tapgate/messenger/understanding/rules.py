@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - patterns
 """Rules that recognize questions by their words, in English, French and Krio.
 
 The rules run before similarity, on normalized text. They never name a command that moves money: a
