@@ -14,7 +14,7 @@ from tapgate.messenger.gateway_requests import (
     QuoteTransfer,
     TransactionSummary,
 )
-from tapgate.messenger.model import Subscriber
+from tapgate.messenger.model import Command, Subscriber
 from tapgate.messenger.understanding.amounts import parse_amount
 from tapgate.messenger.understanding.places import parse_place, parse_place_in_question
 from tapgate.messenger.understanding.transfers import parse_transfer
@@ -119,12 +119,14 @@ def _reply_with_decline(turn: Turn, decline: TransactionSummary | None) -> Next:
         text = turn.translate(
             "declined.to", amount=amount, name=name, at=turn.format_datetime(decline.at)
         )
-    command = next((c for c, codes in _COMMANDS_BY_CODE.items() if code in codes), "history")
+    command: Command = next(
+        (c for c, codes in _COMMANDS_BY_CODE.items() if code in codes), "history"
+    )
     return turn.suggest_commands(f"{text}\n\n{reason}", command, "person", "menu")
 
 
 #: The command that helps after a decline.
-_COMMANDS_BY_CODE: Final = {
+_COMMANDS_BY_CODE: Final[dict[Command, set[str]]] = {
     "balance": {"INSUFFICIENT_FUNDS"},
     "limits": {
         "TRANSACTION_LIMIT_EXCEEDED",
