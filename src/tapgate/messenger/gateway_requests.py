@@ -6,8 +6,6 @@ and so is the existence of cards that do not belong to the subscriber.
 """
 
 from datetime import datetime
-from decimal import Decimal
-from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -43,7 +41,7 @@ from tapgate.schemas.wallets import Balance, P2pReceipt, Quote
 
 #: Types whose fee the merchant pays.
 _MERCHANT_FEE_TYPES: Final = frozenset(
-    {TransactionType.POS_PAYMENT, TransactionType.ONLINE_PAYMENT, TransactionType.REFUND}
+    {TransactionType.POS_PAYMENT, TransactionType.ONLINE_PAYMENT}
 )
 
 _log = structlog.get_logger()
@@ -63,7 +61,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_credit: bool
     amount: str
-    #: Fee that the subscriber paid, in addition to a debit and deducted from a credit.
+    #: Fee that the subscriber paid as the payer, in addition to the amount.
     fee: str
     currency: str
     counterparty_name: str | None  # masked for a subscriber
@@ -226,14 +224,8 @@ class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
     limit: int
 
     async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
-        # One more record, for the balance before the oldest listed transaction.
-        listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit + 1)
-        records = (await listed.get_page()).data
-        return [
-            _to_transaction_summary(record, earlier)
-            for record, earlier in zip_longest(records[: self.limit], records[1:])
-            if record is not None
-        ]
+        listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit)
+        return [_to_transaction_summary(record) for record in (await listed.get_page()).data]
 
 
 class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
@@ -247,7 +239,7 @@ class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
         )
         for record in (await listed.get_page()).data:
             if record.direction != Direction.CREDIT:
-                return _to_transaction_summary(record, None)
+                return _to_transaction_summary(record)
         return None
 
 
@@ -454,9 +446,7 @@ def is_phone_payee(payee: str) -> bool:
     return payee.startswith("+")
 
 
-def _to_transaction_summary(
-    record: TransactionRecord, earlier: TransactionRecord | None
-) -> TransactionSummary:
+def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
     is_credit = record.direction == Direction.CREDIT
     counterparty = record.from_ if is_credit else record.to
     return TransactionSummary(
@@ -464,7 +454,7 @@ def _to_transaction_summary(
         status=record.status,
         is_credit=is_credit,
         amount=record.amount,
-        fee=record.fee_amount if _is_fee_own(record, earlier) else "0.00",
+        fee=record.fee_amount if _is_fee_of_payer(record) else "0.00",
         currency=record.currency,
         counterparty_name=record.merchant_name or _get_public_name(counterparty),
         at=datetime.fromisoformat(record.created_at),
@@ -472,22 +462,16 @@ def _to_transaction_summary(
     )
 
 
-def _is_fee_own(record: TransactionRecord, earlier: TransactionRecord | None) -> bool:
-    """Return whether the listed user paid the fee, not the other party.
+def _is_fee_of_payer(record: TransactionRecord) -> bool:
+    """Return whether the listed user paid the fee as the payer.
 
-    Merchants pay the fees of payments and refunds. Otherwise the balances tell, as far as they are
-    known, or else the sender paid.
+    Merchants pay the fees of payments, and a declined transaction has no fee.
     """
-    if record.type in _MERCHANT_FEE_TYPES or record.status == TransactionStatus.FAILED:
-        return False
-    is_credit = record.direction == Direction.CREDIT
-    if earlier is None or earlier.balance_after is None or record.balance_after is None:
-        return not is_credit
-    change = Decimal(record.balance_after) - Decimal(earlier.balance_after)
-    amount, fee = Decimal(record.amount), Decimal(record.fee_amount)
-    if is_credit:
-        return change == amount - fee
-    return change != -amount
+    return (
+        record.direction == Direction.DEBIT
+        and record.type not in _MERCHANT_FEE_TYPES
+        and record.status != TransactionStatus.FAILED
+    )
 
 
 def _get_public_name(party: PartyRecord | None) -> str | None:

@@ -28,16 +28,27 @@ def test_menu_offers_every_command(language, greeting):
     chat = ConversationDriver(language)
     assert greeting in chat("menu")
     offered = {option.id for option in chat.last_offer.options}
-    assert {"cmd:balance", "cmd:send", "cmd:person", "cmd:register"} <= offered
-    assert len(offered) == 16
+    assert {"cmd:balance", "cmd:send", "cmd:fees", "cmd:person"} <= offered
+    assert len(offered) == 22
     assert chat.last_offer.options[0].id == "cmd:balance"
 
 
-def test_menu_greets_by_name_after_the_subscriber_was_looked_up():
+def test_menu_greets_by_name_and_offers_registration_only_to_new_customers():
     chat = ConversationDriver()
-    assert "Mariama" not in chat("menu")
-    chat("balance")
     assert "Hello Mariama" in chat("menu")
+    assert "cmd:register" not in {option.id for option in chat.last_offer.options}
+    chat = ConversationDriver()
+    chat.gateway.subscriber = None
+    assert "Mariama" not in chat("menu")
+    assert "cmd:register" in {option.id for option in chat.last_offer.options}
+
+
+def test_menu_is_shown_while_the_gateway_is_unreachable():
+    chat = ConversationDriver()
+    chat.gateway.overrides = {
+        gateway_requests.FindSubscriber: [GatewayUnreachable(uncertain=False)]
+    }
+    assert "What would you like" in chat("menu")
     assert "cmd:register" not in {option.id for option in chat.last_offer.options}
 
 
@@ -48,6 +59,8 @@ def test_more_shows_the_next_page_and_wraps_to_the_first():
     chat(OptionChosen(id=first.more.id))
     assert isinstance(chat.replies[-1], OptionList)
     assert chat.replies[-1].start == 9
+    chat("more")
+    assert chat.replies[-1].start == 18
     chat("more")
     assert chat.replies[-1].start == 0
 

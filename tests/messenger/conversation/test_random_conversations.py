@@ -108,7 +108,7 @@ PIN_REQUESTS = (
 
 #: Card and amount as displayed in the confirmation, in either language.
 CONFIRMATION_PATTERN = re.compile(
-    r"(?:Card|Carte) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.]+) SLE\*"
+    r"(?:Card|Carte|Phone|Téléphone) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.\xa0]+)\sSLE\*"
 )
 
 
@@ -303,7 +303,8 @@ class RandomConversation(RuleBasedStateMachine):
                 self.operations.append(reply.operation)
         if now.command == "send" and now.stage == "confirm" and self.chat.replies:
             (card, amount) = CONFIRMATION_PATTERN.search(self.chat.replies[-1].text).groups()
-            self.confirmations[now.operation] = (card, amount.replace(",", ""))
+            digits = re.sub(r"\D", "", amount)
+            self.confirmations[now.operation] = (card, f"{digits[:-2]}.{digits[-2:]}")
         if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
             assert before.operation == now.operation
             self.gateway.confirmed[now.operation] = self.confirmations[now.operation]

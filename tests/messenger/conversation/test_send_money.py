@@ -14,6 +14,7 @@ from builders.conversation import (
 )
 from cases import each
 from tapgate.messenger import gateway_requests
+from tapgate.messenger.conversation.rendering import format_money
 from tapgate.messenger.conversation.turn import MAX_RECIPIENTS, Turn
 from tapgate.messenger.model import (
     FormClosed,
@@ -49,18 +50,21 @@ def drive_to_pin(**setting: object) -> ConversationDriver:
     [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
 )
 def test_payment_step_by_step_pays_once(language, command, yes, done):
+    def render(amount):
+        return format_money(amount, "SLE", language)
+
     chat = ConversationDriver(language)
     chat(command)
     chat("AM-1001")
     assert "Aminata K." in chat.reply_text
     text = chat("500")
-    for part in ("Aminata K.", "AM-1001", "500.00 SLE", "7.50 SLE", "507.50 SLE"):
+    for part in ("Aminata K.", "AM-1001", render("500.00"), render("7.50"), render("507.50")):
         assert part in text
     assert chat.conversation.stage == "confirm"
     chat(yes)
     assert chat.conversation.is_awaiting_pin
     receipt = chat(PIN)
-    for part in (done, "500.00 SLE", "7.50 SLE", "492.50 SLE", "txn_"):
+    for part in (done, render("500.00"), render("7.50"), render("492.50"), "txn_"):
         assert part in receipt
     assert [(p.card_serial, p.amount) for p in chat.gateway.payments] == [("AM-1001", "500.00")]
     assert chat.conversation.stage == "idle"
@@ -314,7 +318,6 @@ def test_insufficient_funds_asks_for_a_smaller_amount():
         ("TG-0001", "your own wallet"),
         ("XX-9999", "can't find a card"),
         ("+23276999999", "no wallet with that phone number"),
-        (CARDLESS_PHONE, "no active card"),
         ("who knows", "card number or phone number"),
     ],
 )
@@ -324,6 +327,21 @@ def test_recipient_that_cannot_be_paid_is_rejected(recipient, response):
     assert response in chat(recipient)
     assert chat.conversation.piece == "to"
     chat("AM-1001")
+    assert chat.conversation.piece == "amount"
+
+
+def test_recipient_without_a_card_is_paid_and_saved_by_phone_number():
+    chat = ConversationDriver()
+    chat("send money")
+    assert "Foday B." in chat(CARDLESS_PHONE)
+    assert f"Phone: {CARDLESS_PHONE}" in chat("5")
+    chat("yes")
+    chat(PIN)
+    chat.choose_option("keep")
+    assert [(p.card_serial, p.amount) for p in chat.gateway.payments] == [(CARDLESS_PHONE, "5.00")]
+    assert [recipient.payee for recipient in chat.person.recipients] == [CARDLESS_PHONE]
+    chat("send money")
+    chat.choose_option(f"phone:{CARDLESS_PHONE}")
     assert chat.conversation.piece == "amount"
 
 

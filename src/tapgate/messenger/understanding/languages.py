@@ -16,7 +16,8 @@ def _normalize_words(text: str) -> frozenset[str]:
 #: Words of one language only. Krio words count as English, in which Krio is answered.
 _ENGLISH: Final = _normalize_words(
     """i my you your the is are was do does did how much what where when why who which can could
-    want need have send money to for with from show please check tell me it this that and not don't i'm
+    want need have send money to for with from show please check tell me it this that and not
+    don't i'm
     card balance payment account wallet today would like there any if was wrong number at of in
     mi yu una wan wetin omos usay usai udat moni sɛn sen na dɛn den dis dat fɔ aw de dɔn nɔ kad ɛp
     duya abeg get gɛt lɛf lef tɛl wit insay bin tide akawnt walet"""

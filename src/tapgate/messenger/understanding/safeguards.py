@@ -27,8 +27,8 @@ _SEND_SOUNDS = frozenset(
     )
 )
 _SEND_WORDS = _normalize_words(
-    """pay paye payer paie pe give gi giv tranzfa donne donner donnez verse verser versez wire move share partager
-    virement virment vireman"""
+    """pay paye payer paie pe give gi giv tranzfa donne donner donnez verse verser versez wire move
+    share partager virement virment vireman"""
 )
 _MONEY_WORDS = _normalize_words(
     "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"

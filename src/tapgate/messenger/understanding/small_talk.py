@@ -39,7 +39,8 @@ _FORGOTTEN_PIN_PATTERN = re.compile(
     rf"|(?:rapele|souviens|souvient|conais|sais) (?:plus|pas)"
     rf"|quel est|c est quoi|done moi|donez moi)"
     rf" (?:\w+ ){{0,3}}?(?:my|mi|the|mon|le|de mon|du|ma|d)? ?(?:(?:secret|card|wallet|carte) )?"
-    rf"{_PIN_WORDS}|\b{_PIN_WORDS} (?:reset|oublie\w*|perdu|forgoten|lost|don los|los|komot na mi (?:ed|maynd))\b"
+    rf"{_PIN_WORDS}|\b{_PIN_WORDS} (?:reset|oublie\w*|perdu|forgoten|lost|don los|los"
+    rf"|komot na mi (?:ed|maynd))\b"
 )
 _TRANSFER_WORDS = (
     r"(?:payment|transfer|transaction|paiement|payement|transfert|virement|envoi|operation)"

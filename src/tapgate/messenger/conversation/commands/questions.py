@@ -199,7 +199,6 @@ SCRIPTS: Final = (
                 name="amount",
                 prompt=lambda turn: turn.translate("fees"),
                 parse_text=_parse_amount,
-                looks_like_pin=lambda text: False,
                 not_understood_key="not_understood.amount",
             ),
             RequestStep(

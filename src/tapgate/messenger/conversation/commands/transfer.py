@@ -126,7 +126,8 @@ def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
     elif not payee.can_receive:
         turn.add_reply("send.card_inactive", name=payee.name)
     else:
-        turn.set_facts(payee_name=payee.name, payee_id=payee.payee)
+        # The fact holds a card serial or a phone number. Its name is that of stored conversations.
+        turn.set_facts(payee_name=payee.name, payee_card=payee.payee)
         return "on"
     return _ask_recipient_again(turn)
 
@@ -170,12 +171,12 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     facts = _parse_transfer_facts(turn, text)
     if "to" not in facts:
         return None
-    turn.clear_facts("payee", "payee_name", "payee_id", "no")
+    turn.clear_facts("payee", "payee_name", "payee_card", "no")
     return facts
 
 
 def _build_quote_request(turn: Turn) -> QuoteTransfer:
-    payee = turn.facts["payee_id"]
+    payee = turn.facts["payee_card"]
     return QuoteTransfer(
         sender_id=turn.subscriber.id,
         amount=turn.facts["amount"],
@@ -231,7 +232,7 @@ def _render_summary(turn: Turn, key: str) -> str:
         name: turn.format_money(facts[name], facts["currency"])
         for name in ("amount", "fee", "total")
     }
-    payee = facts["payee_id"]
+    payee = facts["payee_card"]
     kind = "phone" if is_phone_payee(payee) else "card"
     recipient = turn.translate(f"send.payee.{kind}", payee=payee)
     return turn.translate(key, name=facts["payee_name"], recipient=recipient, **amounts)
@@ -242,7 +243,7 @@ def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
     return SendMoney(
         request_id=turn.conversation.operation,
         sender_id=turn.subscriber.id,
-        payee=turn.facts["payee_id"],
+        payee=turn.facts["payee_card"],
         amount=turn.facts["amount"],
         pin=pins.pin,
     )
@@ -261,7 +262,7 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
     )
     if not is_completed:
         return turn.suggest_commands(text, "history", "menu")
-    recipient = Recipient(name=name, payee=turn.facts["payee_id"])
+    recipient = Recipient(name=name, payee=turn.facts["payee_card"])
     if any(saved.payee == recipient.payee for saved in turn.person.recipients):
         return turn.suggest_commands(text, "balance", "menu")
     turn.update(met=recipient)

@@ -78,7 +78,7 @@ TEXTS: Final = {
     "goodbye": "All right! I'm here whenever you need me. 👋",
     "fees": (
         "The fee depends on the amount, and you always see it before you confirm. Which amount "
-        "would you like to know the fee for?"
+        "would you like to know the fee for? For example: *500 SLE*"
     ),
     "fees.short": (
         "The fee depends on the amount. You'll see the fee and the total before you confirm."

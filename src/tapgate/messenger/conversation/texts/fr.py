@@ -80,7 +80,7 @@ TEXTS: Final = {
     "goodbye": "Très bien ! Je suis là si vous avez besoin de moi. 👋",
     "fees": (
         "Les frais dépendent du montant, et vous les voyez toujours avant de confirmer. Pour quel "
-        "montant souhaitez-vous connaître les frais ?"
+        "montant souhaitez-vous connaître les frais ? Par exemple : *500 SLE*"
     ),
     "fees.short": (
         "Les frais dépendent du montant. Vous verrez les frais et le total avant de confirmer."

@@ -4,9 +4,10 @@ The keywords in `en.py` and `fr.py` work in any state and match literally after 
 include all phrases for yes and no.
 
 The samples in `en.txt` and `fr.txt` match literally too, and so do the Krio ones in `kri.txt`,
-which count as English, because Krio is answered in English. Samples and keywords, except those for yes
-and no, also serve as references for similarity. Samples under `[]` ask for nothing the messenger
-can do. If a phrase is listed under two commands, the messenger asks which one the user wants.
+which count as English, because Krio is answered in English. Samples and keywords, except those for
+yes and no, also serve as references for similarity. Samples under `[]` ask for nothing the
+messenger can do. If a phrase is listed under two commands, the messenger asks which one the user
+wants.
 """
 
 import re
