@@ -37,6 +37,8 @@ _DIGITS_PATTERN = re.compile(r"[0-9]+")
 _AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
 #: A longer number without a currency or separator may be a phone number.
 _MAX_BARE_DIGITS = 7
+#: A number in a sentence, but not a part of a card serial or of an international phone number.
+_NUMBER_PATTERN = re.compile(r"(?<![\w.,+-])[0-9](?:[0-9 .,']*[0-9])?(?![\w-])\s*(\S*)")
 _DECIMALS_PATTERN = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
 
 
@@ -57,6 +59,19 @@ def parse_amount(text: str, currency: str) -> str | None:
     except money.AmountError:
         return None
     return number
+
+
+def parse_amount_in_question(text: str, currency: str) -> str | None:
+    """Return the only amount in a question, such as `"500"` in `"What does it cost to send 500?"`.
+
+    Return None if there is no amount, more than one, or an amount in another unit.
+    """
+    matches = list(_NUMBER_PATTERN.finditer(normalize_digits(text)))
+    if any(is_other_unit(match[1], currency) for match in matches):
+        return None
+    numbers = [match[0][: match.start(1) - match.start()].strip() for match in matches]
+    amounts = [amount for number in numbers if (amount := parse_amount(number, currency))]
+    return amounts[0] if len(amounts) == 1 else None
 
 
 def _strip_fillers(text: str) -> str:

@@ -15,9 +15,8 @@ from tapgate.messenger.gateway_requests import (
     TransactionSummary,
 )
 from tapgate.messenger.model import Command, Subscriber
-from tapgate.messenger.understanding.amounts import parse_amount
+from tapgate.messenger.understanding.amounts import parse_amount, parse_amount_in_question
 from tapgate.messenger.understanding.places import parse_place, parse_place_in_question
-from tapgate.messenger.understanding.transfers import parse_transfer
 from tapgate.schemas.subscribers import SubscriberStatus
 from tapgate.schemas.wallets import Quote
 
@@ -59,7 +58,7 @@ def _reply_with_agents(turn: Turn, agents: list[AgentSummary]) -> Next:
 
 def _begin_fees(turn: Turn, text: str) -> None:
     """Take the amount from the opening text, for example "What does it cost to send 500?"."""
-    amount = parse_transfer(text, turn.person.phone, turn.context.currency).amount
+    amount = parse_amount_in_question(text, turn.context.currency)
     if amount is not None:
         turn.set_facts(amount=amount)
 

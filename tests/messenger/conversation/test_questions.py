@@ -1,0 +1,234 @@
+"""Everyday questions: cash, agents, fees, declined payments, wrong recipients, support hours."""
+
+from datetime import timedelta
+
+import msgspec
+
+from builders.conversation import NOW, PIN, ConversationDriver, resolve_text_message
+from cases import each
+from tapgate.messenger import gateway_requests
+from tapgate.messenger.model import RequestSucceeded
+from tapgate.schemas.wallets import Quote, QuoteLimits
+
+
+def ask(text: str, language: str = "en", **settings: object) -> ConversationDriver:
+    chat = ConversationDriver(language, **settings)
+    chat(resolve_text_message(text))
+    return chat
+
+
+def list_offered(chat: ConversationDriver) -> list[str]:
+    assert chat.last_offer is not None
+    return [option.id.removeprefix("cmd:") for option in chat.last_offer.options]
+
+
+# Cash and agents
+
+
+@each(
+    "text, language, reply, command",
+    [
+        ("how do i add money", "en", "To add money, go to an agent", "add_money"),
+        ("comment ajouter de l'argent", "fr", "Pour ajouter de l'argent", "add_money"),
+        ("how do i withdraw cash", "en", "To withdraw cash, go to an agent", "withdraw"),
+        ("comment retirer de l'argent", "fr", "Pour retirer des espèces", "withdraw"),
+    ],
+)
+def test_cash_question_is_answered_and_offers_agents(text, language, reply, command):
+    chat = ask(text, language)
+    assert reply in chat.reply_text
+    assert list_offered(chat)[0] == "nearest_agent"
+    assert command not in list_offered(chat)
+    assert chat.gateway.requests == []
+
+
+@each(
+    "text, language, title",
+    [
+        ("where is an agent in Bo?", "en", "Agents in Bo:"),
+        ("où trouver un agent à Bo ?", "fr", "Agents à Bo :"),
+        ("usay ejɛnt de na Bo?", "en", "Agents in Bo:"),
+    ],
+)
+def test_agents_of_the_named_place_are_listed(text, language, title):
+    chat = ask(text, language)
+    assert title in chat.reply_text
+    assert "• *Kargbo Shop*: 5 Main St, Bo" in chat.reply_text
+    assert list_offered(chat) == ["add_money", "withdraw", "menu"]
+
+
+def test_place_is_asked_for_and_can_be_corrected():
+    chat = ask("where is the nearest agent?")
+    assert chat.conversation.piece == "place"
+    assert "found no agent" in chat("Kailahun")
+    assert chat.conversation.piece == "place"
+    assert "Kargbo Shop" in chat("in Bo")
+    assert chat.conversation.stage == "idle"
+
+
+# Fees
+
+
+@each(
+    "text, language, reply",
+    [
+        (
+            "how much does it cost to send 500?",
+            "en",
+            "Sending *500.00 SLE* costs a fee of *7.50 SLE*. The total is *507.50 SLE*.",
+        ),
+        (
+            "combien ça coûte d'envoyer 500 ?",
+            "fr",
+            "Envoyer *500,00\xa0SLE* coûte *7,50\xa0SLE* de frais. "
+            "Le total est de *507,50\xa0SLE*.",
+        ),
+        (
+            "omɔs fɔ sɛn 500?",
+            "en",
+            "Sending *500.00 SLE* costs a fee of *7.50 SLE*. The total is *507.50 SLE*.",
+        ),
+    ],
+)
+def test_fee_question_is_answered_with_a_quote(text, language, reply):
+    chat = ask(text, language)
+    assert reply in chat.reply_text
+    assert list_offered(chat) == ["send", "limits", "menu"]
+    assert chat.gateway.payments == []
+
+
+def test_quote_tells_whether_a_pin_is_required_and_what_is_left():
+    quote = Quote(
+        amount="500.00",
+        fee_amount="7.50",
+        total="507.50",
+        currency="SLE",
+        allowed=True,
+        reasons=[],
+        pin_required=True,
+        limits=QuoteLimits(
+            transaction="5000.00", daily_remaining="8500.00", monthly_remaining="90000.00"
+        ),
+    )
+    chat = ConversationDriver()
+    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [RequestSucceeded(result=quote)]}
+    chat(resolve_text_message("how much does it cost to send 500?"))
+    assert "You'll need your PIN" in chat.reply_text
+    assert "*8,500.00 SLE* today and *90,000.00 SLE* this month" in chat.reply_text
+
+
+def test_person_without_a_wallet_gets_the_fee_and_can_register():
+    chat = ConversationDriver()
+    chat.gateway.subscriber = None
+    chat(resolve_text_message("how much does it cost to send 500?"))
+    assert "*7.50 SLE*" in chat.reply_text
+    assert chat.list_requests(gateway_requests.QuoteTransfer)[0].sender_id is None
+    assert list_offered(chat) == ["register", "menu"]
+
+
+def test_untrusted_person_gets_a_quote_without_limits():
+    chat = ConversationDriver()
+    chat.person = msgspec.structs.replace(chat.person, trusted=False)
+    chat(resolve_text_message("how much does it cost to send 500?"))
+    assert chat.list_requests(gateway_requests.QuoteTransfer)[0].sender_id is None
+
+
+def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
+    chat = ask("what are the fees?")
+    assert "looks like a PIN" in chat(PIN)
+    assert chat.conversation.piece == "amount"
+    assert PIN not in str(chat.conversation)
+    assert chat.list_requests(gateway_requests.QuoteTransfer) == []
+    assert "*5,000.00 SLE*" in chat("5000 SLE")
+
+
+# Declined payments
+
+
+@each(
+    "code, reason, command",
+    [
+        ("INSUFFICIENT_FUNDS", "wasn't enough money", "balance"),
+        ("DAILY_LIMIT_EXCEEDED", "over your daily limit", "limits"),
+        ("CARD_NOT_ACTIVE", "card wasn't active", "cards"),
+        ("COMPLIANCE_REJECTED", "couldn't be completed", "history"),
+        ("SOMETHING_NEW", "No money was taken", "history"),
+    ],
+)
+def test_last_decline_is_explained(code, reason, command):
+    decline = gateway_requests.TransactionSummary(
+        type="pos_payment",
+        status="failed",
+        is_credit=False,
+        amount="75.00",
+        fee="0.00",
+        currency="SLE",
+        counterparty_name="Kamara Stores",
+        at=NOW - timedelta(hours=1),
+        failure_code=code,
+    )
+    chat = ConversationDriver()
+    chat.gateway.overrides = {gateway_requests.GetLastDecline: [RequestSucceeded(result=decline)]}
+    chat(resolve_text_message("why was my payment declined?"))
+    assert "*75.00 SLE* to Kamara Stores on 14 Mar 2026, 08:30 was declined" in chat.reply_text
+    assert reason in chat.reply_text
+    assert list_offered(chat) == [command, "person", "menu"]
+
+
+@each(
+    "text, language, reply",
+    [
+        ("why was my payment declined?", "en", "None of your recent payments was declined"),
+        ("pourquoi mon paiement a été refusé ?", "fr", "Aucun de vos derniers paiements"),
+    ],
+)
+def test_question_without_a_declined_payment_offers_support(text, language, reply):
+    chat = ask(text, language)
+    assert reply in chat.reply_text
+    assert "person" in list_offered(chat)
+
+
+# Wrong recipient and support
+
+
+@each(
+    "text, language, reply",
+    [
+        ("i sent money to the wrong number", "en", "can't be taken back"),
+        ("j'ai envoyé l'argent au mauvais numéro", "fr", "ne peut pas être repris"),
+        ("a sɛn di mɔni to di rɔng nɔmba", "en", "can't be taken back"),
+    ],
+)
+def test_wrong_recipient_is_told_what_to_do(text, language, reply):
+    chat = ask(text, language)
+    assert reply in chat.reply_text
+    assert list_offered(chat) == ["person", "history", "menu"]
+    assert chat.conversation.stage == "idle"
+    assert chat.gateway.payments == []
+
+
+def test_contact_shows_the_hours_and_address_that_are_set():
+    chat = ask("when are you open?", support_hours="Mon-Sat 8:00-18:00", support_contact="+232 25")
+    assert "Opening hours: Mon-Sat 8:00-18:00" in chat.reply_text
+    assert "Contact: +232 25" in chat.reply_text
+    assert list_offered(chat)[0] == "person"
+    text = ask("when are you open?").reply_text
+    assert "Opening hours" not in text
+    assert "Contact:" not in text
+    assert "Talk to a person" in text
+
+
+# Limits and language
+
+
+def test_limits_show_what_is_used_and_left():
+    text = ask("how much more can i send today").reply_text
+    assert "Today: 1,500.00 SLE of 10,000.00 SLE used, *8,500.00 SLE* left" in text
+
+
+def test_clear_sentence_in_the_other_language_switches_the_language():
+    chat = ask("what is my balance?")
+    assert "Your balance" in chat.reply_text
+    chat(resolve_text_message("combien ça coûte d'envoyer 500 ?"))
+    assert "de frais" in chat.reply_text
+    assert chat.person.language == "fr"
