@@ -59,42 +59,46 @@ async def test_payee_name_matches_the_receipt(
 ) -> None:
     sender = await harness.create_subscriber(balance="100.00")
     payee = await harness.create_subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
-    by_phone = gateway_requests.FindPayeeByPhone(phone=payee["phone_number"])
-    assert (await perform(gateway, by_phone)).card_serial is None
-    serial = await harness.create_card(payee["id"])
-    found = await perform(gateway, by_phone)
-    assert found == await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=serial))
-    assert found == gateway_requests.Payee(
-        name="Mary Ann K.", card_serial=serial, subscriber_id=payee["id"]
-    )
-    receipt = await perform(
-        gateway,
-        gateway_requests.SendMoney(
-            request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
-        ),
-    )
-    assert receipt.recipient.name == found.name
+    phone, serial = payee["phone_number"], await harness.create_card(payee["id"])
+    for identifier, request in (
+        (phone, gateway_requests.FindPayeeByPhone(phone=phone)),
+        (serial, gateway_requests.FindPayeeByCard(card_serial=serial)),
+    ):
+        found = await perform(gateway, request)
+        assert found == gateway_requests.Payee(
+            name="Mary Ann K.", can_receive=True, payee=identifier, subscriber_id=payee["id"]
+        )
+        receipt = await perform(
+            gateway,
+            gateway_requests.SendMoney(
+                request_id=f"to-{identifier}",
+                sender_id=sender["id"],
+                payee=identifier,
+                amount="10.00",
+                pin=PIN,
+            ),
+        )
+        assert receipt.recipient.name == found.name
     assert await perform(gateway, gateway_requests.FindPayeeByCard(card_serial="NO-SUCH-1")) is None
 
 
-async def test_payee_with_a_blocked_card_has_no_payable_card(
+async def test_payee_cannot_receive_money_with_a_blocked_card(
     harness: Harness, gateway: AsyncTapgateClient
 ) -> None:
     payee = await harness.create_subscriber()
     blocked = await harness.create_card(payee["id"], status="BLOCKED")
-    assert (
-        await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=blocked))
-    ).card_serial is None
+    found = await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=blocked))
+    assert not found.can_receive
 
 
-async def test_history_abbreviates_the_last_names_of_people(
+async def test_history_abbreviates_last_names_and_shows_the_fee_to_the_payer(
     harness: Harness, gateway: AsyncTapgateClient
 ) -> None:
     sender = await harness.create_subscriber(balance="100.00")
     payee = await harness.create_subscriber(first_name="Mary", last_name="Sesay")
     serial = await harness.create_card(payee["id"])
     send = gateway_requests.SendMoney(
-        request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
+        request_id="once", sender_id=sender["id"], payee=serial, amount="10.00", pin=PIN
     )
     await perform(gateway, send)
     (movement, *_) = await perform(
@@ -102,10 +106,12 @@ async def test_history_abbreviates_the_last_names_of_people(
     )
     assert not movement.is_credit
     assert (movement.amount, movement.counterparty_name) == ("10.00", "Mary S.")
+    assert movement.fee == "0.15"
     (movement, *_) = await perform(
         gateway, gateway_requests.ListTransactions(subscriber_id=payee["id"], limit=5)
     )
     assert (movement.is_credit, movement.counterparty_name) == (True, "Aminata K.")
+    assert movement.fee == "0.00"
 
 
 async def test_card_of_another_subscriber_is_not_found(
@@ -175,7 +181,7 @@ class FailingTransport(httpx2.AsyncBaseTransport):
 
 
 SEND_MONEY = gateway_requests.SendMoney(
-    request_id="r", sender_id="sub_1", card_serial="C-1", amount="1", pin=PIN
+    request_id="r", sender_id="sub_1", payee="C-1", amount="1", pin=PIN
 )
 
 

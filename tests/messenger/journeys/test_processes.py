@@ -209,7 +209,7 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     )
     assert (status, "one_time_code: " in output) == (0, True)
 
-    assert "200.00 SLE" in await john.send_text("solde")
+    assert "200,00" in await john.send_text("solde")
 
     # Mary sends her PIN in chat messages, and both use other commands.
     await mary.send_text(f"my pin is {PIN}")

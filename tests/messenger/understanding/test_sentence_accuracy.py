@@ -11,8 +11,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final, cast
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from builders.conversation import PHONE, ConversationDriver
@@ -22,7 +20,6 @@ from tapgate.messenger.model import Language, OptionList, Person, TextMessage
 from tapgate.messenger.understanding import resolver
 
 DEVELOPMENT_FILE: Final = Path(__file__).with_name("development_sentences.txt")
-UNSEEN_FILE: Final = Path(__file__).with_name("unseen_sentences.json")
 OUTCOMES: Final = ("right", "asked", "nothing", "wrong", "wrong money action")
 _COMMANDS: Final = {"support": "person", "block_card": "block", "link_card": "link"}
 #: Labels that several commands satisfy.
@@ -124,12 +121,6 @@ def require_accuracy(sentences: list[dict[str, Any]], record_property: Any, name
 
 def test_development_sentences_meet_the_accuracy_thresholds(record_property: Any) -> None:
     require_accuracy(load_development_sentences(), record_property, "development")
-
-
-def test_unseen_sentences_meet_the_accuracy_thresholds(record_property: Any) -> None:
-    if not UNSEEN_FILE.exists():
-        pytest.skip(f"{UNSEEN_FILE.name} does not exist")
-    require_accuracy(json.loads(UNSEEN_FILE.read_text("utf-8")), record_property, "unseen")
 
 
 def main(path: str) -> None:
