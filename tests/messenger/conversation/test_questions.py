@@ -142,6 +142,11 @@ def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
     assert "*5,000.00 SLE*" in chat("5000 SLE")
 
 
+def test_another_fee_question_answers_the_question_for_the_amount():
+    chat = ask("what are the fees?")
+    assert "*7.50 SLE*" in chat("what is the fee for 500?")
+
+
 # Declined payments
 
 

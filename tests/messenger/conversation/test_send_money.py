@@ -419,7 +419,7 @@ def test_payment_rejected_by_compliance_is_not_offered_again(language, words, is
                 result=msgspec.structs.replace(quote, allowed=False, reasons=reasons)
             )
         chat.gateway.overrides = {request: [outcome]}
-        reply = chat(f"send 5 to {AMINATA.card_serial}")
+        reply = chat(f"send 5 to {AMINATA.payee}")
         if request is gateway_requests.SendMoney:
             chat("yes" if language == "en" else "oui")
             reply = chat(PIN)

@@ -109,7 +109,7 @@ def _handle_small_talk(turn: Turn, text: str) -> bool:
             interpreter.reply_and_repeat_question(turn, "greeting_in_progress")
         case "thanks" if has_question:
             interpreter.reply_and_repeat_question(turn, "thanks")
-        case "fees" if has_question:
+        case "fees" if has_question and turn.conversation.command != "fees":
             interpreter.reply_and_repeat_question(turn, "fees.short")
         case "thanks":
             turn.add_reply("thanks")
