@@ -419,9 +419,10 @@ def test_payment_rejected_by_compliance_is_not_offered_again(language, words, is
                 result=msgspec.structs.replace(quote, allowed=False, reasons=reasons)
             )
         chat.gateway.overrides = {request: [outcome]}
-        reply = chat(f"send 5 to {AMINATA.payee}")
+        send, yes = ("send 5 to", "yes") if language == "en" else ("envoyer 5 à", "oui")
+        reply = chat(f"{send} {AMINATA.payee}")
         if request is gateway_requests.SendMoney:
-            chat("yes" if language == "en" else "oui")
+            chat(yes)
             reply = chat(PIN)
         assert words in reply
         assert "limit" not in reply
