@@ -20,6 +20,7 @@ from tapgate.messenger.model import Language, OptionList, Person, TextMessage
 from tapgate.messenger.understanding import resolver
 
 DEVELOPMENT_FILE: Final = Path(__file__).with_name("development_sentences.txt")
+UNSEEN_FILE: Final = Path(__file__).with_name("unseen_sentences.json")
 OUTCOMES: Final = ("right", "asked", "nothing", "wrong", "wrong money action")
 _COMMANDS: Final = {"support": "person", "block_card": "block", "link_card": "link"}
 #: Labels that several commands satisfy.
@@ -121,6 +122,12 @@ def require_accuracy(sentences: list[dict[str, Any]], record_property: Any, name
 
 def test_development_sentences_meet_the_accuracy_thresholds(record_property: Any) -> None:
     require_accuracy(load_development_sentences(), record_property, "development")
+
+
+def test_unseen_sentences_meet_the_accuracy_thresholds(record_property: Any) -> None:
+    """These sentences were written without sight of the phrases and rules, and never tuned on."""
+    sentences = json.loads(UNSEEN_FILE.read_text("utf-8"))
+    require_accuracy(sentences, record_property, "unseen")
 
 
 def main(path: str) -> None:
