@@ -54,7 +54,7 @@ def test_documented_error_is_not_a_finding(operation: Operation) -> None:
     [
         (500, build_error(Code.INTERNAL_ERROR), "Server error"),
         (418, build_error(Code.NOT_FOUND), "Undocumented status code"),
-        (404, build_error(Code.CARD_NOT_FOUND), "CARD_NOT_FOUND is not documented"),
+        (404, build_error(Code.AGENT_NOT_FOUND), "AGENT_NOT_FOUND is not documented"),
         (404, build_error(Code.SUBSCRIBER_NOT_FOUND, error="Gone"), "another status or message"),
         (404, {"error": "x", "code": "NONSENSE"}, "unknown code"),
         (404, build_error(Code.SUBSCRIBER_NOT_FOUND, stack=["x"]), "wrong error format"),
