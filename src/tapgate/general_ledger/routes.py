@@ -1,5 +1,7 @@
 """Endpoints of the general ledger."""
 
+from datetime import timedelta
+
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
@@ -68,10 +70,11 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
     held funds count as the payer's.
     """
     services = request.services
-    settings, now = services.settings, format_rfc3339(services.clock())
+    settings = services.settings
     end = parse_period_end(query.as_of, settings.timezone)
+    last = services.clock() if end is None else end - timedelta(milliseconds=1)
     codes, totals = await queries.load_totals(services.database, end)
-    return build_trial_balance(codes, totals, query.as_of or now, settings.currency)
+    return build_trial_balance(codes, totals, format_rfc3339(last), settings.currency)
 
 
 @endpoints.get(
