@@ -21,13 +21,14 @@ import uvicorn
 import uvloop
 
 from tapgate import settings
+from tapgate.api.access import Access
 from tapgate.api.app import App
-from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
+from tapgate.http.endpoint import Endpoints
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator

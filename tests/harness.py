@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 
 from tapgate import ids, money, signing
-from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.api.services import Services
 from tapgate.clock import format_rfc3339, system_clock
 from tapgate.ledger import chart, commands

@@ -26,7 +26,6 @@ from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import load_records as load_agent_records
 from tapgate.api.app import App, Site
-from tapgate.api.endpoint import Endpoint, Endpoints
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
@@ -48,6 +47,7 @@ from tapgate.fees import routes as fees
 from tapgate.general_ledger import routes as general_ledger
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
+from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger

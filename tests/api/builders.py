@@ -18,8 +18,8 @@ import structlog
 
 from drivers.in_process import AppTransport
 from tapgate import settings
+from tapgate.api.access import Access
 from tapgate.api.app import App
-from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest, Services
@@ -27,6 +27,7 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
 from tapgate.runtime import logs

@@ -6,11 +6,11 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from cases import each
-from tapgate.api.endpoint import MEBIBYTE, Endpoint
 from tapgate.api.examples import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, compute_body_limit
 from tapgate.http.checks import get_rule_and_type, is_struct
+from tapgate.http.endpoint import MEBIBYTE, Endpoint
 from tapgate.schemas.fields import FreeText, ListLength, Metadata, Text, TextRule
 
 #: Limits that are not computed from the fields: files, and a token that is always short.

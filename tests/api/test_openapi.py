@@ -8,9 +8,9 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from api.builders import EdgeApp, things
-from tapgate.api.endpoint import MEBIBYTE
 from tapgate.api.openapi import render_openapi_document
 from tapgate.http.decoding import BodyDecoder
+from tapgate.http.endpoint import MEBIBYTE
 
 METHODS = {"get", "post", "put", "delete"}
 

@@ -27,14 +27,15 @@ from api.worst_case_requests import (
     measure_peak_memory,
 )
 from builders.messenger import run_messenger_app
+from tapgate.api.access import Access
 from tapgate.api.app import App
-from tapgate.api.endpoint import Access, Endpoint
 from tapgate.api.examples import build_example, get_path_example
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.app import App as Messenger
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC

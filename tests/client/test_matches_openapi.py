@@ -8,11 +8,11 @@ import msgspec
 
 from cases import each
 from client.operation_catalog import ClientMethod, list_methods, list_structs
-from tapgate.api.endpoint import Endpoint
 from tapgate.api.examples import build_response_example
 from tapgate.api.system import build_system_endpoints
 from tapgate.client import File
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.http.endpoint import Endpoint
 
 #: Endpoints without a client operation, and the reason.
 OMITTED_OPERATIONS = {

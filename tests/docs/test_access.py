@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.gateway import list_endpoints
 from tapgate.messenger.routes import ENDPOINTS
 from tools.manual.access import render_access_page, write_access_page

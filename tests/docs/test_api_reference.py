@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from cases import each
-from tapgate.api.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate.http.decoding import BodyDecoder
+from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
 

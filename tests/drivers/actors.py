@@ -16,7 +16,7 @@ import httpx2
 
 from harness import PIN, BearerAuth, HmacAuth
 from tapgate import signing
-from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.access import ROLES_BY_LETTER
 
 Record = dict[str, Any]
 

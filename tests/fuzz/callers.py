@@ -10,7 +10,7 @@ from drivers.actors import Admin, require_success
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from harness import BearerAuth, HmacAuth, ServiceAuth
 from tapgate import signing
-from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.schemas.admin import Scope
 
 

@@ -14,8 +14,9 @@ from databases import ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate import ids
-from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
+from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.gateway import create_app, open_services
+from tapgate.http.endpoint import Endpoint
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.pins.storage import set_pin

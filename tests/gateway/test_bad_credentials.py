@@ -12,8 +12,8 @@ from gateway.bad_credentials import (
     replace_headers,
 )
 from gateway.fixtures import AccessFixtures, build_missing_path, get_status_and_code
-from tapgate.api.endpoint import Endpoint
 from tapgate.gateway import list_endpoints
+from tapgate.http.endpoint import Endpoint
 
 PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint.access.public]
 

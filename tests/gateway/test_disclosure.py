@@ -26,9 +26,9 @@ from gateway.fixtures import (
 )
 from harness import PIN
 from tapgate import ids
-from tapgate.api.endpoint import Endpoint
 from tapgate.api.examples import build_example
 from tapgate.gateway import list_endpoints
+from tapgate.http.endpoint import Endpoint
 
 NAME, CHILD = "Zebulonia", "Persephina"
 PROFILE = {

@@ -27,7 +27,7 @@ from gateway.fixtures import (
 )
 from harness import PIN
 from tapgate import ids
-from tapgate.api.endpoint import Access
+from tapgate.api.access import Access
 from tapgate.gateway import list_endpoints
 from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 

@@ -17,7 +17,7 @@ from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, build_path, create_c
 from harness import PIN, Harness
 from secret_leaks.capture import is_secret_field
 from secret_leaks.detector import LeakDetector
-from tapgate.api.endpoint import Endpoint
+from tapgate.http.endpoint import Endpoint
 
 MISPLACED_PIN = "4826"
 PASSWORD = "Tr0ub4dor@parrot-cage"

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
+from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.errors import Code
 from tapgate.gateway import list_endpoints
+from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tools.manual.markdown import (
     GENERATED_NOTICE,

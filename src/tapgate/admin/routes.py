@@ -4,12 +4,13 @@ import asyncio
 from operator import itemgetter
 
 from tapgate.admin import model, operations, queries
+from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
-from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.sessions import TokenReuseError
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import AdminId

@@ -1,9 +1,10 @@
 """Agent money endpoints: float funding, cash-in, cash-out, float transfers, commission payouts."""
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
 from tapgate.schemas.agents import (

@@ -4,10 +4,11 @@ from tapgate import ids
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.schemas.agents import (
     AgentBalance,

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import structlog
 
 from tapgate.api.charges import LookupCharge
-from tapgate.api.endpoint import Endpoint, Reply
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.request_context import RequestContext
@@ -23,6 +22,7 @@ from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
+from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.http.messages import Request, Response
 from tapgate.http.metrics import Metrics
 from tapgate.http.responses import (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.endpoint import Access, Endpoint
+from tapgate.api.access import Access
 from tapgate.api.examples import build_example, build_response_example, get_path_example
 from tapgate.api.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
 from tapgate.api.openapi_webhooks import (
@@ -14,6 +14,7 @@ from tapgate.api.openapi_webhooks import (
     build_webhook_parameters,
 )
 from tapgate.errors import TABLE, ApiError, Code
+from tapgate.http.endpoint import Endpoint
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
 from tapgate.schemas.common import ErrorBody
 from tapgate.schemas.fields import IdempotencyKeyRule

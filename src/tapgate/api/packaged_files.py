@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate.api.endpoint import Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 _CONTENT_TYPES: Final = {
     ".html": "text/html; charset=utf-8",

@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
-from tapgate.api.endpoint import Access, Endpoint
+from tapgate.api.access import Access
 from tapgate.api.idempotency import require_consistent_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError
 from tapgate.http.client_addresses import get_address_key
+from tapgate.http.endpoint import Endpoint
 from tapgate.http.route import Route
 
 

@@ -3,9 +3,10 @@
 from typing import Final, Protocol
 
 from tapgate import VERSION
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.schemas.common import Health, WalletCore
 

@@ -7,12 +7,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.audit import entry
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.audit import AuditEntry, AuditLogQuery, Verification, VerifyQuery
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.periods import parse_period_end, parse_period_start

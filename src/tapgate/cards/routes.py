@@ -1,6 +1,6 @@
 """Card endpoints."""
 
-from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.cards import operations, queries
@@ -9,6 +9,7 @@ from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.errors import Code
+from tapgate.http.endpoint import MEBIBYTE, Endpoints
 from tapgate.schemas.cards import (
     CardBlock,
     CardFilters,

@@ -6,7 +6,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.forms import FormData
 from tapgate.console.labels import use_console_terms
@@ -14,6 +13,7 @@ from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 FieldKind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",

@@ -9,13 +9,13 @@ import msgspec
 from jinja2 import Environment
 
 from tapgate.api.app import App
-from tapgate.api.endpoint import Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.console import session
 from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.console.rendering import get_page_path
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 #: Allows scripts, styles, images, connections and form targets only on this site, and forbids
 #: inline code and framing. Images may also be `data:` and `blob:` URLs.

@@ -8,13 +8,13 @@ from jinja2 import Environment
 
 from tapgate.api.app import App
 from tapgate.api.charges import LookupCharge
-from tapgate.api.endpoint import MEBIBYTE, Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session
 from tapgate.console.page_request import SIGN_IN_PATH, PageRequest
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.http.router import Router
 from tapgate.runtime import logs
 

@@ -1,6 +1,6 @@
 """Endpoints for fee rules and commission rules."""
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.fees import operations
@@ -12,6 +12,7 @@ from tapgate.fees.model import (
     to_fee_rules,
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.fees import CommissionRules, FeeRules
 
 fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules")

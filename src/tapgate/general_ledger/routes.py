@@ -2,12 +2,13 @@
 
 from datetime import timedelta
 
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
 from tapgate.general_ledger import operations, queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.general_ledger import (
     GlCodes,
     JournalQuery,

@@ -6,8 +6,9 @@ from typing import Final
 import asyncpg
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.messages import (
     STATUS_ORDER,
     ReportStatusesResponse,

@@ -1,10 +1,11 @@
 """Partner endpoints."""
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries

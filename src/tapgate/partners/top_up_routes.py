@@ -3,10 +3,11 @@
 from functools import cache
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.http.decoding import BodyDecoder
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners import queries

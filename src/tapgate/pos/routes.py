@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.pos import cards, outcomes, payments

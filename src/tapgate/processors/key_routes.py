@@ -4,10 +4,11 @@ To rotate a key, create a new key and delete the old one.
 """
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
 from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate

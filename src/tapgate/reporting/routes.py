@@ -1,7 +1,8 @@
 """Endpoints for the overview and for ledger verification."""
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints
 from tapgate.reporting import operations
 from tapgate.reporting.model import to_ledger_proof
 from tapgate.schemas.reporting import LedgerProof, Overview, OverviewQuery

@@ -3,10 +3,11 @@
 from operator import itemgetter
 
 from tapgate import clock
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse

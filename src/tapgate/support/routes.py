@@ -6,10 +6,11 @@ verifying a one-time code.
 
 from collections.abc import Sequence
 
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import SupportRequestId
 from tapgate.schemas.support import (

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from tapgate import ids, money
 from tapgate.api import idempotency
-from tapgate.api.endpoint import Reply
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Reply
 from tapgate.ledger.chart import UNDER_REVIEW
 from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
 from tapgate.schemas.transactions import MoneyRequest, Receipt

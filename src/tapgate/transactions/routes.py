@@ -1,10 +1,11 @@
 """Endpoints for transactions."""
 
 from tapgate.api import csv_files
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import get_platform_day
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.records import TransactionId
 from tapgate.schemas.transactions import (

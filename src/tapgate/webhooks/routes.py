@@ -2,8 +2,9 @@
 
 from operator import itemgetter
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate.schemas.webhooks import (

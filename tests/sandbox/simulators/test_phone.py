@@ -11,7 +11,7 @@ import pytest
 from drivers.console import ConsoleClient
 from drivers.processes import free_port
 from harness import Harness
-from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.sandbox.simulators import phone_templates
 
 DEMO_PHONE = "+23225000001"

@@ -1,8 +1,9 @@
 """API key endpoints."""
 
 from tapgate.admin.api_keys import model, operations
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.admin import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
 from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, PageQuery, paginate

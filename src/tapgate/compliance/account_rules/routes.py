@@ -1,10 +1,11 @@
 """Account rule endpoints."""
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import parse_level, to_record
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 endpoints = Endpoints(

@@ -6,7 +6,7 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
@@ -17,6 +17,7 @@ from tapgate.compliance.alerts.model import (
     to_record,
 )
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.compliance import (
     AlertCreated,
     AlertFilters,

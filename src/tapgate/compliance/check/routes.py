@@ -1,10 +1,11 @@
 """Compliance check endpoint."""
 
 from tapgate import ids, money
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.assess import build_command
 from tapgate.ledger.commands import subscriber_party
 from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult

@@ -1,10 +1,11 @@
 """Compliance rule endpoints."""
 
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import RuleId

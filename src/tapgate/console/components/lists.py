@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 
 class FilteredList(NamedTuple):

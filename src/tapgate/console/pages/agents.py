@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.pin_reset import build_pin_reset_action
@@ -14,6 +13,7 @@ from tapgate.console.components.related import gather_by_name, get_audit, get_hi
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

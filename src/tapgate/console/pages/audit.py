@@ -2,10 +2,10 @@
 
 import asyncio
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

@@ -5,11 +5,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tapgate.api import csv_files
-from tapgate.api.endpoint import MEBIBYTE, Reply
 from tapgate.cards.upload_parser import MAX_ROWS
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import MEBIBYTE, Reply
 
 pages = Pages()
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
@@ -12,6 +11,7 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.schemas.cards import CardBlockReason
 
 pages = Pages()

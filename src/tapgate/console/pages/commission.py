@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 
 pages = Pages()

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
@@ -12,6 +11,7 @@ from tapgate.console.page_request import PageRequest, Query
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

@@ -2,13 +2,13 @@
 
 from typing import Any, Final, NamedTuple
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.state_actions import build_state_action, build_status_field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.schemas.compliance import RuleSubject
 

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.clock import get_platform_day
 from tapgate.console import stale_check
 from tapgate.console.actions import Action
@@ -10,6 +9,7 @@ from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

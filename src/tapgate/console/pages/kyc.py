@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.related import gather_by_name
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.schemas.subscribers import (
     MAX_KYC_LEVEL,
     KycDecision,

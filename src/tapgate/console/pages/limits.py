@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.actions import Action, Field
 from tapgate.console.forms import FormData
@@ -14,6 +13,7 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 
 pages = Pages()

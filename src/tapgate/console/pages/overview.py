@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console import charts
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

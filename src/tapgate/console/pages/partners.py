@@ -6,7 +6,6 @@ account.
 
 from functools import partial
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
@@ -15,6 +14,7 @@ from tapgate.console.components.related import gather_by_name, get_audit, get_hi
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

@@ -1,10 +1,10 @@
 """Sign-in and sign-out."""
 
-from tapgate.api.endpoint import Reply
 from tapgate.console import session
 from tapgate.console.page_request import HOME_PATH, SIGN_IN_PATH, PageRequest, get_local_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 
 pages = Pages()
 

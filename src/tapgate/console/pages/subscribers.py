@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
@@ -19,6 +18,7 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.schemas.subscribers import IdType, KycDocumentType, KycStatus, SubscriberCategory
 
 pages = Pages()

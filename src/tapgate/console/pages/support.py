@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.schemas.support import MAX_REPLY_LENGTH, SupportStatus
 
 pages = Pages()

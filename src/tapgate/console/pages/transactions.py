@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from tapgate import ids
-from tapgate.api.endpoint import Reply
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.related import get_alerts
 from tapgate.console.labels import get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.schemas.transactions import TransactionStatus, TransactionType
 

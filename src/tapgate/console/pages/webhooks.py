@@ -4,7 +4,6 @@ import asyncio
 from functools import partial
 from typing import Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
@@ -12,6 +11,7 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 from tapgate.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
 from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 

@@ -1,10 +1,11 @@
 """Terminal endpoints."""
 
 from tapgate import ids
-from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record

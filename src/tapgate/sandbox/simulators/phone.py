@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.sandbox.simulators import phone_templates
 from tapgate.sandbox.simulators.phone_messenger import MessengerClient, MessengerError

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate import money
-from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
 from tapgate.schemas.cards import CardStatus

@@ -7,11 +7,11 @@ testing.
 from itertools import chain
 from typing import Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
+from tapgate.http.endpoint import Reply
 from tapgate.sandbox.simulators import phone, pos
 
 _PACKAGE: Final = "tapgate.sandbox.simulators"

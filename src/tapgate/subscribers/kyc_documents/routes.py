@@ -1,8 +1,9 @@
 """KYC document endpoints."""
 
-from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import (

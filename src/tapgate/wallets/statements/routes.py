@@ -4,9 +4,10 @@ import asyncio
 from typing import cast
 
 from tapgate import clock, ids
-from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.subscribers import queries as subscribers

@@ -1,4 +1,4 @@
-"""Endpoint declarations of the gateway: the declarations of `http`, with access by credential."""
+"""Access to the gateway's endpoints by credential."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,10 +8,7 @@ import msgspec
 
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
-from tapgate.http.endpoint import MEBIBYTE, Endpoint, Endpoints, Reply
 from tapgate.schemas.admin import AdminRole
-
-__all__ = ["MEBIBYTE", "ROLES_BY_LETTER", "Access", "Endpoint", "Endpoints", "Reply"]
 
 ROLES_BY_LETTER: Mapping[str, str] = {
     "A": AdminRole.SYSTEM_ADMIN,
