@@ -28,7 +28,7 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id
 
-endpoints = Endpoints("Agents")
+endpoints = Endpoints("Agents", "/api/v1/agents")
 
 _CHANNEL = Channel.AGENT
 _TREASURY_ACCESS = Access(roles="AF")
@@ -50,9 +50,7 @@ _LIMIT_ERRORS = (
 )
 
 
-@endpoints.post(
-    "/api/v1/agents/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS
-)
+@endpoints.post("/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS)
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 
@@ -72,7 +70,7 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
 
 
 @endpoints.post(
-    "/api/v1/agents/cashin",
+    "/cashin",
     access=_COUNTER_ACCESS,
     moves_money=True,
     errors=(
@@ -113,7 +111,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
 
 
 @endpoints.post(
-    "/api/v1/agents/cashout",
+    "/cashout",
     access=_COUNTER_ACCESS,
     moves_money=True,
     errors=(
@@ -154,7 +152,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
 
 
 @endpoints.post(
-    "/api/v1/agents/transfer",
+    "/transfer",
     access=_COUNTER_ACCESS,
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
@@ -184,7 +182,7 @@ async def transfer_float(
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/payout-commission",
+    "/{id}/payout-commission",
     access=_TREASURY_ACCESS,
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),

@@ -1,6 +1,6 @@
 """Agent endpoints: records, profile, status and PIN."""
 
-from tapgate import ids
+from tapgate import pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
@@ -22,21 +22,21 @@ from tapgate.schemas.agents import (
 )
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import require_id
+from tapgate.schemas.records import AgentId
 from tapgate.schemas.subscribers import PinReset
 
-endpoints = Endpoints("Agents")
+endpoints = Endpoints("Agents", "/api/v1/agents")
 
 _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _LIST_ACCESS = Access(scope="payments:read", roles="ACSF", service=True)
 _RESET_ACCESS = Access(roles="AS", service=True)
 
-_CHANGE_ERRORS = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
+_CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
 
 
 @endpoints.post(
-    "/api/v1/agents",
+    "",
     access=_ADMIN_ACCESS,
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
@@ -59,7 +59,7 @@ async def register_agent(request: RequestContext, body: AgentRegistration) -> Ag
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("/api/v1/agents", access=_LIST_ACCESS, heavy="search")
+@endpoints.get("", access=_LIST_ACCESS, heavy="search")
 async def list_agents(request: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
@@ -71,44 +71,34 @@ async def list_agents(request: RequestContext, query: AgentFilters) -> Page[Agen
     return paginate(rows, query, to_record)
 
 
-@endpoints.get("/api/v1/agents/{id}", access=_READ_ACCESS, errors=(Code.AGENT_NOT_FOUND,))
-async def get_agent(request: RequestContext, id: str) -> AgentRecord:
+@endpoints.get("/{id}", access=_READ_ACCESS)
+async def get_agent(request: RequestContext, id: AgentId) -> AgentRecord:
     """Get an agent."""
-    return to_record(await queries.get(request.services.database, require_id(ids.AGENT, id)))
+    return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.get(
-    "/api/v1/agents/{id}/balance",
-    access=Access(scope="balance:read", roles="ACSF"),
-    errors=(Code.AGENT_NOT_FOUND,),
-)
-async def get_agent_balance(request: RequestContext, id: str) -> AgentBalance:
+@endpoints.get("/{id}/balance", access=Access(scope="balance:read", roles="ACSF"))
+async def get_agent_balance(request: RequestContext, id: AgentId) -> AgentBalance:
     """Get an agent's float balance and unpaid commission."""
-    return to_balance(await queries.get(request.services.database, require_id(ids.AGENT, id)))
+    return to_balance(await queries.get(request.services.database, id))
 
 
-@endpoints.put(
-    "/api/v1/agents/{id}",
-    access=_ADMIN_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
-)
-async def update_agent(request: RequestContext, id: str, body: AgentUpdate) -> AgentRecord:
+@endpoints.put("/{id}", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE))
+async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) -> AgentRecord:
     """Update an agent.
 
     Fields that are absent or null keep their values. A new `commission_tier` applies from the next
     cash-in or cash-out. A terminated agent cannot be changed.
     """
     async with request.services.transaction() as tx:
-        agent = await operations.update(tx, request.actor, require_id(ids.AGENT, id), body)
+        agent = await operations.update(tx, request.actor, id, body)
     return to_record(agent)
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/suspend",
-    access=_ADMIN_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
+    "/{id}/suspend", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED)
 )
-async def suspend_agent(request: RequestContext, id: str, body: Reason) -> AgentResponse:
+async def suspend_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
     A suspended agent can neither send nor receive money.
@@ -117,17 +107,17 @@ async def suspend_agent(request: RequestContext, id: str, body: Reason) -> Agent
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/activate",
-    access=_ADMIN_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
+    "/{id}/activate", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED)
 )
-async def activate_agent(request: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
+async def activate_agent(
+    request: RequestContext, id: AgentId, body: OptionalReason
+) -> AgentResponse:
     """Reactivate a suspended agent."""
     return await _change_status(request, id, ACTIVATE, body.reason)
 
 
-@endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
-async def terminate_agent(request: RequestContext, id: str, body: Reason) -> AgentResponse:
+@endpoints.post("/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
+async def terminate_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
     """Terminate an agent permanently.
 
     The float and commission balances must be zero, with no funds on hold. Sub-agents are not
@@ -137,40 +127,28 @@ async def terminate_agent(request: RequestContext, id: str, body: Reason) -> Age
 
 
 async def _change_status(
-    request: RequestContext, id: str, transition: Transition[AccountStatus], reason: str | None
+    request: RequestContext, id: int, transition: Transition[AccountStatus], reason: str | None
 ) -> AgentResponse:
     async with request.services.transaction() as tx:
-        agent = await operations.change_status(
-            tx, request.actor, require_id(ids.AGENT, id), transition, reason
-        )
+        agent = await operations.change_status(tx, request.actor, id, transition, reason)
     return AgentResponse(message=f"Agent {transition.event}", agent=to_record(agent))
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/change-pin",
+    "/{id}/change-pin",
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
 )
 async def change_agent_pin(
-    request: RequestContext, id: str, body: AgentPinChange
+    request: RequestContext, id: AgentId, body: AgentPinChange
 ) -> SuccessResponse:
     """Change an agent's PIN."""
-    services = request.services
-    async with services.transaction() as tx:
-        await pin_operations.change(
-            tx,
-            request.actor,
-            require_id(ids.AGENT, id),
-            body.old_pin,
-            body.new_pin,
-            pin_verifier=services.pin_verifier,
-        )
-    return SuccessResponse(message="PIN changed")
+    return await pin_routes.change_pin(request, pin_operations, id, body)
 
 
-@endpoints.post("/api/v1/agents/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
-async def request_agent_pin_reset(request: RequestContext, id: str) -> SuccessResponse:
+@endpoints.post("/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
+async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> SuccessResponse:
     """Request a reset of an agent's PIN.
 
     Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
@@ -178,33 +156,16 @@ async def request_agent_pin_reset(request: RequestContext, id: str) -> SuccessRe
     5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.request_reset(
-            tx, request.actor, require_id(ids.AGENT, id), vault=request.services.vault
-        )
-    return SuccessResponse(message="A one-time code was sent to the agent's phone")
+    return await pin_routes.request_pin_reset(request, pin_operations, id, "agent")
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/reset-pin/confirm",
-    access=_RESET_ACCESS,
-    errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
+    "/{id}/reset-pin/confirm", access=_RESET_ACCESS, errors=(*_CHANGE_ERRORS, Code.INVALID_OTP)
 )
-async def reset_agent_pin(request: RequestContext, id: str, body: PinReset) -> SuccessResponse:
+async def reset_agent_pin(request: RequestContext, id: AgentId, body: PinReset) -> SuccessResponse:
     """Set an agent's new PIN with the one-time code.
 
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    services = request.services
-    async with services.transaction() as tx:
-        await pin_operations.reset(
-            tx,
-            request.actor,
-            require_id(ids.AGENT, id),
-            body.otp,
-            body.new_pin,
-            pin_verifier=services.pin_verifier,
-            vault=services.vault,
-        )
-    return SuccessResponse(message="PIN reset")
+    return await pin_routes.reset_pin(request, pin_operations, id, body)

@@ -1,5 +1,6 @@
 """Card endpoints."""
 
+from tapgate import pin_routes
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
@@ -26,7 +27,7 @@ from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.subscribers import PinChange, PinReset
 from tapgate.subscribers.restriction import require_subscriber_access
 
-endpoints = Endpoints("Cards")
+endpoints = Endpoints("Cards", "/api/v1/cards")
 
 _READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
 _BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
@@ -58,9 +59,7 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
 
 
 @endpoints.post(
-    "/api/v1/cards/link",
-    access=Access(scope="cards:write", roles="AS", service=True),
-    errors=_LINK_ERRORS,
+    "/link", access=Access(scope="cards:write", roles="AS", service=True), errors=_LINK_ERRORS
 )
 async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber.
@@ -76,7 +75,7 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
 
 
 @endpoints.post(
-    "/api/v1/cards/child",
+    "/child",
     access=Access(scope="cards:write", roles="AS"),
     status=201,
     errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
@@ -94,7 +93,7 @@ async def create_child_card(request: RequestContext, body: NewChildCard) -> Card
     return CardResponse(message="Child card created", card=_to_record(request, card))
 
 
-@endpoints.get("/api/v1/cards", access=_READ_ACCESS, heavy="search")
+@endpoints.get("", access=_READ_ACCESS, heavy="search")
 async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRecord]:
     """List cards, newest first.
 
@@ -107,9 +106,7 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
     return paginate(rows, query, lambda row: _to_record(request, row))
 
 
-@endpoints.get(
-    "/api/v1/cards/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
-)
+@endpoints.get("/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED))
 async def get_card(request: RequestContext, serial: str) -> CardRecord:
     """Get a card."""
     database = request.services.database
@@ -126,9 +123,7 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
 
 
 @endpoints.put(
-    "/api/v1/cards/{serial}",
-    access=Access(scope="cards:write", roles="AS"),
-    errors=_CHILD_CARD_ERRORS,
+    "/{serial}", access=Access(scope="cards:write", roles="AS"), errors=_CHILD_CARD_ERRORS
 )
 async def update_card(request: RequestContext, serial: str, body: ChildCardUpdate) -> CardRecord:
     """Update a child card.
@@ -146,7 +141,7 @@ async def update_card(request: RequestContext, serial: str, body: ChildCardUpdat
 
 
 @endpoints.post(
-    "/api/v1/cards/{serial}/block",
+    "/{serial}/block",
     access=_BLOCK_ACCESS,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
@@ -177,7 +172,7 @@ async def block_card(
 
 
 @endpoints.post(
-    "/api/v1/cards/{serial}/unblock",
+    "/{serial}/unblock",
     access=_BLOCK_ACCESS,
     errors=(
         Code.CARD_NOT_FOUND,
@@ -202,7 +197,7 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
 
 
 @endpoints.post(
-    "/api/v1/cards/{serial}/change-pin",
+    "/{serial}/change-pin",
     access=_PIN_ACCESS,
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
@@ -213,19 +208,10 @@ async def change_card_pin(request: RequestContext, serial: str, body: PinChange)
     A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
     and so have no PIN to change.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.change(
-            tx,
-            request.actor,
-            serial,
-            body.old_pin,
-            body.new_pin,
-            pin_verifier=request.services.pin_verifier,
-        )
-    return SuccessResponse(message="PIN changed")
+    return await pin_routes.change_pin(request, pin_operations, serial, body)
 
 
-@endpoints.post("/api/v1/cards/{serial}/reset-pin", access=_PIN_ACCESS, errors=_CHILD_CARD_ERRORS)
+@endpoints.post("/{serial}/reset-pin", access=_PIN_ACCESS, errors=_CHILD_CARD_ERRORS)
 async def request_card_pin_reset(request: RequestContext, serial: str) -> SuccessResponse:
     """Request a reset of a child card's PIN.
 
@@ -234,13 +220,11 @@ async def request_card_pin_reset(request: RequestContext, serial: str) -> Succes
     code per minute and 5 per hour across all endpoints. After 15 wrong codes within 24 hours, no
     code is sent until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.request_reset(tx, request.actor, serial, vault=request.services.vault)
-    return SuccessResponse(message="A one-time code was sent to the parent's phone")
+    return await pin_routes.request_pin_reset(request, pin_operations, serial, "parent")
 
 
 @endpoints.post(
-    "/api/v1/cards/{serial}/reset-pin/confirm",
+    "/{serial}/reset-pin/confirm",
     access=_PIN_ACCESS,
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
 )
@@ -250,22 +234,11 @@ async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    services = request.services
-    async with services.transaction() as tx:
-        await pin_operations.reset(
-            tx,
-            request.actor,
-            serial,
-            body.otp,
-            body.new_pin,
-            pin_verifier=services.pin_verifier,
-            vault=services.vault,
-        )
-    return SuccessResponse(message="PIN reset")
+    return await pin_routes.reset_pin(request, pin_operations, serial, body)
 
 
 @endpoints.post(
-    "/api/v1/cards/upload-csv",
+    "/upload-csv",
     access=Access(roles="A"),
     body_limit=8 * MEBIBYTE,
     body_media=tuple(UPLOAD_MEDIA_TYPES),

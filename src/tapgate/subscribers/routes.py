@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from tapgate import clock
+from tapgate import clock, pin_routes
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
@@ -266,16 +266,7 @@ async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange)
     is too easy to guess, the request fails with 400. `SAME_PIN` is returned only if the old PIN is
     correct.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.change(
-            tx,
-            request.actor,
-            id,
-            body.old_pin,
-            body.new_pin,
-            pin_verifier=request.services.pin_verifier,
-        )
-    return SuccessResponse(message="PIN changed")
+    return await pin_routes.change_pin(request, pin_operations, id, body)
 
 
 @endpoints.post("/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
@@ -287,9 +278,7 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
     5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.request_reset(tx, request.actor, id, vault=request.services.vault)
-    return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
+    return await pin_routes.request_pin_reset(request, pin_operations, id, "subscriber")
 
 
 @endpoints.post(
@@ -301,18 +290,7 @@ async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    services = request.services
-    async with services.transaction() as tx:
-        await pin_operations.reset(
-            tx,
-            request.actor,
-            id,
-            body.otp,
-            body.new_pin,
-            pin_verifier=services.pin_verifier,
-            vault=services.vault,
-        )
-    return SuccessResponse(message="PIN reset")
+    return await pin_routes.reset_pin(request, pin_operations, id, body)
 
 
 @endpoints.post("/{id}/restricted-access", access=_ANY_ADMIN)

@@ -1,0 +1,51 @@
+"""Handlers of the endpoints that change and reset PINs, for subscribers, child cards and agents."""
+
+from typing import TypeVar
+
+from tapgate.api.request_context import RequestContext
+from tapgate.pin_operations import PinOperations
+from tapgate.schemas.agents import AgentPinChange
+from tapgate.schemas.common import SuccessResponse
+from tapgate.schemas.subscribers import PinChange, PinReset
+
+Key = TypeVar("Key")
+
+
+async def change_pin(
+    request: RequestContext,
+    operations: PinOperations[Key],
+    key: Key,
+    body: PinChange | AgentPinChange,
+) -> SuccessResponse:
+    services = request.services
+    async with services.transaction() as tx:
+        await operations.change(
+            tx, request.actor, key, body.old_pin, body.new_pin, pin_verifier=services.pin_verifier
+        )
+    return SuccessResponse(message="PIN changed")
+
+
+async def request_pin_reset(
+    request: RequestContext, operations: PinOperations[Key], key: Key, receiver: str
+) -> SuccessResponse:
+    """Send a one-time code to the phone of `receiver`, such as "parent"."""
+    async with request.services.transaction() as tx:
+        await operations.request_reset(tx, request.actor, key, vault=request.services.vault)
+    return SuccessResponse(message=f"A one-time code was sent to the {receiver}'s phone")
+
+
+async def reset_pin(
+    request: RequestContext, operations: PinOperations[Key], key: Key, body: PinReset
+) -> SuccessResponse:
+    services = request.services
+    async with services.transaction() as tx:
+        await operations.reset(
+            tx,
+            request.actor,
+            key,
+            body.otp,
+            body.new_pin,
+            pin_verifier=services.pin_verifier,
+            vault=services.vault,
+        )
+    return SuccessResponse(message="PIN reset")
