@@ -210,17 +210,9 @@ async def open_services(
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
-        ledger = await Ledger(
-            signals,
-            currency=settings.currency,
-            timezone=settings.timezone,
-            clock=clock,
-            new_id=new_id,
-            is_correct_pin=pins.matches,
-            low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
-            notification_kinds=KINDS_BY_SETTING[settings.receipts],
-            on_batch=latency_samples.add_batch,
-        ).start(database_url)
+        ledger = await _build_ledger(settings, signals, clock, new_id, pins, latency_samples).start(
+            database_url
+        )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
@@ -248,6 +240,27 @@ async def open_services(
             latency_samples=latency_samples,
             rejection_log=rejection_log,
         )
+
+
+def _build_ledger(
+    settings: Settings,
+    signals: Signals,
+    clock: Clock,
+    new_id: ids.IdGenerator,
+    pins: PinVerifier,
+    latency_samples: LatencySamples,
+) -> Ledger:
+    return Ledger(
+        signals,
+        currency=settings.currency,
+        timezone=settings.timezone,
+        clock=clock,
+        new_id=new_id,
+        is_correct_pin=pins.matches,
+        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
+        notification_kinds=KINDS_BY_SETTING[settings.receipts],
+        on_batch=latency_samples.add_batch,
+    )
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:

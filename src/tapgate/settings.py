@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -162,19 +162,26 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
         ),
         messenger_verify_token=verify_token,
-        messenger_app_secret=reader.get_text("MESSENGER_APP_SECRET"),
-        messenger_bridge_token=reader.get_text("MESSENGER_BRIDGE_TOKEN"),
-        messenger_rate=reader.get_integer("MESSENGER_RATE", 30, 1, 1_000_000),
-        messenger_text_pin=reader.get_flag("MESSENGER_TEXT_PIN"),
-        messenger_graph_url=reader.get_url("MESSENGER_GRAPH_URL"),
-        messenger_access_token=reader.get_text("MESSENGER_ACCESS_TOKEN"),
-        messenger_phone_number_id=reader.get_text("MESSENGER_PHONE_NUMBER_ID"),
-        messenger_flow_private_key=reader.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
-        support_hours=reader.get_text("SUPPORT_HOURS"),
-        support_contact=reader.get_text("SUPPORT_CONTACT"),
-        messenger_model_url=reader.get_url("MESSENGER_MODEL_URL"),
-        messenger_workers=reader.get_integer("MESSENGER_WORKERS", 1, 1, 64),
+        **_read_messenger_settings(reader),
     )
+
+
+def _read_messenger_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
+    """Return the settings of the messenger that depend on no other setting."""
+    return {
+        "messenger_app_secret": reader.get_text("MESSENGER_APP_SECRET"),
+        "messenger_bridge_token": reader.get_text("MESSENGER_BRIDGE_TOKEN"),
+        "messenger_rate": reader.get_integer("MESSENGER_RATE", 30, 1, 1_000_000),
+        "messenger_text_pin": reader.get_flag("MESSENGER_TEXT_PIN"),
+        "messenger_graph_url": reader.get_url("MESSENGER_GRAPH_URL"),
+        "messenger_access_token": reader.get_text("MESSENGER_ACCESS_TOKEN"),
+        "messenger_phone_number_id": reader.get_text("MESSENGER_PHONE_NUMBER_ID"),
+        "messenger_flow_private_key": reader.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+        "support_hours": reader.get_text("SUPPORT_HOURS"),
+        "support_contact": reader.get_text("SUPPORT_CONTACT"),
+        "messenger_model_url": reader.get_url("MESSENGER_MODEL_URL"),
+        "messenger_workers": reader.get_integer("MESSENGER_WORKERS", 1, 1, 64),
+    }
 
 
 class _EnvironmentReader:
