@@ -12,7 +12,7 @@ from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 
 
-class Terminal(msgspec.Struct, frozen=True):
+class _Terminal(msgspec.Struct, frozen=True):
     processor_id: int
     status: str
 
@@ -20,7 +20,7 @@ class Terminal(msgspec.Struct, frozen=True):
 class Terminals:
     def __init__(self, database: Database, signals: Signals, clock: Clock) -> None:
         self._database = database
-        self._cache: Cache[int, Terminal] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
+        self._cache: Cache[int, _Terminal] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
         last_seen = LastSeen(database, clock, "terminals", "last_seen_at")
         self.touch, self.flush_last_seen, self.run = last_seen.touch, last_seen.flush, last_seen.run
 
@@ -31,8 +31,8 @@ class Terminals:
             return Code.TERMINAL_NOT_FOUND
         return Code.TERMINAL_BLOCKED if terminal.status == TerminalStatus.BLOCKED else None
 
-    async def _load(self, terminal_id: int) -> Terminal | None:
+    async def _load(self, terminal_id: int) -> _Terminal | None:
         row = await self._database.fetchrow(
             "SELECT processor_id, status FROM terminals WHERE id = $1", terminal_id
         )
-        return None if row is None else Terminal(*row)
+        return None if row is None else _Terminal(*row)

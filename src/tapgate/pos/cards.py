@@ -17,7 +17,7 @@ from tapgate.store.database import Database, RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 
 
-class Wallet(NamedTuple):
+class _CardWallet(NamedTuple):
     """Wallet that a card spends from."""
 
     public_name: str
@@ -64,14 +64,16 @@ async def look_up(database: Database, identifier: str, *, now: datetime) -> Look
     )
 
 
-async def _get_wallet(reader: Database | Transaction, card: Card) -> Wallet | None:
+async def _get_wallet(reader: Database | Transaction, card: Card) -> _CardWallet | None:
     row = await reader.fetchrow(
         "SELECT public_name, status, balance - held FROM accounts WHERE id = $1", card.account_id
     )
-    return None if row is None else Wallet(*row)
+    return None if row is None else _CardWallet(*row)
 
 
-def _build_verify_response(card: Card, wallet: Wallet | None, now: datetime) -> VerifyCardResponse:
+def _build_verify_response(
+    card: Card, wallet: _CardWallet | None, now: datetime
+) -> VerifyCardResponse:
     is_active = (
         wallet is not None
         and wallet.status == AccountStatus.ACTIVE
@@ -84,7 +86,7 @@ def _build_verify_response(card: Card, wallet: Wallet | None, now: datetime) -> 
     )
 
 
-def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:
+def _get_display_name(card: Card, wallet: _CardWallet | None) -> str | None:
     """Return the holder's name as disclosed to merchants, or None for an unlinked card."""
     if card.child_name is not None:
         return mask_name(card.child_name)

@@ -48,7 +48,7 @@ _HEADERS: Final = {
 BeforeWrite = Callable[[], Awaitable[None]]
 
 
-class Response(NamedTuple):
+class WebhookResponse(NamedTuple):
     status: int
     duration_ms: int  # until the status
     text: str | None  # the start of the body
@@ -94,7 +94,7 @@ class WebhookSender:
         headers: Mapping[str, str],
         body: bytes,
         before_write: BeforeWrite = _do_nothing,
-    ) -> Response:
+    ) -> WebhookResponse:
         """Send a POST request and return the response; raise `NoResponseError` if none."""
         started_at = time.monotonic()
         try:
@@ -153,7 +153,7 @@ class _Exchange:
             await before_write()
         return await connection.send(request, timeout_seconds=self._get_seconds_left())
 
-    async def read_response(self, status: int, duration_ms: int) -> Response:
+    async def read_response(self, status: int, duration_ms: int) -> WebhookResponse:
         """Read the start of the body.
 
         The status alone decides whether the attempt succeeded, so the body has its own timeout.
@@ -164,7 +164,7 @@ class _Exchange:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
                     await connection.wait_for_body()
-        return Response(
+        return WebhookResponse(
             status, duration_ms, decode_body_prefix(connection.body), connection.retry_after
         )
 

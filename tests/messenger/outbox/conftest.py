@@ -7,7 +7,7 @@ from builders.messenger import OutboxDriver, SenderDriver
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.sandbox.fake_provider.provider import Provider
-from tapgate.sandbox.fake_provider.rules import Rules
+from tapgate.sandbox.fake_provider.rules import ProviderRules
 from tapgate.sandbox.fake_provider.server import serve
 from tapgate.store.database import Database
 
@@ -24,7 +24,7 @@ def outbox(database: Database, clock: FakeClock) -> OutboxDriver:
 
 @pytest.fixture
 async def provider(clock: FakeClock) -> Provider:
-    rules = Rules(max_per_second=1000, pair_burst=1000)
+    rules = ProviderRules(max_per_second=1000, pair_burst=1000)
     return Provider(
         access_token=ACCESS_TOKEN, phone_number_id=PHONE_NUMBER_ID, clock=clock, rules=rules
     )

@@ -29,7 +29,7 @@ from tapgate.messenger.model import (
     TextContent,
 )
 from tapgate.sandbox.fake_provider.provider import Provider
-from tapgate.sandbox.fake_provider.rules import Rules
+from tapgate.sandbox.fake_provider.rules import ProviderRules
 from tapgate.sandbox.fake_provider.server import serve
 
 PHONE = "23276123456"
@@ -67,7 +67,7 @@ async def provider(clock: FakeClock, webhook: ProviderWebhookServer) -> Provider
         phone_number_id=PHONE_NUMBER_ID,
         callback=webhook.url,
         app_secret=GRAPH_APP_SECRET,
-        rules=Rules(
+        rules=ProviderRules(
             max_per_second=5, pair_burst=3, templates={"receipt": 0}, redelivery_delays=(0.01,)
         ),
         clock=clock,

@@ -10,13 +10,13 @@ _MAX_BYTES: Final = 5 * 1024 * 1024
 _MAGIC_BYTES: Final = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
 
 
-class ImageFile(NamedTuple):
+class LocalImage(NamedTuple):
     name: str
     media_type: str
     content: bytes
 
 
-def read_image(name: str) -> ImageFile:
+def read_image(name: str) -> LocalImage:
     try:
         path = Path(name).expanduser()
         if path.exists() and not path.is_file():
@@ -31,5 +31,5 @@ def read_image(name: str) -> ImageFile:
         raise ChatError(f"{name} is larger than {_MAX_BYTES // 1024**2} MB: send a smaller image")
     for signature, media_type in _MAGIC_BYTES.items():
         if content.startswith(signature):
-            return ImageFile(path.name, media_type, content)
+            return LocalImage(path.name, media_type, content)
     raise ChatError(f"{name} is not a JPEG or PNG image")

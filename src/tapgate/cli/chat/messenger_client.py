@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from tapgate.cli.chat.errors import ChatError
-from tapgate.cli.chat.images import ImageFile
+from tapgate.cli.chat.images import LocalImage
 
 _MESSAGING_PATH: Final = "/api/v1/external/messaging"
 #: Longer than the messenger may wait for the gateway.
@@ -51,7 +51,7 @@ class MessengerClient:
     def send_text(self, phone: str, text: str) -> str:
         return self._post_message(phone, {"message": text, "messageType": "text"})
 
-    def send_image(self, phone: str, image: ImageFile, caption: str) -> str:
+    def send_image(self, phone: str, image: LocalImage, caption: str) -> str:
         data = base64.b64encode(image.content).decode()
         media = {
             "data": f"data:{image.media_type};base64,{data}",

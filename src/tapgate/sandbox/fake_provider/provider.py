@@ -10,8 +10,8 @@ from tapgate.clock import Clock, system_clock
 from tapgate.sandbox.fake_provider import message_validation
 from tapgate.sandbox.fake_provider.errors import GraphApiError
 from tapgate.sandbox.fake_provider.media import MediaStore
-from tapgate.sandbox.fake_provider.rules import MessagePolicy, Rules
-from tapgate.sandbox.fake_provider.webhooks import WebhookSender, build_value, to_unix_seconds
+from tapgate.sandbox.fake_provider.rules import MessagePolicy, ProviderRules
+from tapgate.sandbox.fake_provider.webhooks import CallbackSender, build_value, to_unix_seconds
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,15 +53,15 @@ class Provider:
         phone_number_id: str,
         callback: str | None = None,
         app_secret: str | None = None,
-        rules: Rules | None = None,
+        rules: ProviderRules | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        rules = rules or Rules()
+        rules = rules or ProviderRules()
         self.access_token = access_token
         self.phone_number_id = phone_number_id
         self.clock = clock
         self.media = MediaStore(rules.media_url_lifetime)
-        self.webhooks = WebhookSender(
+        self.webhooks = CallbackSender(
             callback=callback, app_secret=app_secret, redelivery_delays=rules.redelivery_delays
         )
         #: Accepted messages, oldest first.

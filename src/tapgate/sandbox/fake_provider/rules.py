@@ -10,7 +10,7 @@ import msgspec
 from tapgate.sandbox.fake_provider.errors import GraphApiError
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     """Policy parameters. The default limits match the provider's; redelivery is faster."""
 
     #: Messages per second from a business phone number.
@@ -27,7 +27,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     redelivery_delays: tuple[float, ...] = (0.05, 0.2, 1.0, 5.0)
 
 
-class User(msgspec.Struct, kw_only=True):
+class ProviderUser(msgspec.Struct, kw_only=True):
     last_message_at: datetime | None = None
     is_reachable: bool = True
     #: Tokens left in the pair rate limit's bucket at `counted_at`.
@@ -38,14 +38,14 @@ class User(msgspec.Struct, kw_only=True):
 class MessagePolicy:
     """Decides whether a valid message is accepted."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ProviderRules) -> None:
         self._rules = rules
-        self._users: dict[str, User] = {}
+        self._users: dict[str, ProviderUser] = {}
         self._accepted_at: deque[datetime] = deque()
 
-    def get_user(self, address: str, now: datetime) -> User:
+    def get_user(self, address: str, now: datetime) -> ProviderUser:
         if address not in self._users:
-            self._users[address] = User(allowance=self._rules.pair_burst, counted_at=now)
+            self._users[address] = ProviderUser(allowance=self._rules.pair_burst, counted_at=now)
         return self._users[address]
 
     def admit(self, to: str, message: Mapping[str, Any], now: datetime) -> None:
@@ -73,7 +73,7 @@ class MessagePolicy:
         if len(self._accepted_at) >= self._rules.max_per_second:
             raise GraphApiError(130429, "Cloud API message throughput has been reached.")
 
-    def _require_pair_rate(self, person: User, now: datetime) -> None:
+    def _require_pair_rate(self, person: ProviderUser, now: datetime) -> None:
         refilled = (now - person.counted_at).total_seconds() / self._rules.pair_seconds
         person.allowance = min(float(self._rules.pair_burst), person.allowance + refilled)
         person.counted_at = now

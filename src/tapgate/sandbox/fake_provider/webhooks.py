@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 
 
-class WebhookSender:
+class CallbackSender:
     """Sends deliveries to the callback URL; without one, it sends nothing."""
 
     def __init__(

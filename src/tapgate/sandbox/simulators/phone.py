@@ -12,7 +12,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.sandbox.simulators import phone_templates
-from tapgate.sandbox.simulators.phone_messenger import MessengerClient, MessengerError
+from tapgate.sandbox.simulators.phone_messenger import MessengerError, PhoneMessengerClient
 from tapgate.sandbox.simulators.search import search_records
 
 pages: Final = Pages()
@@ -32,7 +32,7 @@ class TappedOption(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
-class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
+class PhoneMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message from the simulated phone, with exactly one of the optional fields set."""
 
     sender: str = msgspec.field(name="from")
@@ -43,7 +43,7 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     form: str | None = None
 
     def __repr__(self) -> str:
-        return "SentMessage(...)"  # keeps message contents out of logs
+        return "PhoneMessage(...)"  # keeps message contents out of logs
 
 
 def _json_handler(handler: JsonHandler) -> PageHandler:
@@ -95,7 +95,7 @@ async def list_messages(request: PageRequest) -> Any:
 @_json_handler
 async def send_message(request: PageRequest) -> Any:
     try:
-        sent = msgspec.json.decode(request.context.body, type=SentMessage)
+        sent = msgspec.json.decode(request.context.body, type=PhoneMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MessengerError("The message is not valid. Reload the page and try again.") from None
     await _create_messenger_client(request).deliver(
@@ -120,8 +120,8 @@ async def submit_form(request: PageRequest) -> Any:
     return {"status": status, "body": body}
 
 
-def _create_messenger_client(request: PageRequest) -> MessengerClient:
-    return MessengerClient(request.context.services.settings)
+def _create_messenger_client(request: PageRequest) -> PhoneMessengerClient:
+    return PhoneMessengerClient(request.context.services.settings)
 
 
 async def _search_people(request: PageRequest, search: str) -> list[dict[str, str]]:
@@ -140,7 +140,7 @@ def _require_phone_number(number: str | None) -> str:
     return number
 
 
-def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
+def _build_provider_message(sent: PhoneMessage) -> dict[str, Any]:
     """Return the message in the provider's format."""
     if sent.tapped is not None:
         kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"

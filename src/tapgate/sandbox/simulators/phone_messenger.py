@@ -36,7 +36,7 @@ class _ErrorResponse(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class MessengerClient:
+class PhoneMessengerClient:
     def __init__(self, settings: Settings) -> None:
         self._url = settings.messenger_url
         self._secret = settings.service_secrets.get(SERVICE_NAME)
