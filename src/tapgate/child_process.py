@@ -20,6 +20,11 @@ _STABLE_RUN_SECONDS = 10.0
 _KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0
 
 
+def build_command(module: str) -> list[str]:
+    """Return the command that runs a service's module."""
+    return [sys.executable, "-m", "tapgate.quick_start", module]
+
+
 class StartError(Exception):
     """A service cannot be started. The message is one line for the operator."""
 
@@ -84,9 +89,7 @@ class ChildProcess:
             LIFELINE_FD_VARIABLE: child_end.fileno(),
         }
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            self._module,
+            *build_command(self._module),
             stdin=asyncio.subprocess.DEVNULL,
             env={**self._environ, **{name: str(number) for name, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),

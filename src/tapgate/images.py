@@ -1,15 +1,17 @@
 """Decoding of untrusted images. Re-encoding discards everything except the pixels.
 
-These functions are CPU-intensive and must not run on the event loop.
+These functions are CPU-intensive and must not run on the event loop. Pillow is imported when the
+first image arrives, so that processes start faster.
 """
 
 import base64
 import binascii
 import io
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from PIL import Image, ImageOps
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 #: Accepted data URI prefixes, and the media type that the content must have.
 DATA_URI_MEDIA_TYPES: Final = {
@@ -65,11 +67,13 @@ def decode_data_uri(data_uri: str) -> EncodedImage:
 
 
 def reencode(content: bytes) -> EncodedImage:
+    from PIL.Image import DecompressionBombError, DecompressionBombWarning  # noqa: PLC0415
+
     try:
         return _reencode(content)
     except ImageError:
         raise
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+    except (DecompressionBombError, DecompressionBombWarning):
         raise _build_too_large_error() from None
     except Exception:
         # Decoders raise many kinds of exceptions on malicious input.
@@ -77,6 +81,8 @@ def reencode(content: bytes) -> EncodedImage:
 
 
 def _reencode(content: bytes) -> EncodedImage:
+    from PIL import Image, ImageOps  # noqa: PLC0415
+
     with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
         media_type = _MEDIA_TYPE_BY_FORMAT[image.format or ""]
         # The size comes from the file header; nothing has been decoded yet.
@@ -110,13 +116,13 @@ def _count_jpeg_scans(content: bytes) -> int:
     return scans
 
 
-def _encode_jpeg(image: Image.Image) -> bytes:
+def _encode_jpeg(image: "Image") -> bytes:
     return _save_without_metadata(
         image if image.mode in _JPEG_MODES else image.convert("RGB"), "JPEG"
     )
 
 
-def _encode_png(image: Image.Image) -> bytes:
+def _encode_png(image: "Image") -> bytes:
     if image.has_transparency_data:
         return _save_without_metadata(image.convert("RGBA"), "PNG")
     return _save_without_metadata(
@@ -124,7 +130,7 @@ def _encode_png(image: Image.Image) -> bytes:
     )
 
 
-def _save_without_metadata(image: Image.Image, image_format: str) -> bytes:
+def _save_without_metadata(image: "Image", image_format: str) -> bytes:
     image.info = {}  # drop metadata such as location, time and device
     file = io.BytesIO()
     image.save(file, image_format, quality=_JPEG_QUALITY)

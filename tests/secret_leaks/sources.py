@@ -3,7 +3,7 @@
 import contextlib
 import re
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +13,7 @@ import msgspec
 import psutil
 
 from secret_leaks import allowlist
+from tapgate.child_process import build_command
 
 
 class Source(NamedTuple):
@@ -128,13 +129,19 @@ def read_processes() -> Iterator[Source]:
             if not command_line:
                 continue  # the process is exiting
             yield Source(f"command line of {command_line[:3]}", " ".join(command_line).encode())
-            module_name = command_line[2] if command_line[1:2] == ["-m"] else ""
+            module_name = _get_module_name(command_line)
             if module_name in allowlist.ALLOWED_IN_ENVIRONMENTS or "postgres" in command_line[0]:
                 allowed = allowlist.ALLOWED_IN_ENVIRONMENTS.get(module_name, {})
                 value = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
                 yield Source(
                     f"environment of {module_name or 'PostgreSQL'}", "\n".join(value).encode()
                 )
+
+
+def _get_module_name(command_line: Sequence[str]) -> str:
+    """Return the module of a service, or an empty string for other processes."""
+    command = build_command("")[:-1]
+    return command_line[len(command)] if command_line[: len(command)] == command else ""
 
 
 def read_files(folder: Path) -> Iterator[Source]:

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import json
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +20,8 @@ from secret_leaks.capture import TrafficRecorder, record_traffic
 from secret_leaks.detector import detect_leaks
 from secret_leaks.secrets import SecretSet
 from secret_leaks.sources import Source
+from tapgate import quick_start
+from tapgate.child_process import build_command
 
 PASSWORD = 'Tr0ub4dor "&/ß3'
 API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
@@ -157,9 +159,10 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     """Runs a process that looks like the gateway and has a secret that it does not need."""
     (tmp_path / "tapgate").mkdir()
     (tmp_path / "tapgate" / "__init__.py").touch()  # shadow the real package
+    shutil.copy(quick_start.__file__, tmp_path / "tapgate")
     (tmp_path / "tapgate" / "gateway.py").write_text("input(print('here', flush=True))")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tapgate.gateway", PASSWORD),
+        *(*build_command("tapgate.gateway"), PASSWORD),
         cwd=tmp_path,
         env={"TAPGATE_SECRET_KEY": JWT, "TAPGATE_ADMIN_PASSWORD": API_KEY},
         stdin=asyncio.subprocess.PIPE,

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 from asyncpg import UndefinedTableError
 
-from tapgate import VERSION, supervisor
+from tapgate import VERSION, quick_start, supervisor
 from tapgate.child_process import StartError
 from tapgate.cli import keys, sign, start
 from tapgate.errors import ApiError
@@ -48,6 +48,7 @@ MessengerWorkers = Annotated[
 
 
 def main() -> None:
+    quick_start.prepare_imports()
     try:
         app()
     except (SettingsError, StoreError, StartError, VaultError) as error:

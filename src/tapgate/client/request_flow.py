@@ -107,7 +107,7 @@ class RequestFlow:
         timeout: float,
         clock: Clock,
     ) -> None:
-        self._base_url = _validate_base_url(base_url)
+        self.base_url = _validate_base_url(base_url)
         self._login = credential if isinstance(credential, Login) else None
         self._credential = None if isinstance(credential, Login) else credential
         self._tokens: Tokens | None = None
@@ -178,7 +178,7 @@ class RequestFlow:
         """Build the HTTP request and sign its final path and query."""
         request = httpx2.Request(
             operation.method,
-            self._base_url + operation.target,
+            self.base_url + operation.target,
             content=operation.body,
             headers=_DEFAULT_HEADERS | dict(operation.headers),
             extensions={"timeout": self._timeout},

@@ -15,6 +15,7 @@ from tapgate.client.operation import Operation
 from tapgate.client.pagination import AsyncPaginator, Paginator
 from tapgate.client.request_flow import Flow, FlowStep, RenewTokens, RequestFlow, Sleep, StepResult
 from tapgate.schemas.pagination import Page
+from tapgate.tls import get_tls_context_for
 
 T = TypeVar("T")
 
@@ -24,7 +25,9 @@ class SyncTransport:
 
     def __init__(self, flow: RequestFlow, http: httpx2.BaseTransport | None) -> None:
         self._request_flow = flow
-        self._http_transport = http or httpx2.HTTPTransport()
+        self._http_transport = http or httpx2.HTTPTransport(
+            verify=get_tls_context_for(flow.base_url, trust_env=True)
+        )
         self._token_lock = threading.Lock()
 
     def send(self, operation: Operation[T], /) -> T:
@@ -70,7 +73,9 @@ class AsyncTransport:
 
     def __init__(self, flow: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
         self._request_flow = flow
-        self._http_transport = http or httpx2.AsyncHTTPTransport()
+        self._http_transport = http or httpx2.AsyncHTTPTransport(
+            verify=get_tls_context_for(flow.base_url, trust_env=True)
+        )
         self._token_lock = asyncio.Lock()
 
     async def send(self, operation: Operation[T], /) -> T:

@@ -24,6 +24,7 @@ from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
+from tapgate.tls import get_tls_context_for
 from tapgate.vault import Vault
 
 #: Name under which the gateway signs requests to other services.
@@ -154,7 +155,11 @@ class MessageSender:
         """Send messages until canceled. Continue after outages of the database or messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
-        async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:
+        async with httpx2.AsyncClient(
+            timeout=_REQUEST_TIMEOUT_SECONDS,
+            trust_env=False,
+            verify=get_tls_context_for(self._url),
+        ) as client:
             await run_periodically(
                 partial(self.send_due, client), every=POLL_INTERVAL_SECONDS, name="messages.sender"
             )

@@ -9,7 +9,6 @@ from tapgate import gateway
 from tapgate.api.app import App
 from tapgate.api.services import Services
 from tapgate.http import worker
-from tapgate.sandbox.demo.build import build_demo
 from tapgate.sandbox.simulators.site import build_simulator_site
 from tapgate.settings import NO_DEMO, Settings, SettingsError
 
@@ -29,6 +28,8 @@ async def _build_demo(services: Services, database_url: str) -> AsyncIterator[st
     size = services.settings.demo
     if size == NO_DEMO:
         return
+    from tapgate.sandbox.demo.build import build_demo  # noqa: PLC0415 - only a new demo needs it
+
     yield f"Building a {size} demo (set TAPGATE_DEMO=off to skip it) ..."
     try:
         await build_demo(services, database_url, size)

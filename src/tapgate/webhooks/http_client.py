@@ -15,6 +15,8 @@ from typing import Final, NamedTuple, cast
 import httptools
 import httpx2
 
+from tapgate.tls import get_tls_context
+
 MAX_RESPONSE_BYTES: Final = 1024
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_IDLE_PER_TARGET: Final = 10
@@ -201,7 +203,7 @@ _PoolKey = tuple[bool, str, int, str]
 class ConnectionPool:
     """Idle connections, and opening of new ones."""
 
-    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl_context = ssl_context
         self._idle: dict[_PoolKey, deque[Connection]] = {}
 
@@ -223,7 +225,7 @@ class ConnectionPool:
                     Connection,
                     address,
                     target.port,
-                    ssl=self._ssl_context if target.is_tls else None,
+                    ssl=(self._ssl_context or get_tls_context()) if target.is_tls else None,
                     server_hostname=target.server_name if target.is_tls else None,
                 )
         except (OSError, ssl.CertificateError) as error:  # includes timeouts and TLS errors

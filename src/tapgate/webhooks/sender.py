@@ -82,7 +82,7 @@ class WebhookSender:
     ) -> None:
         self._resolve_addresses = require_public if public_only else resolve_addresses
         self._resolver = resolve
-        self._pool = ConnectionPool(ssl_context or httpx2.create_ssl_context(trust_env=False))
+        self._pool = ConnectionPool(ssl_context)
 
     def close_idle(self, *, only_expired: bool = False) -> None:
         """Close connections that are not in use, or those of them that were idle for too long."""

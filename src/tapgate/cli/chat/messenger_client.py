@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate.cli.chat.errors import ChatError
 from tapgate.cli.chat.images import LocalImage
+from tapgate.tls import get_tls_context_for
 
 _MESSAGING_PATH: Final = "/api/v1/external/messaging"
 #: Longer than the messenger may wait for the gateway.
@@ -46,6 +47,7 @@ class MessengerClient:
             timeout=_TIMEOUT,
             limits=httpx2.Limits(max_keepalive_connections=0),
             trust_env=False,
+            verify=get_tls_context_for(self.url),
         )
 
     def send_text(self, phone: str, text: str) -> str:

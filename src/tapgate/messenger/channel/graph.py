@@ -20,6 +20,8 @@ import httpx2
 import msgspec
 import structlog
 
+from tapgate.tls import get_tls_context
+
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
 
 #: Total time for one request that sends a message.
@@ -93,7 +95,10 @@ class GraphClient:
         # No compression: a small response could expand far beyond the size limit.
         self._headers = {"Authorization": f"Bearer {access_token}", "Accept-Encoding": "identity"}
         self._client = httpx2.AsyncClient(
-            timeout=SEND_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False
+            timeout=SEND_TIMEOUT_SECONDS,
+            trust_env=False,
+            follow_redirects=False,
+            verify=get_tls_context(),
         )
         self._has_logged_misconfiguration = False
 

@@ -16,6 +16,7 @@ import structlog
 from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.tls import get_tls_context_for
 
 MODEL_TIMEOUT_SECONDS: Final = 3.0
 #: Commands that the model may not name, because they confirm or refuse an operation.
@@ -47,7 +48,11 @@ class IntentService:
         self._url = model_url or ""
         self._timeout = timeout_seconds
         self._client = (
-            httpx2.AsyncClient(timeout=timeout_seconds, trust_env=False) if model_url else None
+            httpx2.AsyncClient(
+                timeout=timeout_seconds, trust_env=False, verify=get_tls_context_for(model_url)
+            )
+            if model_url
+            else None
         )
 
     async def close(self) -> None:

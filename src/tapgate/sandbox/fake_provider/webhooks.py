@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 import msgspec
 
+from tapgate.tls import get_tls_context
+
 
 class CallbackSender:
     """Sends deliveries to the callback URL; without one, it sends nothing."""
@@ -70,7 +72,9 @@ class CallbackSender:
             digest = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
             headers["X-Hub-Signature-256"] = f"sha256={digest}"
         if self._client is None:
-            self._client = httpx2.AsyncClient(timeout=10.0, trust_env=False)
+            self._client = httpx2.AsyncClient(
+                timeout=10.0, trust_env=False, verify=get_tls_context()
+            )
         try:
             response = await self._client.post(str(self.callback), content=body, headers=headers)
         except httpx2.HTTPError:

@@ -3,10 +3,8 @@
 The simulator acts as the messaging provider, but does not need the provider's secrets.
 """
 
-import ssl
 import time
 import uuid
-from functools import cache
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -17,6 +15,7 @@ from tapgate.client.credentials import ServiceSecret, UnsignedRequest
 from tapgate.clock import system_clock
 from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.settings import Settings
+from tapgate.tls import get_tls_context_for
 
 _TIMEOUT: Final = httpx2.Timeout(5, connect=2)
 #: Longer than `_TIMEOUT`, because the messenger processes a form before it responds.
@@ -102,7 +101,7 @@ class PhoneMessengerClient:
         try:
             # No connection pooling: the pauses between requests exceed keep-alive timeouts.
             async with httpx2.AsyncClient(
-                timeout=http_timeout, trust_env=False, verify=_get_tls_context()
+                timeout=http_timeout, trust_env=False, verify=get_tls_context_for(url)
             ) as http:
                 return await http.request(
                     method, f"{url}?{query}" if query else url, content=body, headers=headers
@@ -127,12 +126,6 @@ class PhoneMessengerClient:
         credential = ServiceSecret(SERVICE_NAME, self._secret)
         signed_headers = credential.build_headers(request, system_clock)
         return {"Content-Type": "application/json", **signed_headers}
-
-
-@cache
-def _get_tls_context() -> ssl.SSLContext:
-    """Return the shared TLS context; creating one takes longer than a request."""
-    return ssl.create_default_context()
 
 
 def _decode(response: httpx2.Response, response_type: Any) -> Any:

@@ -20,7 +20,7 @@ from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.vault import Vault
-from tapgate.wallets.statements import csv_file, pdf_file, queries
+from tapgate.wallets.statements import csv_file, queries
 from tapgate.wallets.statements.model import FileFormat, Period, Statement
 from tapgate.wallets.statements.queries import StatementFile
 
@@ -31,7 +31,6 @@ LINK_LIFETIME: Final = timedelta(hours=24)
 MAX_FILES: Final = 100
 
 _CLEANUP_INTERVAL_SECONDS: Final = 600
-_RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
 #: Long statements take seconds to render, which would block the event loop.
 rendering_threads: Final = BoundedThreadPool("statements", threads=1, max_pending=8)
 
@@ -128,7 +127,16 @@ async def remove_expired(database: Database, clock: Clock) -> NoReturn:
 
 
 def _render_compressed(statement: Statement, format: FileFormat) -> bytes:
-    return zlib.compress(_RENDERERS[format](statement))
+    return zlib.compress(_render(statement, format))
+
+
+def _render(statement: Statement, format: FileFormat) -> bytes:
+    if format == "csv":
+        return csv_file.render(statement)
+    # Imported for the first PDF file: ReportLab would delay the start of every process.
+    from tapgate.wallets.statements import pdf_file  # noqa: PLC0415
+
+    return pdf_file.render(statement)
 
 
 def _decrypt_file(vault: Vault, file: StatementFile) -> bytes:

@@ -19,8 +19,6 @@ from tapgate.wallets.statements.typesetting import (
     truncate_to_width,
 )
 
-CONTENT_TYPE: Final = "application/pdf"
-
 # Write binary streams: ASCII85 encoding would make them a quarter larger.
 rl_config.useA85 = 0
 

@@ -12,13 +12,13 @@ from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.pins import pin_operations
-from tapgate.wallets.statements import csv_file, operations, pdf_file
+from tapgate.wallets.statements import csv_file, operations
 from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
 
 endpoints = Endpoints("Wallet")
 
 _FILES_PATH = "/api/v1/statements"
-_CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
+_CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
 
 
 @endpoints.post(
