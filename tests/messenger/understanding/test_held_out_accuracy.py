@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import pytest
 
+from cases import each
 from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding.resolver import resolve
 
@@ -84,45 +85,58 @@ FRENCH: Final[tuple[Sample, ...]] = (
     ("slt cv la famille ?", None),
 )
 
-SAMPLES: Final[dict[Language, tuple[Sample, ...]]] = {"en": ENGLISH, "fr": FRENCH}
+#: Texts for the commands that were added after the other texts.
+LATER_ENGLISH: Final[tuple[Sample, ...]] = (
+    ("i get cash for hand i want am inside my wallet", "add_money"),
+    ("how will i collect my money in hand", "withdraw"),
+    ("any tapgate shop for lumley side", "nearest_agent"),
+    ("if i send 200 how much you go remove", "fees"),
+    ("the shop machine say no to my card why", "declined"),
+    ("the money go to another man by mistake", "wrong_recipient"),
+    ("wat time una de close on friday", "contact"),
+    ("my pin don comot for my head", "reset_pin"),
+)
 
+LATER_FRENCH: Final[tuple[Sample, ...]] = (
+    ("jai du cash je veux le mettre dessus", "add_money"),
+    ("comment je recupere mes sous en liquide", "withdraw"),
+    ("ya un point de retrait vers lumley ?", "nearest_agent"),
+    ("vous prenez combien quand jenvoie 200", "fees"),
+    ("la machine du magasin a dit non pourquoi", "declined"),
+    ("g envoyé au mauvais gars", "wrong_recipient"),
+    ("vous fermez a quel heure vendredi", "contact"),
+    ("mon code mest sorti de la tete", "reset_pin"),
+)
+
+Samples = dict[Language, tuple[Sample, ...]]
+SAMPLES: Final[Samples] = {"en": ENGLISH, "fr": FRENCH}
+LATER_SAMPLES: Final[Samples] = {"en": LATER_ENGLISH, "fr": LATER_FRENCH}
 
 Outcome = Literal["right", "asked", "nothing", "wrong"]
 #: Commands that can lead to a movement of money.
 MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
 
 
-#: Commands added after the texts were written; other texts measure them.
-LATER_COMMANDS: frozenset[Command] = frozenset(
-    {
-        "add_money",
-        "withdraw",
-        "nearest_agent",
-        "fees",
-        "declined",
-        "wrong_recipient",
-        "contact",
-        "reset_pin",
-    }
-)
-
-
 def test_held_out_samples_are_unique_and_cover_every_command() -> None:
-    texts = [text for samples in SAMPLES.values() for text, _ in samples]
-    assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
+    samples = [ENGLISH, FRENCH, LATER_ENGLISH, LATER_FRENCH]
+    assert [len(group) for group in samples] == [30, 30, 8, 8]
+    texts = [text for group in samples for text, _ in group]
     assert len(set(texts)) == len(texts)
-    expected = {expected for samples in SAMPLES.values() for _, expected in samples}
-    assert expected == {*COMMANDS, None} - LATER_COMMANDS
+    assert {command for group in samples for _, command in group} == {*COMMANDS, None}
 
 
 @pytest.mark.parametrize("language_known", [True, False])
-def test_no_held_out_text_resolves_to_a_wrong_money_command(
-    language_known: bool, record_property: Callable[[str, object], None]
+@each("samples, max_wrong", [(SAMPLES, 6), (LATER_SAMPLES, 2)])
+def test_few_held_out_texts_are_misunderstood_and_none_moves_money(
+    samples: Samples,
+    max_wrong: int,
+    language_known: bool,
+    record_property: Callable[[str, object], None],
 ) -> None:
     outcomes: Counter[Outcome] = Counter()
     money_by_mistake: list[str] = []
-    for language, samples in SAMPLES.items():
-        for text, expected in samples:
+    for language, texts in samples.items():
+        for text, expected in texts:
             intent = resolve(text, language if language_known else None)
             outcomes[classify_outcome(intent, expected)] += 1
             if intent.command in MONEY_COMMANDS and intent.command != expected:
@@ -137,6 +151,7 @@ def test_no_held_out_text_resolves_to_a_wrong_money_command(
         f"wrong money actions: {len(money_by_mistake)}",
     )
     assert not money_by_mistake
+    assert outcomes["wrong"] <= max_wrong
 
 
 def classify_outcome(intent: Intent, expected: Command | None) -> Outcome:

@@ -18,6 +18,7 @@ NUMBER_PLACEHOLDER = "#"
 _FOREIGN_PLACEHOLDER = "¤"
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘`´ʼ＇", "'"))
+_WOULD_PATTERN = re.compile(r"\bi'd\b", re.ASCII)
 _ELISION_PATTERN = re.compile(r"\b(qu|[cdjlmnst])'", re.ASCII)
 _LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ß": "ss", "ɔ": "o", "ɛ": "e", "ŋ": "ng"})
 _DIGIT_WORD_PATTERN = re.compile(r"\S*\d\S*")
@@ -42,7 +43,8 @@ def normalize_text(text: str) -> str:
     letters = "".join(
         char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
     )
-    letters = _ELISION_PATTERN.sub(r"\1 ", letters[:MAX_LENGTH]).replace("'", "")
+    letters = _WOULD_PATTERN.sub("i would", letters[:MAX_LENGTH])
+    letters = _ELISION_PATTERN.sub(r"\1 ", letters).replace("'", "")
     letters = _DIGIT_WORD_PATTERN.sub(f" {NUMBER_PLACEHOLDER} ", letters.replace("#", " "))
     letters = _FOREIGN_LETTERS_PATTERN.sub(
         f" {_FOREIGN_PLACEHOLDER} ", letters.replace(_FOREIGN_PLACEHOLDER, " ")

@@ -1,6 +1,5 @@
 """Intent resolution for free text: literal phrases first, then similarity."""
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -29,12 +28,6 @@ SUGGEST_THRESHOLD: Final = 0.2
 #: Candidates that score lower than the best by more than this are not suggested.
 _MAX_SCORE_GAP: Final = 0.15
 _MAX_CANDIDATES: Final = 3
-_COURTESY_PATTERN = re.compile(
-    r"^(?:(?:hi|hello|helo|hey|god (?:morning|afternon|evening|day)|kushe|please|pls|plz|abeg|sir|"
-    r"madam|bonjour|bonsoir|salut|slt|bjr|monsieur|madame|svp|stp|sil vous plait) )+"
-    r"|(?: (?:please|pls|plz|abeg|svp|stp|sil (?:vous|te) plait|s il (?:vous|te) plait|thanks"
-    r"|thank you|merci))+$"
-)
 
 
 class _Candidate(NamedTuple):
@@ -84,38 +77,39 @@ class Resolver:
         if known is not None:
             return known
         normalized = normalize_text(text)
-        core = _COURTESY_PATTERN.sub("", normalized).strip()
-        if core and core != normalized:
-            # "Hello, my balance please" matches a command only without its courtesies.
-            intent = self._resolve_core(core, text, language)
-            if intent.command is not None:
-                return intent
-        by_rule = self._resolve_by_rule(core or normalized, text)
-        return by_rule or self._resolve_by_similarity(normalized, text)
+        core = rules.strip_courtesies(normalized) or normalized
+        known = self.match_literal(core, language) if core != normalized else None
+        if known is not None and len(text) <= MAX_LENGTH and known.command not in {"yes", "no"}:
+            return known
+        intent = self._resolve_by_rule(core, text) or self._resolve_by_similarity(core, text)
+        if intent.command is not None or core == normalized:
+            return intent
+        whole = self._resolve_by_similarity(normalized, text)
+        if not intent.candidates or whole.command is None or whole.command in intent.candidates:
+            return whole
+        return Intent(
+            candidates=(*intent.candidates, whole.command)[-_MAX_CANDIDATES:],
+            language=intent.language,
+        )
 
     def _resolve_by_rule(self, normalized: str, text: str) -> Intent | None:
         """Return the intent that the rules find, or None."""
         if len(text) > MAX_LENGTH or _is_one_word(normalized):
             return None
-        prepared, language = rules.prepare(normalized), detect_language(text)
+        language = detect_language(text)
+        wish = rules.extract_transfer_wish(normalized)
         if (
-            rules.is_transfer_wish(prepared)
-            and safeguards.mentions_money(prepared)
-            and safeguards.is_transfer_request(prepared, is_question="?" in text)
+            wish is not None
+            and safeguards.mentions_money(wish)
+            and safeguards.is_transfer_request(wish, is_question="?" in text)
         ):
             return Intent(command="send", language=language)
-        commands = rules.match_rules(prepared)
+        commands = rules.match_rules(normalized)
         if not commands:
             return None
-        if len(commands) > 1 or safeguards.is_prohibition(prepared, commands[0]):
+        if len(commands) > 1 or safeguards.is_prohibition(normalized, commands[0]):
             return Intent(candidates=commands, language=language)
         return Intent(command=commands[0], language=language)
-
-    def _resolve_core(self, core: str, text: str, language: Language | None) -> Intent:
-        known = self.match_literal(core, language) if len(text) <= MAX_LENGTH else None
-        if known is not None and known.command not in {"yes", "no"}:
-            return known
-        return self._resolve_by_similarity(core, text)
 
     def _resolve_by_similarity(self, normalized: str, text: str) -> Intent:
         ranked = self._rank_commands(normalized)

@@ -12,6 +12,7 @@ from tapgate.messenger.understanding.normalization import (
     normalize_text,
     to_phonetic,
 )
+from tapgate.messenger.understanding.word_lists import compile_rules
 
 
 def _normalize_words(text: str) -> frozenset[str]:
@@ -35,36 +36,7 @@ _MONEY_WORDS = _normalize_words(
 ) | {NUMBER_PLACEHOLDER}
 #: Words that suggest a negation, a stop, a past transfer, a question, an action of a third party,
 #: or an object other than money.
-_DOUBT_WORDS = _normalize_words(
-    """
-    not no nor never neva dont doesnt didnt cant cannot wont shouldnt isnt wasnt havent hasnt arent
-    without stop cancel wait hold abort undo block blok blocked freeze lost stolen stole steal tief
-    sent sended did does was were has had been already receive received recieved receiving got
-    arrived arrive came come
-    is are who whom why when where what wetin which how if whether should will shall could might may
-    yesterday tomorrow later earlier before after last ago past
-    wrong mistake mistakenly error problem failed fail pending missing back refund reverse reversed
-    scam scammed scammer fraud fake thief hacked safe sure stranger
-    your he she they said says asked asks wants told tells keeps trying
-    receipt statement statment balance history code otp pin password passcode limit limits maximum
-    max more allowed fee fees charge charges cost costs id passport document documents photo picture
-    selfie kyc message sms email mail location airtime data credit bill loan lend borrow request
-    instead but except unless because
-    pas ne n jamais plus sans arrete arreter arretez annule annuler annulez attends attendez
-    bloque bloquer bloquez perdu perdue vole volee oublie
-    est sont ai as avons avez avait ont ete recu recue recus recevoir arrive arriver passe deja
-    qui quand pourquoi ou combien comment si quoi quel quelle quels quelles
-    hier demain tard avant apres dernier derniere
-    erreur trompe probleme echec echoue manque retour rembourse rembourser remboursez rendre rendez
-    arnaque arnaquer arnaqueur fraude voleur pirate inconnu
-    votre tes il elle ils elles dit demande demander veut va vont doit
-    releve extrait solde historique limite limites plafond plafonds frais
-    identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
-    bin don dɔn nɔ noba nɔba go kin omos omɔs omoch usay usai wusai wusay udat wai aw wen we ef bot
-    se tel tɛl told aks den dɛn dem una yestade tumara tumoro leta olredi bifo rong rɔng mistek bak
-    tif los lɔs chaj stetment mɛsej pikchɔ fri free gratuit aydi dɔkyumɛnt paspɔt
-    """
-)
+_DOUBT_PATTERN = compile_rules(["doubt"])
 #: Money requested for the user, or a transfer that already happened.
 _NOT_TO_OTHERS_PATTERN = re.compile(
     r"\b(s[en]*d|send|sen|gi|pe|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
@@ -101,7 +73,7 @@ def is_doubtful(normalized: str, *, is_question: bool) -> bool:
     """Return whether anything suggests that the text does not ask for a transfer now."""
     return (
         is_question
-        or not _DOUBT_WORDS.isdisjoint(normalized.split())
+        or _DOUBT_PATTERN.search(normalized) is not None
         or _NOT_TO_OTHERS_PATTERN.search(normalized) is not None
     )
 
