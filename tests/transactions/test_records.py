@@ -81,6 +81,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
         "status": "completed",
         "amount": "100.00",
         "fee_amount": "1.00",
+        "fee_payer": "receiver",
         "currency": "SLE",
         "from": {
             "type": "subscriber",
@@ -218,10 +219,11 @@ async def test_held_transaction_has_no_balance_after(harness: Harness) -> None:
     held = await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, recipient, "600000")
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("under_review", None)
-    assert newest["completed_at"] is None
+    assert newest["completed_at"] is None and newest["fee_payer"] == "sender"
     await decide_review(harness, held, release=True)
     newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
+    assert newest["fee_payer"] == "sender"
     assert newest["completed_at"] > newest["created_at"]
 
 
@@ -242,6 +244,7 @@ async def test_fee_of_a_rejected_held_transaction_is_zero_in_every_record(
     records = await list_transactions(harness, user_id=sender["id"])
     for lines in (rows, records):
         assert [line["fee_amount"] for line in lines[:2]] == ["0.00", "0.00"]
+    assert [record["fee_payer"] for record in records[:2]] == [None, None]
     assert (await get_transaction(harness, held))["fee_amount"] == "0.00"
     event_data = build_event_data("transaction.failed", await _load_record(harness, held))
     assert event_data["fee_amount"] == "0.00"

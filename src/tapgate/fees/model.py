@@ -14,12 +14,12 @@ from tapgate.rules.fees import FeeTier
 from tapgate.schemas.fees import (
     CommissionRule,
     CommissionRules,
-    FeePayer,
     FeeRule,
     FeeRules,
     format_rate,
     parse_rate,
 )
+from tapgate.schemas.transactions import FeePayer
 
 _FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",

@@ -16,7 +16,7 @@ from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule, RuleIndex
 from tapgate.rules.fees import FeeTier, calculate_fee
 from tapgate.rules.limits import AccountRule
 from tapgate.schemas.compliance import RuleSubject, RuleType
-from tapgate.schemas.fees import FeePayer
+from tapgate.schemas.transactions import FeePayer
 
 #: Signal sent to every process when rules or webhook subscriptions change.
 RULES_CHANGED: Final = "ledger_rules"

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from tapgate import money
-from tapgate.schemas.fees import FeePayer
+from tapgate.schemas.transactions import FeePayer
 
 #: A plain string, because every command compares it and enum members are slow.
 SENDER: Final = FeePayer.SENDER.value

@@ -4,14 +4,13 @@ Rates are percentages: decimal strings in the API, thousandths of a percent in t
 """
 
 import re
-from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from tapgate.schemas.agents import CommissionTier
 from tapgate.schemas.fields import Amount, AmountOrZero, Choice, InvalidValueError, ListLength, Rule
-from tapgate.schemas.transactions import TransactionType, TransactionTypeField
+from tapgate.schemas.transactions import FeePayerField, TransactionType, TransactionTypeField
 
 _RATE_PATTERN: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?", re.ASCII)
 _MAX_RATE: Final = 100_000
@@ -46,18 +45,13 @@ def format_rate(rate: int) -> str:
 Rate = Annotated[str, RateRule()]
 
 
-class FeePayer(StrEnum):
-    SENDER = "sender"
-    RECEIVER = "receiver"
-
-
 class FeeRule(msgspec.Struct, kw_only=True):
     """Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit)."""
 
     type: TransactionTypeField
     up_to: Amount | None = None
     rate: Rate
-    payer: Annotated[str, Choice(*FeePayer, name="FeePayer")]
+    payer: FeePayerField
 
 
 class FeeRules(msgspec.Struct, kw_only=True):

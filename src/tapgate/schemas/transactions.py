@@ -64,6 +64,11 @@ class Direction(StrEnum):
     DEBIT = "debit"
 
 
+class FeePayer(StrEnum):
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
 class PartyType(StrEnum):
     SUBSCRIBER = "subscriber"
     AGENT = "agent"
@@ -76,6 +81,7 @@ TransactionTypeField = Annotated[str, Choice(*TransactionType, name="Transaction
 TransactionStatusField = Annotated[str, Choice(*TransactionStatus, name="TransactionStatus")]
 ChannelField = Annotated[str, Choice(*Channel, name="Channel")]
 DirectionField = Annotated[str, Choice(*Direction, name="Direction")]
+FeePayerField = Annotated[str, Choice(*FeePayer, name="FeePayer")]
 PartyTypeField = Annotated[str, Choice(*PartyType, name="PartyType")]
 #: A declined or rejected request gets an error instead of a receipt.
 ReceiptStatus = Annotated[
@@ -159,6 +165,9 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction.
 
+    `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
+    receiver out of `amount`.
+
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
 
@@ -172,6 +181,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: TransactionStatusField
     amount: str
     fee_amount: str
+    fee_payer: FeePayerField | None
     currency: str
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None

@@ -86,6 +86,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     amount: int
     fee_amount: int
+    fee_payer: str | None
     refunded_amount: int
     currency: str
     payer: TransactionSide | None  # None: declined because the card was not linked
@@ -183,6 +184,7 @@ def _build_record(
         status=transaction.status,
         amount=money.format_decimal(transaction.amount, currency),
         fee_amount=money.format_decimal(transaction.fee_amount, currency),
+        fee_payer=transaction.fee_payer,
         currency=currency,
         from_=_build_party_record(transaction.payer, full=full),
         to=_build_party_record(transaction.payee, full=full),

@@ -23,12 +23,25 @@ from tapgate.transactions.model import Transaction, TransactionSide, User, to_re
 
 #: Columns that are fields of `Transaction`.
 _COLUMNS: Final = (
-    "id", "type", "status", "channel", "amount", "fee_amount", "refunded_amount", "currency",
-    "card_serial", "original_id", "request_id", "failure_code", "created_at", "completed_at",
+    "id", "type", "status", "channel", "amount", "fee_amount", "fee_payer", "refunded_amount",
+    "currency", "card_serial", "original_id", "request_id", "failure_code", "created_at",
+    "completed_at",
 )  # fmt: skip
 #: Expressions of columns that are not selected as stored. The stored fee of a held transaction is
 #: immutable, but it is charged only on release. Declined transactions are stored without a fee.
-_EXPRESSIONS: Final = {"fee_amount": "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"}
+#: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
+#: the entry of the fee tells who paid it; a scalar subquery always looks it up by the primary key.
+_EXPRESSIONS: Final = {
+    "fee_amount": "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END",
+    "fee_payer": """
+        CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
+             WHEN CASE t.held WHEN 0 THEN t.from_account = (
+                      SELECT debit_account FROM entries
+                      WHERE transaction_id = t.id AND credit_account = (
+                          SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
+                  ELSE t.held > t.amount END THEN 'sender'
+             ELSE 'receiver' END""",
+}
 _SELECT: Final = f"""
     SELECT {", ".join(f"{_EXPRESSIONS.get(name, f't.{name}')} AS {name}" for name in _COLUMNS)},
            t.to_card_serial,

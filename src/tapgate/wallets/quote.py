@@ -12,8 +12,8 @@ from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.commands import Party, card_party, subscriber_party
 from tapgate.ledger.engine import Ledger
-from tapgate.schemas.fees import FeePayer
 from tapgate.schemas.records import require_id
+from tapgate.schemas.transactions import FeePayer
 from tapgate.schemas.wallets import Quote, QuoteLimits, QuoteRequest
 from tapgate.store.database import Database
 from tapgate.subscribers import queries as subscribers
