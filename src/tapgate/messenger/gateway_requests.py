@@ -6,7 +6,7 @@ and so is the existence of cards that do not belong to the subscriber.
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import structlog
@@ -32,17 +32,13 @@ from tapgate.schemas.subscribers import KycDocumentType, Limits, SubscriberRecor
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 from tapgate.schemas.transactions import (
     Direction,
+    FeePayer,
     PartyRecord,
     TransactionRecord,
     TransactionStatus,
     TransactionType,
 )
 from tapgate.schemas.wallets import Balance, P2pReceipt, Quote
-
-#: Types whose fee the merchant pays.
-_MERCHANT_FEE_TYPES: Final = frozenset(
-    {TransactionType.POS_PAYMENT, TransactionType.ONLINE_PAYMENT}
-)
 
 _log = structlog.get_logger()
 
@@ -61,7 +57,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_credit: bool
     amount: str
-    #: Fee that the subscriber paid as the payer, in addition to the amount.
+    #: Fee that the subscriber paid: in addition to the amount sent, or out of the amount received.
     fee: str
     currency: str
     counterparty_name: str | None  # masked for a subscriber
@@ -449,28 +445,17 @@ def is_phone_payee(payee: str) -> bool:
 def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
     is_credit = record.direction == Direction.CREDIT
     counterparty = record.from_ if is_credit else record.to
+    fee_payer = FeePayer.RECEIVER if is_credit else FeePayer.SENDER
     return TransactionSummary(
         type=record.type,
         status=record.status,
         is_credit=is_credit,
         amount=record.amount,
-        fee=record.fee_amount if _is_fee_of_payer(record) else "0.00",
+        fee=record.fee_amount if record.fee_payer == fee_payer else "0.00",
         currency=record.currency,
         counterparty_name=record.merchant_name or _get_public_name(counterparty),
         at=datetime.fromisoformat(record.created_at),
         failure_code=record.failure_code,
-    )
-
-
-def _is_fee_of_payer(record: TransactionRecord) -> bool:
-    """Return whether the listed user paid the fee as the payer.
-
-    Merchants pay the fees of payments, and a declined transaction has no fee.
-    """
-    return (
-        record.direction == Direction.DEBIT
-        and record.type not in _MERCHANT_FEE_TYPES
-        and record.status != TransactionStatus.FAILED
     )
 
 
