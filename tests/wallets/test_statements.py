@@ -17,6 +17,7 @@ from builders.payments import (
     submit_refund,
 )
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
+from tapgate.gateway import build_openapi_document
 from tapgate.ledger import chart
 from tapgate.store.database import Database
 from tapgate.wallets.statements.queries import load_activity
@@ -93,6 +94,8 @@ async def test_statement_lists_transactions_fees_refunds_and_totals(
         "total_debits": "151.50",
         "transaction_count": 4,
     }
+    declared = build_openapi_document()["components"]["schemas"]["StatementEntryType"]["enum"]
+    assert {entry["type"] for entry in entries} <= set(declared)
     for entry in entries:
         assert entry.pop("date") == get_today(harness)
     assert entries[0].pop("transaction_id").startswith("txn_")

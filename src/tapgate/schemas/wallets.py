@@ -24,6 +24,9 @@ from tapgate.schemas.transactions import (
     TransactionTypeField,
 )
 
+#: Type of the statement entry for a fee; all other entries have the type of their transaction.
+STATEMENT_FEE_TYPE: Final = "fee"
+
 #: Types in which the subscriber of a quote can take part with a card.
 _SUBSCRIBER_CARD_TYPES: Final = frozenset(
     {
@@ -169,11 +172,15 @@ class StatementPeriod(msgspec.Struct, kw_only=True):
 
 
 class EntryRecord(msgspec.Struct, kw_only=True):
-    """An entry of a statement. `date` is the day of the movement in the platform's time zone."""
+    """An entry of a statement.
+
+    `date` is the day of the movement in the platform's time zone. `type` is `fee` for a fee, which
+    has an entry of its own, and otherwise the type of the transaction.
+    """
 
     date: str
     transaction_id: str
-    type: TransactionTypeField
+    type: Annotated[str, Choice(*TransactionType, STATEMENT_FEE_TYPE, name="StatementEntryType")]
     description: str
     debit: str
     credit: str

@@ -11,6 +11,7 @@ from tapgate import clock, ids, money
 from tapgate.errors import invalid_field
 from tapgate.ledger import chart
 from tapgate.schemas.wallets import (
+    STATEMENT_FEE_TYPE,
     EntryRecord,
     StatementHolder,
     StatementPeriod,
@@ -22,7 +23,6 @@ MAX_PERIOD_DAYS: Final = 366
 #: Leaves a margin, so that no time zone moves a bound of the period out of the range of `datetime`.
 _ALLOWED_YEARS: Final = range(1000, 9999)
 
-FEE_TYPE: Final = "fee"
 FileFormat = Literal["csv", "pdf"]
 
 #: transaction type -> description of a debit, description of a credit
@@ -83,7 +83,7 @@ class Movement(NamedTuple):
 
     @property
     def type(self) -> str:
-        return FEE_TYPE if self.is_fee else self.transaction_type
+        return STATEMENT_FEE_TYPE if self.is_fee else self.transaction_type
 
     @property
     def description(self) -> str:
