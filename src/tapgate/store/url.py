@@ -79,10 +79,15 @@ class DatabaseUrl(NamedTuple):
 def parse_url(url: str) -> DatabaseUrl:
     """Parse and validate a URL, or raise StoreError.
 
-    Error messages do not quote the user or the password, if the URL encodes them correctly.
+    Error messages quote neither the user nor the password.
     """
     try:
         return _parse(urlsplit(url))
+    except StoreError:
+        # An unencoded ? turns the rest of a password into parameters, which the error may quote.
+        if "@" in url.partition("?")[2]:
+            raise _build_unencoded_error() from None
+        raise
     except ValueError:  # its message may contain the password
         raise _build_url_error("is not valid. Percent-encode special characters") from None
 
@@ -90,9 +95,7 @@ def parse_url(url: str) -> DatabaseUrl:
 def _parse(parts: SplitResult) -> DatabaseUrl:
     query = {name: value for name, value in parse_qsl(parts.query) if value}
     if "@" in parts.path or parts.fragment:
-        raise _build_url_error(
-            "has an unencoded @, :, /, ? or # in its user or password. Percent-encode it"
-        )
+        raise _build_unencoded_error()
     _translate_jdbc(query)
     _require_supported(query)
     settings = _parse_settings(query)
@@ -233,6 +236,12 @@ def _parse_number(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text):
         raise _build_url_error(f"must have a whole number for {name}")
     return int(text)
+
+
+def _build_unencoded_error() -> StoreError:
+    return _build_url_error(
+        "has an unencoded @, :, /, ? or # in its user or password. Percent-encode it"
+    )
 
 
 def _build_url_error(message: str) -> StoreError:
