@@ -44,7 +44,7 @@ async def test_admins_are_not_offered_an_action_to_disable_their_own_account(
 
 
 async def test_webhook_page_shows_deliveries_until_the_webhook_is_deleted(
-    ada: ConsoleClient,
+    ada: ConsoleClient, harness: Harness
 ) -> None:
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
@@ -58,7 +58,9 @@ async def test_webhook_page_shows_deliveries_until_the_webhook_is_deleted(
     text = await ada.get_page_text(page)
     assert "Webhook test" in text and ">Now<" in text and "whsec_" not in text
     partial = await ada.get_partial(page)
-    assert partial.text.lstrip().startswith("<section") and 'hx-trigger="load' in partial.text
+    assert partial.text.lstrip().startswith("<section") and "load delay:1500ms" in partial.text
+    await harness.database.execute("UPDATE deliveries SET attempts = 2")
+    assert "load delay:15s" in (await ada.get_partial(page)).text
     deleted = await ada.submit_action("webhook.delete", id=match[1])
     assert deleted.headers["HX-Redirect"] == "/console/webhooks"
     assert (await ada.get(page)).status_code == 404
