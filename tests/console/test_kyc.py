@@ -78,10 +78,17 @@ async def test_second_decision_explains_the_conflict(
     assert "customer&#39;s documents were already decided on" in response.text
 
 
-async def test_restricted_customer_is_not_shown(officer: ConsoleClient, harness: Harness) -> None:
+async def test_restricted_customer_is_found_only_in_the_audit_log(
+    officer: ConsoleClient, harness: Harness
+) -> None:
     customer = await harness.create_restricted_subscriber(first_name="Hidden")
     await upload_document(harness, customer)
-    assert "Hidden" not in await officer.get_page_text("/console/kyc")
+    queue = await officer.get_page_text("/console/kyc")
+    assert "Hidden" not in queue
+    audit_path = "/console/audit?event=subscriber.kyc_document_added"
+    assert f'href="{audit_path}"' in queue
+    audit = await officer.get_page_text(audit_path)
+    assert customer["id"] in audit and "Hidden" not in audit
     response = await officer.get(f"/console/kyc/{customer['id']}")
     assert response.headers["Location"] == f"/console/subscribers/{customer['id']}"
 

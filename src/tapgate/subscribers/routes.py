@@ -110,7 +110,8 @@ async def list_subscribers(
     `search` is either a complete subscriber ID or a list of words. Each word must
     occur, ignoring case, in the name, phone number or identity document number, and at least one
     word must have 3 or more characters. Restricted subscribers are omitted if the caller may not
-    access them.
+    access them, even while they wait for a KYC decision. The audit log lists their uploads as
+    `subscriber.kyc_document_added`.
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
