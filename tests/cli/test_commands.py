@@ -1,4 +1,4 @@
-"""`tapgate verify`, `tapgate keys` and `tapgate sign`, run as subprocesses."""
+"""`tapgate verify`, `tapgate keys` and `tapgate sign`, run in the process of the tests."""
 
 from pathlib import Path
 

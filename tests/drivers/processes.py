@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import io
 import itertools
 import os
 import secrets
@@ -23,12 +24,15 @@ from collections.abc import (
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import httpx2
 import psutil
+import pytest
 
 from drivers.actors import require_error
 from drivers.messenger import build_flow_key
+from tapgate import cli
 from tapgate.api.services import Services
 from tapgate.sandbox.fake_provider import server
 from tapgate.sandbox.fake_provider.provider import Provider
@@ -61,14 +65,29 @@ def run_command(
 async def run_command_on(
     services: Services, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a `tapgate` command on the installation of a test, while its services run."""
+    """Run a `tapgate` command on the installation of a test, in a thread of this process."""
     url = str(services.settings.database_url)
-    return await asyncio.to_thread(
-        run_command,
-        services.settings.data_dir,
-        *arguments,
-        **{"TAPGATE_DATABASE_URL": url, **variables},
+    environ = build_environ(
+        services.settings.data_dir, **{"TAPGATE_DATABASE_URL": url, **variables}
     )
+    return await asyncio.to_thread(_run_in_process, arguments, environ)
+
+
+def _run_in_process(
+    arguments: Sequence[str], environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, environ, clear=True),
+        patch.object(sys, "argv", ["tapgate", *arguments]),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+        pytest.raises(SystemExit) as exit_info,
+    ):
+        cli.main()
+    status = exit_info.value.code
+    assert isinstance(status, int)
+    return subprocess.CompletedProcess(arguments, status, output.getvalue(), errors.getvalue())
 
 
 #: UDP sockets that reserve port numbers across all test processes; no test uses UDP.
