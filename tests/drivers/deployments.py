@@ -128,7 +128,6 @@ _SUM_OF_ALL_ACCOUNTS_SQL = """
 
 
 _POSTED_STATUSES = frozenset({"completed", "partially_refunded", "refunded"})
-_MERCHANT_FEE_TYPES = frozenset({"pos_payment", "online_payment"})
 
 
 def sum_history(history: list[Record]) -> Decimal:
@@ -144,11 +143,12 @@ def _get_balance_change(transaction: Record) -> Decimal:
     if transaction["status"] not in _POSTED_STATUSES:
         return Decimal()
     amount, fee = Decimal(transaction["amount"]), Decimal(transaction["fee_amount"])
-    merchants_fee = transaction["type"] in _MERCHANT_FEE_TYPES
-    if transaction["direction"] == "credit":
-        stored = transaction["status"] != "refunded"
-        return amount - fee if merchants_fee and stored else amount
-    return -amount if merchants_fee else -amount - fee
+    is_credit = transaction["direction"] == "credit"
+    if transaction["fee_payer"] != ("receiver" if is_credit else "sender"):
+        fee = Decimal()
+    if is_credit:
+        return amount if transaction["status"] == "refunded" else amount - fee
+    return -amount - fee
 
 
 _SCOPES = ("payments:read", "payments:write", "balance:read", "subscribers:read", "cards:write")
