@@ -105,3 +105,15 @@ async def test_logout_ends_only_its_own_session_in_every_process(
     assert await _is_logged_in(other_process_client, ada)
     (entry,) = await list_audit_entries("admin.logout")
     assert entry["actor"]["id"] == entry["resource_id"]
+
+
+async def test_refresh_token_reuse_ends_the_session_and_is_audited(
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
+) -> None:
+    tokens = (await _log_in(client, EMAIL, PASSWORD)).json()
+    body = {"refresh_token": tokens["refresh_token"]}
+    renewed = (await client.post("/api/v1/admin/refresh", json=body)).json()
+    assert (await client.post("/api/v1/admin/refresh", json=body)).status_code == 401
+    assert not await _is_logged_in(client, {"Authorization": f"Bearer {renewed['token']}"})
+    newest = (await list_audit_entries("admin.session_ended"))[0]
+    assert newest["reason"] == "Refresh token reused"

@@ -543,3 +543,18 @@ def _load_with(load_transaction: Any) -> RecordLoaders:
         return {subject_id: await load_transaction(subject_id) for subject_id in subject_ids}
 
     return {"transaction": load_transactions}
+
+
+async def test_record_that_cannot_be_loaded_does_not_delay_the_others(
+    services_with_fake_clock: Services, receiver: WebhookReceiver
+) -> None:
+    async def load_transactions(database: Database, subject_ids: Collection[int]) -> Any:
+        if 18 in subject_ids:
+            raise ZeroDivisionError
+        return {subject_id: TransactionRecord(id=str(subject_id)) for subject_id in subject_ids}
+
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    for subject_id in (17, 18, 19):
+        await publish_ledger_event(services_with_fake_clock, "transaction.completed", subject_id)
+    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transactions})
+    assert sorted(webhook.content["data"]["id"] for webhook in receiver.received) == ["17", "19"]

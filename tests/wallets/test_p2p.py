@@ -70,6 +70,11 @@ async def test_idempotency_key_header_is_equivalent_to_request_id(harness: Harne
         P2P_URL, json=body | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": key_value}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
+    too_long = await harness.post(
+        P2P_URL, json=body, auth=key, headers={"Idempotency-Key": "x" * 65}
+    )
+    assert too_long.status_code == 422
+    assert too_long.json()["details"]["fields"].keys() == {"Idempotency-Key"}
 
 
 async def test_restricted_recipient_is_not_named_in_the_receipt(harness: Harness) -> None:
