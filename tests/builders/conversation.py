@@ -310,6 +310,8 @@ class ConversationDriver:
             self.outputs.append(output)
             self.replies += output.replies
             self.gateway.kept_images += output.kept_image is not None
+            if output.deletes_kept_images:
+                self.gateway.kept_images = 0
             person, conversation = output.person, reencode_conversation(output.conversation)
             if output.request is None:
                 return person, conversation

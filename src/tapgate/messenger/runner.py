@@ -130,6 +130,8 @@ async def run_turn(
         replies += output.replies
         if output.kept_image is not None:
             await kept_images.keep(services, held.address, output.kept_image)
+        if output.deletes_kept_images:
+            await kept_images.delete_all(services, held.address)
         if output.request is None:
             lines = transcript.add_turn(earlier, held.conversation, incoming, replies)
             return TurnResult(before, person, conversation, tuple(replies), has_failed, lines)

@@ -339,6 +339,28 @@ def test_image_during_another_command_is_kept():
     assert "What does it show?" in chat("kyc")
 
 
+@each("texts, reply", [((), "deleted that photo"), (("menu", "kyc"), "deleted that photo")])
+def test_canceled_document_submission_deletes_the_kept_image(texts, reply):
+    chat = ConversationDriver()
+    chat.send_image()
+    for text in texts:
+        chat(text)
+    assert chat.gateway.kept_images == 1
+    assert reply in chat("cancel")
+    assert chat.gateway.kept_images == 0
+    assert "Which document" in chat("kyc")
+
+
+def test_canceled_document_submission_deletes_all_kept_images_and_keeps_uploaded_ones():
+    chat = ConversationDriver()
+    for _ in range(3):
+        chat.send_image()
+    chat.choose_option("selfie")
+    assert "deleted those photos" in chat("cancel")
+    assert "We'll check" in chat.reply_text
+    assert chat.gateway.kept_images == 0
+
+
 def test_number_of_kept_images_is_limited():
     chat = ConversationDriver()
     for _ in range(5):

@@ -73,6 +73,10 @@ async def test_image_before_its_type_is_kept_sealed_and_uploaded(
     (document,) = await list_documents(services_driver, subscriber["id"])
     assert document["document_type"] == "selfie"
     assert await database.fetchval("SELECT count(*) FROM messenger.images") == 0
+    await phone.post_to_bridge(**sent)
+    assert await database.fetchval("SELECT count(*) FROM messenger.images") == 1
+    assert "deleted that photo" in await phone.send_by_bridge("cancel")
+    assert await database.fetchval("SELECT count(*) FROM messenger.images") == 0
     for document_type in ("id_front", "id_back"):
         different = {**sent, "media": build_media(JPEG, "image/jpeg")}
         await phone.post_to_bridge(**different)

@@ -75,3 +75,5 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     request: GatewayRequest | None = None
     #: Stored immediately, sealed and for a limited time. The conversation never holds it.
     kept_image: EncodedImage | None = None
+    #: All kept images of the person are deleted immediately.
+    deletes_kept_images: bool = False

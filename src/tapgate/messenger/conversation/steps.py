@@ -126,6 +126,8 @@ class Script:
     on_begin: Callable[[Turn, str], object] = lambda turn, text: None
     #: Returns the text key of the reply when the command is canceled.
     get_cancel_key: Callable[[Turn], str] = lambda turn: "canceled"
+    #: Runs before the command is canceled by the person, not if another command replaces it.
+    on_cancel: Callable[[Turn], object] = lambda turn: None
 
     def get_step(self, name: str | None) -> Step | None:
         return next((step for step in self.steps if step.name == name), None)

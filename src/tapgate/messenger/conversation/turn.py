@@ -55,6 +55,7 @@ class Turn:
         self.replies: list[Reply] = []
         self.request: GatewayRequest | None = None
         self.kept_image: EncodedImage | None = None
+        self.deletes_kept_images = False
 
     def to_output(self) -> EngineOutput:
         return EngineOutput(
@@ -63,6 +64,7 @@ class Turn:
             replies=tuple(self.replies),
             request=self.request,
             kept_image=self.kept_image,
+            deletes_kept_images=self.deletes_kept_images,
         )
 
     # State

@@ -101,6 +101,13 @@ def _handle_kept_document_rejected(turn: Turn, error: RequestRejected) -> Next |
     return _handle_document_rejected(turn, error, document_type)
 
 
+def _delete_kept_images(turn: Turn) -> None:
+    kept_count = _get_kept_count(turn)
+    if kept_count:
+        turn.deletes_kept_images = True
+        turn.add_reply("picture.discarded" if kept_count == 1 else "picture.all_discarded")
+
+
 def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocument:
     return AddDocument(
         subscriber_id=turn.subscriber.id,
@@ -146,6 +153,7 @@ SCRIPTS: Final = (
     Script(
         command="kyc",
         get_cancel_key=lambda turn: "kyc.done" if "received" in turn.facts else "canceled",
+        on_cancel=_delete_kept_images,
         steps=(
             *SUBSCRIBER_STEPS,
             RequestStep(

@@ -488,6 +488,7 @@ TEXTS: Final = {
         "I already have 4 photos from you, so I didn't keep this one. First tell me what they show."
     ),
     "picture.discarded": "OK, I've deleted that photo.",
+    "picture.all_discarded": "OK, I've deleted those photos.",
     "picture.expired": "I no longer have that photo. Please send it again.",
     "picture.rejected": (
         "I can't use that photo. Please send another one, as JPEG or PNG, up to 5 MB."

@@ -520,6 +520,7 @@ TEXTS: Final = {
         "qu'elles montrent."
     ),
     "picture.discarded": "D'accord, j'ai supprimé cette photo.",
+    "picture.all_discarded": "D'accord, j'ai supprimé ces photos.",
     "picture.expired": "Je n'ai plus cette photo. Veuillez la renvoyer.",
     "picture.rejected": (
         "Je ne peux pas utiliser cette photo. Envoyez-en une autre en JPEG ou PNG, de 5 Mo maximum."
