@@ -237,3 +237,42 @@ def test_clear_sentence_in_the_other_language_switches_the_language():
     chat(resolve_text_message("combien ça coûte d'envoyer 500 ?"))
     assert "de frais" in chat.reply_text
     assert chat.person.language == "fr"
+    chat(resolve_text_message("How much do I have in my wallet?"))
+    assert "Your balance" in chat.reply_text
+    assert chat.person.language == "en"
+
+
+@each(
+    "language, text",
+    [
+        ("fr", "send 5 to AM-1001"),
+        ("fr", "send money to AM-1001"),
+        ("fr", "check my balance"),
+        ("fr", "block my card"),
+        ("fr", "talk to a person"),
+        ("fr", "sen moni to AM-1001"),
+        ("en", "envoyer 5 à AM-1001"),
+        ("en", "bloquer ma carte"),
+    ],
+)
+def test_short_command_in_the_other_language_keeps_the_language(language, text):
+    chat = ConversationDriver(language)
+    chat(resolve_text_message(text))
+    assert chat.person.language == language
+
+
+@each(
+    "language, text",
+    [
+        ("fr", "I want to send 5 to my brother"),
+        ("fr", "please show me my balance"),
+        ("fr", "where is the nearest agent"),
+        ("fr", "omos moni a get na mi wallet"),
+        ("en", "je veux bloquer ma carte"),
+        ("en", "où est mon argent"),
+    ],
+)
+def test_sentence_in_the_other_language_switches_the_language(language, text):
+    chat = ConversationDriver(language)
+    chat(resolve_text_message(text))
+    assert chat.person.language != language

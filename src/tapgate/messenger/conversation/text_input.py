@@ -70,7 +70,7 @@ def _select_language(turn: Turn, event: TextMessage) -> None:
     """Use the language of the first recognized words, and later that of a clear sentence."""
     if turn.person.language is None and event.intent.language is not None:
         turn.set_language(event.intent.language)
-    detected = detect_language(event.text or "")
+    detected = detect_language(event.text or "", is_sentence=True)
     if detected is not None and detected != turn.language:
         turn.set_language(detected)
 

@@ -1,6 +1,6 @@
 """Detection of the language of a sentence by its most common words."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from tapgate.messenger.model import Language
 from tapgate.messenger.understanding.normalization import normalize_text
@@ -13,33 +13,57 @@ def _normalize_words(text: str) -> frozenset[str]:
     return frozenset(normalize_text(word) for word in text.split())
 
 
-#: Words of one language only. Krio words count as English, in which Krio is answered.
-_ENGLISH: Final = _normalize_words(
-    """i my you your the is are was do does did how much what where when why who which can could
-    want need have send money to for with from show please check tell me it this that and not
-    don't i'm
-    card balance payment account wallet today would like there any if was wrong number at of in
-    mi yu una wan wetin omos usay usai udat moni sɛn sen na dɛn den dis dat fɔ aw de dɔn nɔ kad ɛp
-    duya abeg get gɛt lɛf lef tɛl wit insay bin tide akawnt walet"""
+class _Markers(NamedTuple):
+    """Words of one language only. The text of a command may consist of its `topics`."""
+
+    grammar: frozenset[str]
+    topics: frozenset[str]
+
+
+#: Krio words count as English, in which Krio is answered.
+_ENGLISH: Final = _Markers(
+    _normalize_words(
+        """i my you your the is are was do does did how much what where when why who which can could
+        want need have please me it this that and not don't i'm would like there any if
+        mi yu una wan wetin omos usay usai udat na dɛn den dis dat fɔ aw de dɔn nɔ duya abeg get gɛt
+        lɛf lef wit insay bin"""
+    ),
+    _normalize_words(
+        """send money to for with from show check tell card balance payment account wallet today
+        wrong number at of in sɛn sen moni kad ɛp tɛl tide akawnt walet"""
+    ),
 )
-_FRENCH: Final = _normalize_words(
-    """je tu il nous vous mon ma mes votre vos le la les un une des du est sont veux voudrais peux
-    puis combien comment où quand pourquoi quel quelle quels quelles qui que avec pour dans sur et
-    pas ne ai avez envoyer envoie argent solde compte carte s'il plaît moi ce cette ça mais au aux
-    j'ai c'est bonjour merci faire svp stp jai jveux"""
-) - {"a", "i", "me"}
-_SHARED: Final = _ENGLISH & _FRENCH
+_FRENCH: Final = _Markers(
+    _normalize_words(
+        """je tu il nous vous mon ma mes votre vos le la les un une des du est sont veux voudrais
+        peux puis combien comment où quand pourquoi quel quelle quels quelles qui que avec pour dans
+        sur et pas ne ai avez s'il plaît moi ce cette ça mais au aux j'ai c'est svp stp jai jveux"""
+    )
+    - {"a", "i", "me"},
+    _normalize_words("envoyer envoie argent solde compte carte bonjour merci faire"),
+)
+_SHARED: Final = frozenset.union(*_ENGLISH) & frozenset.union(*_FRENCH)
 
 
-def detect_language(text: str) -> Language | None:
-    """Return the language of a sentence that is clearly in one language, or None."""
+def detect_language(text: str, *, is_sentence: bool = False) -> Language | None:
+    """Return the language of a text that is clearly in one language, or None.
+
+    With `is_sentence`, the topic words of a command such as "send 5 to AM-1001" do not suffice.
+    """
     words = normalize_text(text).split()
     if len(words) < _MIN_WORDS:
         return None
-    english = sum(word in _ENGLISH and word not in _SHARED for word in words)
-    french = sum(word in _FRENCH and word not in _SHARED for word in words)
-    if english >= _MIN_MARKERS and english >= 3 * french:
+    if _is_mostly(_ENGLISH, _FRENCH, words, is_sentence=is_sentence):
         return "en"
-    if french >= _MIN_MARKERS and french >= 3 * english:
-        return "fr"
-    return None
+    return "fr" if _is_mostly(_FRENCH, _ENGLISH, words, is_sentence=is_sentence) else None
+
+
+def _is_mostly(own: _Markers, other: _Markers, words: list[str], *, is_sentence: bool) -> bool:
+    grammar, topics = _count(words, own.grammar), _count(words, own.topics)
+    markers = grammar if is_sentence else grammar + topics
+    others = _count(words, other.grammar | other.topics)
+    return markers >= _MIN_MARKERS and grammar + topics >= 3 * others
+
+
+def _count(words: list[str], markers: frozenset[str]) -> int:
+    return sum(word in markers and word not in _SHARED for word in words)
