@@ -73,6 +73,37 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
     assert await list_events(harness, "support.requested") == [event]
 
 
+async def test_repeated_message_is_stored_once(harness: Harness) -> None:
+    await subscribe_to_events(harness)
+    responses = await asyncio.gather(
+        *(send_message(harness, "Charged twice", message_id="chat:1") for _ in range(5))
+    )
+    assert [response.status_code for response in responses] == [201] * 5
+    later = [await send_message(harness, "At noon", message_id="chat:2") for _ in range(2)]
+    assert [response.status_code for response in later] == [200, 200]
+    (request,) = await list_requests(harness)
+    assert get_texts(request) == [("customer", "Charged twice"), ("customer", "At noon")]
+    assert len(await list_events(harness, "support.requested")) == 1
+
+
+async def test_repeated_message_does_not_reopen_an_answered_or_closed_request(
+    harness: Harness,
+) -> None:
+    request_id = (await send_message(harness, message_id="chat:1")).json()["id"]
+    await post_as_staff(harness, f"{request_id}/reply", {"text": "Which day?"})
+    assert (await send_message(harness, message_id="chat:1")).json()["status"] == "answered"
+    await post_as_staff(harness, f"{request_id}/close")
+    assert (await send_message(harness, message_id="chat:1")).json()["status"] == "closed"
+    assert len(await list_requests(harness)) == 1
+
+
+async def test_message_id_belongs_to_a_phone_number(harness: Harness) -> None:
+    await send_message(harness, message_id="chat:1")
+    response = await send_message(harness, message_id="chat:1", phone_number="+23276555002")
+    assert response.status_code == 201
+    assert len(await list_requests(harness)) == 2
+
+
 async def test_later_messages_are_appended_and_reopen_an_answered_request(harness: Harness) -> None:
     await subscribe_to_events(harness)
     subscriber = await harness.create_subscriber(phone_number=PHONE)

@@ -330,7 +330,7 @@ class AddDocument(GatewayRequest, frozen=True, kw_only=True):
 
 
 class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
-    """Pass a text to support staff. `transcript` is added by the runner.
+    """Pass a text to support staff. The runner adds `transcript` and `message_id`.
 
     With `append_only`, no support request is opened: the gateway rejects the text with
     REQUEST_NOT_FOUND if the phone number has none.
@@ -340,6 +340,8 @@ class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
     text: str
     append_only: bool = False
     transcript: tuple[str, ...] = ()
+    #: Identifies the customer's message, so that an interrupted turn passes it on once.
+    message_id: str | None = None
 
     async def perform(self, gateway: AsyncTapgateClient) -> None:
         text = "\n".join((self.text, "", "Last messages in the chat:", *self.transcript))
@@ -347,6 +349,7 @@ class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
             phone_number=self.phone,
             text=(text if self.transcript else self.text)[:MAX_CUSTOMER_TEXT_LENGTH],
             append_only=self.append_only,
+            message_id=self.message_id,
         )
 
 

@@ -138,7 +138,9 @@ class InboxWorker:
                 await self._mark_failed(message)
                 return True
             event = await self._build_event(message, is_late=message.sent_at < held.heard_until)
-            turn = await runner.run_turn(services, held, event, "webhook")
+            turn = await runner.run_turn(
+                services, held, event, "webhook", message_id=f"chat:{message.id}"
+            )
             async with services.database.transaction() as tx:
                 await runner.save_turn(tx, services, held, turn, heard_until=message.sent_at)
                 await inbox.complete(tx, message.id, "handled")

@@ -2,7 +2,8 @@
 
 A turn runs under the conversation's lease. Until it is saved, it changes the stored conversation
 only to record that a transfer is about to be sent. An interrupted turn can therefore run again: the
-transfer's idempotency key is the operation ID, which was stored before the PIN was requested.
+transfer's idempotency key is the operation ID, which was stored before the PIN was requested, and
+a text to support staff has the ID of its message.
 """
 
 import uuid
@@ -111,12 +112,17 @@ async def submit_form(
 
 
 async def run_turn(
-    services: Services, held: LeasedConversation, event: Event, channel: Channel
+    services: Services,
+    held: LeasedConversation,
+    event: Event,
+    channel: Channel,
+    *,
+    message_id: str | None = None,
 ) -> TurnResult:
     """Run the engine until its output contains no gateway request.
 
     The conversation is saved only to record that a transfer is about to be sent. The caller saves
-    the result.
+    the result. `message_id` stays the same if an interrupted turn runs again.
     """
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
@@ -140,13 +146,17 @@ async def run_turn(
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
-        event = await _perform(services, person, output.request, earlier)
+        event = await _perform(services, person, output.request, earlier, message_id)
         has_failed = has_failed or isinstance(event, GatewayUnreachable)
     raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
 async def _perform(
-    services: Services, person: Person, request: GatewayRequest, earlier: Transcript
+    services: Services,
+    person: Person,
+    request: GatewayRequest,
+    earlier: Transcript,
+    message_id: str | None,
 ) -> RequestOutcome:
     """Perform the engine's request: one-time codes here, all others at the gateway."""
     match request:
@@ -159,8 +169,10 @@ async def _perform(
             return await kept_images.add_document(services, person.address, request)
         case VerifyOneTimeCode(phone=phone, code=code):
             return await one_time_codes.verify_code(services, person, phone, code)
-        case ContactSupport(append_only=False):
-            request = msgspec.structs.replace(request, transcript=earlier)
+        case ContactSupport(append_only=append_only):
+            request = msgspec.structs.replace(
+                request, transcript=() if append_only else earlier, message_id=message_id
+            )
     return await services.perform_request(request)
 
 

@@ -12,6 +12,7 @@ from tapgate.schemas.pagination import PageQuery
 
 #: Longest text of a customer: that of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
+MAX_MESSAGE_ID_LENGTH: Final = 64
 #: Longest text of a reply: it must fit into a parameter of a message template.
 MAX_REPLY_LENGTH: Final = 1000
 #: Messages in one request from each side.
@@ -33,11 +34,16 @@ SupportStatusField = Annotated[str, Choice(*SupportStatus, name="SupportRequestS
 
 
 class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
-    """Message of a customer. With `append_only`, it never opens a new request."""
+    """Message of a customer. With `append_only`, it never opens a new request.
+
+    `message_id` identifies the message in the chat. A message whose ID was already received from
+    the phone number is not stored again.
+    """
 
     phone_number: Phone
     text: Annotated[str, TextRule(MAX_CUSTOMER_TEXT_LENGTH)]
     append_only: bool = False
+    message_id: Annotated[str, TextRule(MAX_MESSAGE_ID_LENGTH)] | None = None
 
 
 class SupportReply(Redacted, msgspec.Struct, kw_only=True):

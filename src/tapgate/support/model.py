@@ -22,6 +22,13 @@ class SupportMessage(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
+class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """Position of a customer's message. The first message of a request has opened it."""
+
+    request_id: int
+    number: int
+
+
 class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     subscriber_id: int | None

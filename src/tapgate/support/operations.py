@@ -43,18 +43,35 @@ async def receive(
 
     Returns the request and whether it is new. Parallel messages of a phone open one request: the
     unique index on unclosed requests decides, and the others append to it.
+
+    A repeated message changes nothing, and gets the result of the first one.
     """
-    while (request := await queries.find_unclosed(tx, message.phone_number)) is None:
+    while True:
+        request = await queries.find_unclosed(tx, message.phone_number)
+        # After the lock, so that the repetition of a concurrent message finds it.
+        received = await queries.find_received(tx, message.phone_number, message.message_id)
+        if received is not None:
+            return await queries.get(tx, received.request_id), received.number == 1
+        if request is not None:
+            break
         if message.append_only:
             raise ApiError(Code.REQUEST_NOT_FOUND, "The phone number has no open support request.")
         request_id = tx.new_id()
         if await queries.add(tx, request_id, message.phone_number):
             await queries.add_message(
-                tx, vault, request_id, 1, SupportSender.CUSTOMER, message.text
+                tx,
+                vault,
+                request_id,
+                1,
+                SupportSender.CUSTOMER,
+                message.text,
+                message_id=message.message_id,
             )
             return await _record_opened(tx, actor, request_id), True
         # Another request was opened concurrently. It may be closed again before it is locked.
-    await _append(tx, request, SupportSender.CUSTOMER, message.text, vault)
+    await _append(
+        tx, request, SupportSender.CUSTOMER, message.text, vault, message_id=message.message_id
+    )
     after = await _save(
         tx, actor, request, "message_received", status=SupportStatus.OPEN, assignee=request.assignee
     )
@@ -137,7 +154,13 @@ async def _lock_unclosed(tx: Transaction, request_id: int) -> SupportRequest:
 
 
 async def _append(
-    tx: Transaction, request: SupportRequest, sender: SupportSender, text: str, vault: Vault
+    tx: Transaction,
+    request: SupportRequest,
+    sender: SupportSender,
+    text: str,
+    vault: Vault,
+    *,
+    message_id: str | None = None,
 ) -> None:
     total, from_sender = await queries.count_messages(tx, request.id, sender)
     if from_sender >= MAX_MESSAGES:
@@ -146,7 +169,7 @@ async def _append(
             f"The support request already has {MAX_MESSAGES} messages from this side.",
             details={"limit": MAX_MESSAGES},
         )
-    await queries.add_message(tx, vault, request.id, total + 1, sender, text)
+    await queries.add_message(tx, vault, request.id, total + 1, sender, text, message_id=message_id)
 
 
 async def _save(

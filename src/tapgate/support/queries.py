@@ -12,7 +12,7 @@ from tapgate.schemas.support import MAX_MESSAGES, SupportRequestFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.support.model import SupportMessage, SupportRequest
+from tapgate.support.model import ReceivedMessage, SupportMessage, SupportRequest
 from tapgate.vault import Vault
 
 REMOVAL_BATCH_SIZE: Final = 1_000
@@ -37,6 +37,22 @@ async def find_unclosed(tx: Transaction, phone_number: str) -> SupportRequest | 
         phone_number,
     )
     return None if row is None else SupportRequest(**row)
+
+
+async def find_received(
+    tx: Transaction, phone_number: str, message_id: str | None
+) -> ReceivedMessage | None:
+    """Return the phone's message with this ID in any of its requests, or None."""
+    if message_id is None:
+        return None
+    row = await tx.fetchrow(
+        """SELECT m.request_id, m.number FROM support_messages m
+           JOIN support_requests r ON r.id = m.request_id
+           WHERE r.phone_number = $1 AND m.message_id = $2""",
+        phone_number,
+        message_id,
+    )
+    return None if row is None else ReceivedMessage(**row)
 
 
 async def add(tx: Transaction, request_id: int, phone_number: str) -> bool:
@@ -89,17 +105,26 @@ async def list_page(
 
 
 async def add_message(
-    tx: Transaction, vault: Vault, request_id: int, number: int, sender: str, text: str
+    tx: Transaction,
+    vault: Vault,
+    request_id: int,
+    number: int,
+    sender: str,
+    text: str,
+    *,
+    message_id: str | None = None,
 ) -> None:
     """Add a message. `number` is its position. The caller must hold the lock on the request."""
     await tx.execute(
-        """INSERT INTO support_messages (request_id, number, sender, sealed, created_at)
-           VALUES ($1, $2, $3, $4, $5)""",
+        """INSERT INTO support_messages (request_id, number, sender, sealed, created_at,
+               message_id)
+           VALUES ($1, $2, $3, $4, $5, $6)""",
         request_id,
         number,
         sender,
         vault.seal(text.encode(), _get_seal_context(request_id, number)),
         tx.now(),
+        message_id,
     )
 
 

@@ -60,6 +60,7 @@ async def receive_support_message(
     Opens a support request (201). If the phone number already has a request that is not closed,
     the message is appended to it, the request is `open` again and the response status is 200.
     With `append_only`, no request is opened: without one that is not closed, the response is 404.
+    A message with the `message_id` of an earlier one is not stored again and gets the same status.
     """
     services = request.services
     async with services.transaction() as tx:

@@ -15,7 +15,10 @@ from messenger.journeys.test_phone_ownership import (
     get_pending_code,
     send_text,
 )
+from tapgate.messenger import conversation_store, runner
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.channel.render import render_plain_text
+from tapgate.messenger.model import TextMessage
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.notifications.messages import MessageSender
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
@@ -189,3 +192,29 @@ async def test_repeated_texts_of_one_hour_are_all_passed_on(
         auth=await services_driver.harness.create_admin("S"),
     )
     assert len(response.json()["messages"]) == 9
+
+
+async def test_interrupted_turn_passes_the_text_on_once(
+    services_driver: ServicesDriver, messenger: MessengerDriver, desk: SupportDesk
+) -> None:
+    phone = messenger.create_phone(services_driver.harness.new_phone_number())
+    await phone.send_text("talk to a person")
+    services = messenger.services
+    for message_id, text in (("chat:1", "I cannot register"), ("chat:2", "purple lanterns")):
+        for is_interrupted in (True, False):
+            event = TextMessage(text=text)
+            async with conversation_store.acquire(
+                services.database, phone.number, services.clock()
+            ) as held:
+                turn = await runner.run_turn(
+                    services, held, event, "webhook", message_id=message_id
+                )
+                assert "passed th" in render_plain_text(turn.replies)
+                if not is_interrupted:
+                    async with services.database.transaction() as tx:
+                        await runner.save_turn(tx, services, held, turn, heard_until=0)
+    (request,) = await desk.list_requests()
+    assert get_texts(request) == [
+        ("customer", "I cannot register"),
+        ("customer", "purple lanterns"),
+    ]

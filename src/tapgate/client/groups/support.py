@@ -8,12 +8,17 @@ from tapgate.schemas.support import SupportRequestRecord
 class Support(OperationGroup[M]):
     @acts("POST /api/v1/support/requests")
     def send_message(
-        self, *, phone_number: str, text: str, append_only: bool | None = None
+        self,
+        *,
+        phone_number: str,
+        text: str,
+        append_only: bool | None = None,
+        message_id: str | None = None,
     ) -> SupportRequestRecord:
         """Pass a customer's message to support.
 
         Opens a request, or appends to the one that is not closed. With `append_only`, no request
-        is opened.
+        is opened. A repeated message with the same `message_id` is stored once.
         """
 
     @lists("GET /api/v1/support/requests")
