@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
-from tapgate.messenger.model import Option, OptionList, Template
-from tapgate.messenger.outbox import claims
+from tapgate.messenger.model import DeliveryStatus, Option, OptionList, Template
+from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.sandbox.fake_provider.provider import PlannedFailure
@@ -443,3 +443,92 @@ async def test_support_reply_falls_back_to_the_template_if_the_provider_has_clos
     await sender_driver.enqueue(SUPPORT_REPLY)
     await sender_driver.create_sender().send_due()
     assert await sender_driver.list_statuses() == [("sent", None), ("refused", "132001")]
+
+
+async def _report(
+    sender_driver: SenderDriver, channel_id: str, status: Any, error: str | None = None
+) -> None:
+    report = DeliveryStatus(channel_message_id=channel_id, status=status, error_code=error)
+    await statuses.record(
+        sender_driver.database, [report], sender_driver.clock(), keep_content=False
+    )
+
+
+async def _send_support_reply_as_text(sender_driver: SenderDriver) -> str:
+    """Return the provider's ID of the text."""
+    await sender_driver.open_service_window(PHONE)
+    await _record_chat(sender_driver)
+    await sender_driver.enqueue(SUPPORT_REPLY, key="gateway:msg_1")
+    await sender_driver.create_sender(keep_content=False).send_due()
+    (text,) = sender_driver.provider.list_sent_to(PHONE)
+    assert text.message["type"] == "text"
+    return text.id
+
+
+async def test_support_reply_that_failed_later_is_sent_as_a_template_once(
+    sender_driver: SenderDriver,
+) -> None:
+    text_id = await _send_support_reply_as_text(sender_driver)
+    sender = sender_driver.create_sender(keep_content=False)
+    for _ in range(2):
+        await _report(sender_driver, text_id, "failed", "131047")
+        # A retry in between must not send the text again.
+        sender_driver.provider.failures.append(PlannedFailure(code=130429, times=1))
+        await sender.send_due()
+        sender_driver.clock.advance(seconds=90)
+        sender_driver.provider.failures.clear()
+        await sender.send_due()
+    _, template = sender_driver.provider.list_sent_to(PHONE)
+    assert template.message["template"]["name"] == "support_reply"
+    (row,) = await sender_driver.list_rows()
+    assert (row["status"], row["content"], row["channel_message_id"]) == (
+        "sent",
+        None,
+        template.id,
+    )
+    await _report(sender_driver, template.id, "failed", "131047")
+    await sender.send_due()
+    assert len(sender_driver.provider.list_sent_to(PHONE)) == 2
+    (message,) = await list_recent(sender_driver.database, sender_driver.vault, PHONE)
+    assert message.status == "failed"
+
+
+async def test_failure_reported_before_the_text_is_recorded_sends_the_template(
+    sender_driver: SenderDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = claims.complete
+
+    async def complete_after_report(
+        database: Database, claim: claims.Claim, channel_ids: list[str], *args: Any, **options: Any
+    ) -> None:
+        if options["is_text_form"]:
+            await _report(sender_driver, channel_ids[0], "failed", "131047")
+        await complete(database, claim, channel_ids, *args, **options)
+
+    monkeypatch.setattr(claims, "complete", complete_after_report)
+    await sender_driver.open_service_window(PHONE)
+    await _record_chat(sender_driver)
+    await sender_driver.enqueue(SUPPORT_REPLY, key="gateway:msg_1")
+    await sender_driver.create_sender(keep_content=False).send_due()
+    kinds = [sent.message["type"] for sent in sender_driver.provider.list_sent_to(PHONE)]
+    assert kinds == ["text", "template"]
+
+
+async def test_support_reply_with_another_failure_is_not_repeated(
+    sender_driver: SenderDriver,
+) -> None:
+    text_id = await _send_support_reply_as_text(sender_driver)
+    await _report(sender_driver, text_id, "failed", "131026")
+    await sender_driver.create_sender().send_due()
+    assert len(sender_driver.provider.list_sent_to(PHONE)) == 1
+
+
+async def test_content_of_a_support_reply_is_erased_when_its_text_is_delivered(
+    sender_driver: SenderDriver,
+) -> None:
+    text_id = await _send_support_reply_as_text(sender_driver)
+    (row,) = await sender_driver.list_rows()
+    assert row["content"] is not None
+    await _report(sender_driver, text_id, "delivered")
+    (row,) = await sender_driver.list_rows()
+    assert row["content"] is None

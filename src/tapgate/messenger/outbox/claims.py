@@ -6,10 +6,11 @@ message is due again when the lease expires.
 """
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 import msgspec
 
-from tapgate.messenger.outbox import statuses
+from tapgate.messenger.outbox import service_window, statuses
 from tapgate.store.database import Database
 from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
 
@@ -27,6 +28,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     problem: str | None
     channel_message_id: str | None
+    #: `failed` if the message must be sent as a template, because its plain text failed.
+    text_form: Literal["sent", "failed"] | None
 
     @property
     def accepted_part_ids(self) -> list[str]:
@@ -56,8 +59,9 @@ _END = f"""content = CASE WHEN result.keep_content THEN content END,
 _END_VALUES = {"keep_content": "boolean", "ended_at": "timestamptz"}
 _SENT = ResultUpdate(
     _QUEUE,
-    f"status = 'sent', channel_message_id = result.channel_ids, problem = NULL, {_END}",
-    {"channel_ids": "text", **_END_VALUES},
+    f"""status = 'sent', channel_message_id = result.channel_ids, problem = NULL,
+        text_form = coalesce(result.text_form, text_form), {_END}""",
+    {"channel_ids": "text", "text_form": "text", **_END_VALUES},
     accepts_late=True,
 )
 _REJECTED = ResultUpdate(
@@ -89,12 +93,30 @@ async def schedule_retry(database: Database, claim: Claim, problem: str, now: da
 
 
 async def complete(
-    database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep_content: bool
+    database: Database,
+    claim: Claim,
+    channel_ids: list[str],
+    now: datetime,
+    *,
+    keep_content: bool,
+    is_text_form: bool = False,
 ) -> None:
-    values = {"channel_ids": " ".join(channel_ids), "keep_content": keep_content, "ended_at": now}
+    """Record that the provider has accepted the message.
+
+    The content of a template that was sent as plain text is kept until the text is delivered.
+    """
+    values = {
+        "channel_ids": " ".join(channel_ids),
+        "text_form": "sent" if is_text_form else None,
+        "keep_content": keep_content or is_text_form,
+        "ended_at": now,
+    }
     async with database.transaction() as tx:
         await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
         await _SENT.record(tx, [(claim, values)])
+        if is_text_form:
+            # The provider's report may have arrived before the ID of the message was known.
+            await service_window.requeue_as_template(tx, [claim.id], now)
 
 
 async def fail(

@@ -137,9 +137,11 @@ class Sender:
         if claim.content is None:
             raise UnreadableError("content is missing")
         message = open_message(self._vault, claim.id, claim.content)
-        text = await service_window.build_text_form(
-            self._database, claim.address, message, self._clock()
-        )
+        text = None
+        if claim.text_form is None:
+            text = await service_window.build_text_form(
+                self._database, claim.address, message, self._clock()
+            )
         forms = (message,) if text is None else (text, message)
         return [render_payloads(form, claim.address) for form in forms]
 
@@ -164,7 +166,12 @@ class Sender:
                 await self._fail(claim, error.code)
         else:
             await claims.complete(
-                self._database, claim, accepted_ids, self._clock(), keep_content=self._keep_content
+                self._database,
+                claim,
+                accepted_ids,
+                self._clock(),
+                keep_content=self._keep_content,
+                is_text_form=fallback is not None,
             )
 
     async def _schedule_retry(self, claim: Claim, problem: str) -> None:

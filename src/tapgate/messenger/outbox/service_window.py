@@ -1,7 +1,10 @@
 """Service window: the 24 hours after a person's last message, in which plain text can be sent."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
+
+import asyncpg
 
 from tapgate.messenger.conversation import texts
 from tapgate.messenger.model import OutgoingMessage, Template, TextReply
@@ -39,3 +42,38 @@ async def build_text_form(
         return None
     text = texts.translate(row["language"] or "en", "support.reply", text=message.parameters[0])
     return TextReply(text=text)
+
+
+async def requeue_as_template(
+    tx: asyncpg.Connection, outbox_ids: Collection[int], now: datetime
+) -> set[int]:
+    """Requeue messages whose text the provider accepted but could not deliver in a closed window.
+
+    They are sent once more, as the template, and a further failure is final. The status of the
+    text no longer counts. Returns the IDs of these messages.
+    """
+    rows = await tx.fetch(
+        """WITH requeued AS (
+               UPDATE messenger.outbox o
+               SET status = 'waiting', text_form = 'failed', channel_message_id = NULL,
+                   next_attempt_at = $2, report_at = NULL
+               WHERE o.id = ANY ($1::bigint[]) AND o.status = 'sent' AND o.text_form = 'sent'
+                 AND EXISTS (SELECT FROM messenger.statuses s WHERE s.outbox_id = o.id
+                             AND s.status = 'failed' AND s.error_code = $3)
+               RETURNING o.id)
+           UPDATE messenger.statuses s SET outbox_id = NULL
+           FROM requeued WHERE s.outbox_id = requeued.id RETURNING requeued.id""",
+        list(outbox_ids),
+        now,
+        WINDOW_CLOSED_CODE,
+    )
+    return {row["id"] for row in rows}
+
+
+async def erase_delivered_texts(tx: asyncpg.Connection, outbox_ids: Collection[int]) -> None:
+    """Erase the content of delivered texts, whose template is not needed any more."""
+    await tx.execute(
+        """UPDATE messenger.outbox o SET content = NULL
+           WHERE o.id = ANY ($1::bigint[]) AND o.text_form = 'sent' AND o.status = 'sent'""",
+        list(outbox_ids),
+    )

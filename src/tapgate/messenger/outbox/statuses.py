@@ -5,7 +5,7 @@ message's provider ID. A status only moves forward: sent, failed, delivered, rea
 can still be delivered if the provider's own retry succeeds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +13,8 @@ import asyncpg
 import structlog
 
 from tapgate.messenger.model import DeliveryStatus
-from tapgate.schemas.messages import STATUS_ORDER
+from tapgate.messenger.outbox import service_window
+from tapgate.schemas.messages import STATUS_ORDER, MessageStatus
 from tapgate.store.database import Database
 
 #: LIKE pattern for the keys of messages from the gateway, whose status is reported back to it.
@@ -30,11 +31,22 @@ OVERALL_STATUS_SQL: Final = """
 ERROR_CODE_SQL: Final = """coalesce(job.problem, (SELECT max(s.error_code) FROM messenger.statuses s
                                         WHERE s.outbox_id = job.id AND s.status = 'failed'))"""
 
+_DELIVERED: Final = (MessageStatus.DELIVERED, MessageStatus.READ)
+
 _log = structlog.get_logger()
 
 
-async def record(database: Database, reports: Sequence[DeliveryStatus], now: datetime) -> None:
-    """Store the furthest status of each message, and schedule reports to the gateway."""
+async def record(
+    database: Database,
+    reports: Sequence[DeliveryStatus],
+    now: datetime,
+    *,
+    keep_content: bool = True,
+) -> None:
+    """Store the furthest status of each message, and schedule reports to the gateway.
+
+    A support reply whose text failed because the service window was closed is sent as a template.
+    """
     furthest: dict[str, DeliveryStatus] = {}
     for report in reports:
         known = furthest.get(report.channel_message_id)
@@ -46,7 +58,13 @@ async def record(database: Database, reports: Sequence[DeliveryStatus], now: dat
     ordered = [furthest[name] for name in sorted(furthest)]
     async with database.transaction() as tx:
         changed = await _upsert_statuses(tx, ordered, now)
-        await _schedule_reports(tx, [row["outbox_id"] for row in changed if row["outbox_id"]], now)
+        by_message = {row["outbox_id"]: row["status"] for row in changed if row["outbox_id"]}
+        failed = [outbox_id for outbox_id, status in by_message.items() if status == "failed"]
+        requeued = await service_window.requeue_as_template(tx, failed, now) if failed else set()
+        await _schedule_reports(tx, by_message.keys() - requeued, now)
+        delivered = [outbox_id for outbox_id, status in by_message.items() if status in _DELIVERED]
+        if delivered and not keep_content:
+            await service_window.erase_delivered_texts(tx, delivered)
     for row in changed:
         if row["status"] == "failed":
             _log.warning("outbox.delivery_failed", error_code=row["error_code"])
@@ -76,12 +94,12 @@ async def _upsert_statuses(
 
 
 async def _schedule_reports(
-    tx: asyncpg.Connection, outbox_ids: Sequence[int], now: datetime
+    tx: asyncpg.Connection, outbox_ids: Collection[int], now: datetime
 ) -> None:
     await tx.execute(
         """UPDATE messenger.outbox SET report_at = $2
            WHERE id = ANY ($1::bigint[]) AND key LIKE $3""",
-        outbox_ids,
+        list(outbox_ids),
         now,
         REPORTED_KEY_PATTERN,
     )
