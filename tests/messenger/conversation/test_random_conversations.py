@@ -310,7 +310,12 @@ class RandomConversation(RuleBasedStateMachine):
             self.gateway.confirmed[now.operation] = self.confirmations[now.operation]
 
     def check_turn(self, event: Event, before: Conversation) -> None:
-        assert self.chat.replies or isinstance(event, FormClosed)
+        # The chat does not interrupt a conversation with support staff.
+        is_passed_on = any(
+            isinstance(output.request, gateway_requests.ContactSupport)
+            for output in self.chat.outputs
+        )
+        assert self.chat.replies or isinstance(event, FormClosed) or is_passed_on
         if before.stage == "confirm" and self.chat.conversation.facts.get("confirmed"):
             assert is_clear_yes(event)
         for output in self.chat.outputs:
