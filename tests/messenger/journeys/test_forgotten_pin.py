@@ -6,7 +6,8 @@ import pytest
 
 from builders.participants import create_agent, create_child_card
 from drivers.messenger import MessengerDriver, ServicesDriver
-from harness import Harness
+from harness import WRONG_PIN, Harness
+from tapgate.messenger.model import OptionList
 
 NEW_PIN = "7352"
 
@@ -59,3 +60,46 @@ async def test_forgotten_pin_is_reset_in_the_form(
         auth=await harness.create_admin("A"),
     )
     assert response.status_code == 200, response.text
+
+
+async def test_locked_pin_is_reset_with_the_button_of_the_reply(
+    services_driver: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    harness = services_driver.harness
+    sender = await harness.create_subscriber(balance="100.00")
+    payee = await harness.create_subscriber()
+    phone = messenger.create_phone(sender["phone_number"])
+    await phone.send_text(f"send 50 to {payee['phone_number']}")
+    await phone.send_text("yes")
+    for _ in range(3):
+        await phone.submit_form({"pin": WRONG_PIN})
+    offer = await phone.get_last(OptionList)
+    assert "locked for 30 minutes" in offer.text
+    await phone.tap_option("Forgot PIN")
+    code = await harness.get_pending_code(phone.number)
+    fields = {"code": code, "new_pin": NEW_PIN, "repeated_pin": NEW_PIN}
+    _, screen = await phone.submit_form(fields)
+    assert screen["screen"] == "SUCCESS"
+    # The new PIN also ends the lockout.
+    await phone.send_text(f"send 50 to {payee['phone_number']}")
+    await phone.send_text("yes")
+    _, screen = await phone.submit_form({"pin": NEW_PIN})
+    assert screen["screen"] == "SUCCESS"
+    assert await services_driver.get_balance(payee["id"]) == "50.00"
+
+
+async def test_command_with_an_already_locked_pin_offers_the_reset(
+    services_driver: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    harness = services_driver.harness
+    sender = await harness.create_subscriber(balance="100.00")
+    phone = messenger.create_phone(sender["phone_number"])
+    url = f"/api/v1/subscribers/{sender['id']}/verify-pin"
+    for _ in range(3):
+        await harness.post(url, json={"pin": WRONG_PIN}, auth=harness.get_service_auth())
+    payee = await harness.create_subscriber()
+    await phone.send_text(f"send 50 to {payee['phone_number']}")
+    await phone.send_text("yes")
+    await phone.submit_form({"pin": WRONG_PIN})
+    await phone.tap_option("Forgot PIN")
+    assert await harness.get_pending_code(phone.number)

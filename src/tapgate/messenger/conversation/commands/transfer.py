@@ -277,6 +277,8 @@ def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     commands: list[Command] = ["send", "history", "person"]
     if error.code == Code.COMPLIANCE_REJECTED:
         commands.remove("send")  # another attempt would be declined too
+    elif error.code == Code.ACCOUNT_LOCKED:
+        commands[0] = "reset_pin"
     if _is_certainly_unpaid(turn, error):
         return turn.finish("send.declined", *commands, reason=reason)
     text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
