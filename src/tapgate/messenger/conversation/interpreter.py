@@ -338,7 +338,7 @@ def _ask_pin(turn: Turn, step: PinStep) -> None:
     turn.replies.append(
         PinRequest(
             text=text,
-            button=turn.translate("pin.button"),
+            button=turn.translate(f"pin.button.{step.form}"),
             form=step.form,
             operation=turn.conversation.operation,
         )

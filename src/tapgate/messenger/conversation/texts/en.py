@@ -139,7 +139,10 @@ TEXTS: Final = {
     "confirm.yes": "Yes",
     "confirm.no": "No",
     # PINs
-    "pin.button": "Enter PIN",
+    "pin.button.pin": "Enter PIN",
+    "pin.button.new_pin": "Choose PIN",
+    "pin.button.change_pin": "Change PIN",
+    "pin.button.reset_pin": "Set new PIN",
     "pin.text.pin": "Please send your 4-digit PIN, or *cancel*.",
     "pin.text.new_pin": "Please send the 4-digit PIN you want, or *cancel*.",
     "pin.text.change_pin": (
@@ -337,8 +340,8 @@ TEXTS: Final = {
         "The recipient's wallet can't hold that much. Please ask the recipient."
     ),
     "declined.reason.COMPLIANCE_REJECTED": (
-        "This payment couldn't be completed, and no money was taken. Our support team can tell you "
-        "more."
+        "This payment couldn't be completed, and no money was taken. If you have questions, please "
+        "contact our support team."
     ),
     "declined.reason.CARD_NOT_ACTIVE": "The card wasn't active. Check your cards, then try again.",
     "declined.reason.SUBSCRIBER_BLOCKED": (

@@ -143,7 +143,10 @@ TEXTS: Final = {
     "confirm.yes": "Oui",
     "confirm.no": "Non",
     # PINs
-    "pin.button": "Saisir le code PIN",
+    "pin.button.pin": "Saisir le code PIN",
+    "pin.button.new_pin": "Choisir le code PIN",
+    "pin.button.change_pin": "Changer le code PIN",
+    "pin.button.reset_pin": "Nouveau code PIN",
     "pin.text.pin": "Veuillez envoyer votre code PIN à 4 chiffres, ou *annuler*.",
     "pin.text.new_pin": "Veuillez envoyer le code PIN à 4 chiffres de votre choix, ou *annuler*.",
     "pin.text.change_pin": (
@@ -351,8 +354,8 @@ TEXTS: Final = {
         "Le compte du bénéficiaire ne peut pas contenir autant. Demandez au bénéficiaire."
     ),
     "declined.reason.COMPLIANCE_REJECTED": (
-        "Ce paiement n'a pas pu être effectué et rien n'a été débité. Notre service client peut "
-        "vous en dire plus."
+        "Ce paiement n'a pas pu être effectué et rien n'a été débité. Pour toute question, "
+        "contactez notre service client."
     ),
     "declined.reason.CARD_NOT_ACTIVE": (
         "La carte n'était pas active. Vérifiez vos cartes, puis réessayez."
