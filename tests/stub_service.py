@@ -8,6 +8,7 @@ from pathlib import Path
 from tapgate.http.messages import Request, Response
 from tapgate.http.responses import render_json
 from tapgate.http.worker import run, serve
+from tapgate.settings import load_settings
 
 
 class StubApp:
@@ -25,7 +26,7 @@ def _mark_request_received() -> None:
 async def main() -> None:
     if "STUB_FAILS" in os.environ:
         sys.exit(7)
-    await serve(StubApp())
+    await serve(StubApp(), drain_seconds=load_settings(os.environ).drain_seconds)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import http.client
 import os
 import signal
 import socket
@@ -235,6 +236,38 @@ def test_request_in_progress_gets_its_response_before_shutdown(
     request.join()
     assert responses == [worker.pid]
     assert running.wait_for_exit() == 0
+
+
+def test_workers_accept_connections_while_draining(
+    start_supervisor: StartSupervisor, database_url: str
+) -> None:
+    running = start_supervisor(
+        TAPGATE_DATABASE_URL=database_url, TAPGATE_WORKERS="2", TAPGATE_DRAIN_SECONDS="2"
+    ).wait_until_ready()
+    statuses: list[tuple[int, str | None]] = []
+
+    def send_request() -> bool:
+        """Send a request on a new connection. Return False once the port is closed."""
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
+        try:
+            client.connect()
+        except ConnectionRefusedError:
+            return False
+        with contextlib.closing(client):
+            client.request("GET", "/")
+            response = client.getresponse()
+            response.read()
+            statuses.append((response.status, response.getheader("Connection")))
+        return True
+
+    assert send_request()
+    running.send_signal(signal.SIGTERM)
+    wait_until(lambda: not send_request())
+    assert running.wait_for_exit() == 0
+    assert statuses[0] == (200, None)
+    # Only the workers' signal handlers separate the two kinds of response.
+    assert set(statuses[-1:]) == {(200, "close")}
+    assert {status for status, _ in statuses} == {200}
 
 
 @pytest.mark.usefixtures("own_postgres")

@@ -17,7 +17,7 @@ from tapgate.runtime.handover import (
 _MIN_RESTART_DELAY_SECONDS = 0.1
 _MAX_RESTART_DELAY_SECONDS = 5.0
 _STABLE_RUN_SECONDS = 10.0
-_KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0
+_KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0  # after the drain
 
 
 def build_command(module: str) -> list[str]:
@@ -37,9 +37,16 @@ def print_line(line: str) -> None:
 
 class ChildProcess:
     def __init__(
-        self, service: str, module: str, listener: socket.socket, environ: Mapping[str, str]
+        self,
+        service: str,
+        module: str,
+        listener: socket.socket,
+        environ: Mapping[str, str],
+        *,
+        drain_seconds: float = 0,
     ) -> None:
         self._service = service
+        self._stop_seconds = drain_seconds + _KILL_TIMEOUT_SECONDS
         self._module = module
         self._listener = listener
         self._environ = environ
@@ -81,7 +88,7 @@ class ChildProcess:
                     self.ready.set()
                 return f"exited with status {await process.wait()}"
             finally:
-                await _stop_process(process)
+                await _stop_process(process, self._stop_seconds)
 
     async def _spawn(self, child_end: socket.socket) -> asyncio.subprocess.Process:
         descriptors = {
@@ -99,11 +106,11 @@ class ChildProcess:
         )
 
 
-async def _stop_process(process: asyncio.subprocess.Process) -> None:
+async def _stop_process(process: asyncio.subprocess.Process, timeout_seconds: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(_KILL_TIMEOUT_SECONDS):
+        async with asyncio.timeout(timeout_seconds):
             await process.wait()
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):

@@ -66,6 +66,7 @@ from tapgate.reporting import routes as overview
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
+from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
@@ -234,6 +235,11 @@ async def open_services(
                 new_id=new_id,
             ),
             ledger=ledger,
+            health=HealthMonitor(
+                ledger.get_server_status,
+                get_shared_folder(settings.data_dir),
+                max_clock_offset=settings.max_clock_offset,
+            ),
             clock=clock,
             new_id=new_id,
             throttle=throttle,
@@ -347,7 +353,12 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
         open_services(settings, settings.database_url) as services,
         _start_background_tasks(services),
     ):
-        await worker.serve(create(services), ConnectionLimit(settings))
+        await worker.serve(
+            create(services),
+            ConnectionLimit(settings),
+            health=services.health,
+            drain_seconds=settings.drain_seconds,
+        )
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:

@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     cache_url: str | None
     workers: int
+    drain_seconds: int
+    max_clock_offset: int
     environment: str
     admin_email: str | None
     admin_password: str | None
@@ -142,6 +144,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         data_dir=data_dir,
         cache_url=reader.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
         workers=reader.get_integer("WORKERS", 1, 1, 64),
+        drain_seconds=reader.get_integer("DRAIN_SECONDS", 0, 0, 600),
+        max_clock_offset=reader.get_integer("MAX_CLOCK_OFFSET", 60, 1, 300),
         environment=environment,
         admin_email=admin_email,
         admin_password=admin_password,

@@ -13,15 +13,16 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
+from tapgate.runtime.handover import LISTEN_BACKLOG
 from tapgate.settings import Settings, format_url
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-_LISTEN_BACKLOG = 2048
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
 _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -65,13 +66,20 @@ def run(
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url}
         children = [
-            ChildProcess(service.name, service.module, listener, _build_environ(service, environ))
+            ChildProcess(
+                service.name,
+                service.module,
+                listener,
+                _build_environ(service, environ),
+                drain_seconds=settings.drain_seconds,
+            )
             for service, listener in zip(services, listeners, strict=True)
             for _ in range(service.processes)
         ]
 
         async def serve() -> None:
-            cancel_on_signals()
+            # Once a stop signal arrives, only the workers keep the ports open.
+            cancel_on_signals(partial(_close_all, listeners))
             with contextlib.suppress(asyncio.CancelledError):
                 await migrate(url)
                 async for line in prepare(settings, url):
@@ -171,12 +179,22 @@ def interrupt_on_signals() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
-def cancel_on_signals() -> None:
+def cancel_on_signals(on_stop: Callable[[], object] = lambda: None) -> None:
     """Cancel the current task on a stop signal, so that everything it started is cleaned up."""
     task = asyncio.current_task()
-    if task is not None:
-        for number in _STOP_SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    assert task is not None
+
+    def stop() -> None:
+        on_stop()
+        task.cancel()
+
+    for number in _STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+
+
+def _close_all(listeners: Sequence[socket.socket]) -> None:
+    for listener in listeners:
+        listener.close()
 
 
 def _bind_with_retries(service: Service) -> socket.socket:
@@ -205,7 +223,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def _listen(service: Service, listener: socket.socket) -> None:
     try:
-        listener.listen(_LISTEN_BACKLOG)
+        listener.listen(LISTEN_BACKLOG)
     except OSError as error:
         raise _build_listen_error(service, error) from error
 

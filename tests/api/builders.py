@@ -26,11 +26,12 @@ from tapgate.api.services import RejectedRequest, Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, unavailable
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
 from tapgate.runtime import logs
+from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.fields import (
     Amount,
@@ -43,7 +44,9 @@ from tapgate.schemas.fields import (
     Pin,
     Text,
 )
+from tapgate.schemas.health import Replication
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.store.server_status import ServerStatus
 
 
 class LogCapture:
@@ -142,10 +145,19 @@ class FakeAuthenticator:
 
 @dataclass
 class FakeLedger:
-    is_healthy: bool = True
+    """Reports the state of a database server that the edge never uses."""
 
-    async def check_health(self) -> bool:
-        return self.is_healthy
+    is_healthy: bool = True
+    server_status = ServerStatus(
+        is_read_only=False, clock_offset=0.0, replication=Replication(mode="none", standbys=0)
+    )
+    probes: int = 0
+
+    async def get_server_status(self) -> ServerStatus:
+        self.probes += 1
+        if not self.is_healthy:
+            raise unavailable("The database is unavailable.")
+        return self.server_status
 
 
 class Part(msgspec.Struct):
@@ -346,6 +358,8 @@ def build_services(
 ) -> Services:
     """Build services with only the parts that the edge uses."""
     unused: Any = None
+    ledger = ledger or FakeLedger()
+    folder = get_shared_folder(gateway_settings.data_dir)
     return Services(
         settings=gateway_settings,
         database=unused,
@@ -354,11 +368,14 @@ def build_services(
         vault=unused,
         pin_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
-        ledger=cast(Any, ledger or FakeLedger()),
+        ledger=cast(Any, ledger),
+        health=HealthMonitor(
+            ledger.get_server_status, folder, max_clock_offset=gateway_settings.max_clock_offset
+        ),
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(gateway_settings),
-        latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
+        latency_samples=LatencySamples(folder),
         rejection_log=rejection_log or FakeRejectionLog(),
     )
 

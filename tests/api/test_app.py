@@ -326,21 +326,6 @@ async def test_raw_body_is_accepted_up_to_its_limit(gateway: EdgeApp) -> None:
     assert_error(response, 413, "PAYLOAD_TOO_LARGE")
 
 
-async def test_health_reflects_the_ledger(gateway: EdgeApp) -> None:
-    response = await gateway.client.get("/health")
-    assert response.status_code == 200
-    assert response.json() == {
-        "service": "tapgate",
-        "version": "1.0.0",
-        "healthy": True,
-        "wallet_core": {"healthy": True, "version": "1.0.0"},
-    }
-    gateway.ledger.is_healthy = False
-    response = await gateway.client.get("/health")
-    assert response.status_code == 503
-    assert response.json()["healthy"] is response.json()["wallet_core"]["healthy"] is False
-
-
 CREATE = "CREATE TABLE probe (id int PRIMARY KEY)"
 INSERT = "INSERT INTO probe VALUES (1)"
 COUNT = "SELECT count(*) FROM probe"

@@ -339,7 +339,10 @@ async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Pa
             for headers in credentials
         ]
         assert statuses == [401, 401, 403, 429]
-        assert (await gateway.client.get("/health")).status_code == 429
+        assert (await gateway.client.get("/metrics")).status_code == 429
+        for path in ("/live", "/ready", "/health"):
+            response = await gateway.client.get(path)
+            assert (response.status_code, response.headers["x-ratelimit-limit"]) == (200, "1")
         response = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
         assert response.status_code == 200
 

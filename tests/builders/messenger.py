@@ -1,6 +1,7 @@
 """The messenger's forms, outbox, HTTP application and deliveries."""
 
 import contextlib
+import functools
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.conversation_store import cache_active_count
 from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.flows.forms import Form
@@ -44,9 +46,12 @@ from tapgate.messenger.model import (
 from tapgate.messenger.outbox.messages import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services
+from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.node_files import get_shared_folder
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
+from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -284,6 +289,12 @@ async def run_messenger_app(
         perform_request=gateway.perform,
         resolve_intent=resolve_nothing,
         throttle=throttle,
+        health=HealthMonitor(
+            functools.partial(get_server_status, database),
+            get_shared_folder(settings.data_dir),
+            max_clock_offset=settings.max_clock_offset,
+        ),
+        active_conversations=cache_active_count(database, system_clock),
     )
     app = MessengerApp(services, gateway, App(services))
     try:

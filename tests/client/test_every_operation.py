@@ -71,6 +71,8 @@ async def test_every_operation_gets_a_response(
 async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
     anonymous = client_factory.create_async()
     assert (await anonymous.health()).healthy
+    assert (await anonymous.live()).live
+    assert (await anonymous.ready()).ready
     tokens = await anonymous.admin.login(email=EMAIL, password=PASSWORD)
     tokens = await anonymous.admin.refresh(refresh_token=tokens.refresh_token)
     assert (

@@ -117,6 +117,8 @@ SYSTEM_ACCESS = {
     "GET /docs": "public",
     "GET /metrics": "public",
     "GET /health": "public",
+    "GET /live": "public",
+    "GET /ready": "public",
     "POST /payment": "pos",
     "POST /payment/verify-card": "pos",
     "POST /payment/lookup-card": "pos",

@@ -156,10 +156,11 @@ async def test_stop_processes_pending_commands_and_rejects_new_ones(ledger: Ledg
     assert raised.value.code == Code.SERVICE_UNAVAILABLE
 
 
-async def test_health_check_fails_after_the_ledger_stops(ledger: LedgerDriver) -> None:
-    assert await ledger.ledger.check_health()
+async def test_server_status_is_unavailable_after_the_ledger_stops(ledger: LedgerDriver) -> None:
+    assert not (await ledger.ledger.get_server_status()).is_read_only
     await ledger.ledger.stop()
-    assert not await ledger.ledger.check_health()
+    with pytest.raises(ApiError):
+        await ledger.ledger.get_server_status()
 
 
 async def test_batches_that_debit_and_credit_the_same_merchants_do_not_deadlock(

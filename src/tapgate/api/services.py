@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
     from tapgate.pins.verifier import PinVerifier
+    from tapgate.runtime.health import HealthMonitor
     from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
@@ -73,6 +74,7 @@ class Services:
     pin_verifier: PinVerifier
     authenticator: Authenticator
     ledger: Ledger
+    health: HealthMonitor
     clock: Clock
     new_id: IdGenerator
     throttle: Throttle

@@ -8,7 +8,8 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
-from tapgate.schemas.common import Health, WalletCore
+from tapgate.runtime.health import describe_problems
+from tapgate.schemas.health import Health, Live, Readiness, WalletCore
 
 _PUBLIC: Final = Access(public=True)
 #: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.
@@ -35,15 +36,41 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     """Return the endpoints that report on an application."""
     endpoints = Endpoints("System")
 
-    @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
+    @endpoints.get("/live", access=_PUBLIC, unlimited=True)
+    async def get_liveness(request: RequestContext) -> Live:
+        """Get whether the process responds.
+
+        Checks nothing else: a process that cannot reach the database must not be restarted.
+        """
+        return Live()
+
+    @endpoints.get("/ready", access=_PUBLIC, unlimited=True, other_statuses=(503,))
+    async def get_readiness(request: RequestContext) -> Reply[Readiness]:
+        """Get whether the node can process requests, for load balancers.
+
+        Returns 503 with the reasons while the node starts or shuts down, while the database is
+        unreachable or read-only, and while the node's disk is full or its clock is wrong.
+        """
+        readiness = await request.services.health.get_readiness()
+        return Reply(readiness, status=200 if readiness.ready else 503)
+
+    @endpoints.get("/health", access=_PUBLIC, unlimited=True, other_statuses=(503,))
     async def get_health(request: RequestContext) -> Reply[Health]:
         """Get the health of the gateway and its ledger.
 
-        Returns 503 with `healthy: false` while the database is unreachable.
+        Returns 503 with `healthy: false` and the reasons while the database is unreachable or
+        read-only, and while the node's disk is full or its clock is wrong.
         """
-        healthy = await request.services.ledger.check_health()
-        body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))
-        return Reply(body, status=200 if healthy else 503)
+        status = await request.services.health.get_status()
+        body = Health(
+            "tapgate",
+            VERSION,
+            status.is_healthy,
+            WalletCore(status.can_write, VERSION),
+            describe_problems(status.problems),
+            None if status.server is None else status.server.replication,
+        )
+        return Reply(body, status=200 if status.is_healthy else 503)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
     async def get_openapi_document(request: RequestContext) -> Reply[bytes]:

@@ -27,7 +27,7 @@ from tapgate.client.request_flow import RequestFlow
 from tapgate.client.retries import RetryPolicy
 from tapgate.client.transport import AsyncTransport, SyncTransport
 from tapgate.clock import Clock, system_clock
-from tapgate.schemas.common import Health
+from tapgate.schemas.health import Health, Live, Readiness
 
 _DEFAULT_RETRY_POLICY: Final = RetryPolicy()
 #: Longer than the gateway takes to decide, shorter than a customer waits at a point of sale.
@@ -60,6 +60,14 @@ class BaseClient(OperationGroup[M]):
         self.messages: Messages[M] = Messages(transport)
         self.overview: OverviewGroup[M] = OverviewGroup(transport)
         self.ledger: GeneralLedger[M] = GeneralLedger(transport)
+
+    @reads("GET /live", public=True)
+    def live(self) -> Live:
+        """Return whether a process of the gateway responds."""
+
+    @reads("GET /ready", public=True, extra_success_statuses=(503,))
+    def ready(self) -> Readiness:
+        """Return whether the node can process requests, also while it cannot (status 503)."""
 
     @reads("GET /health", public=True, extra_success_statuses=(503,))
     def health(self) -> Health:

@@ -170,10 +170,12 @@ class WebApp(ABC, Generic[C, R]):
         raise rejection
 
     async def _run_route(self, route: R, parameters: list[str], context: C) -> Response:
-        if route.is_public:
-            await self.charge_address(context)
-        else:
+        if not route.is_public:
             await self.authorize(route, context)
+        elif route.is_unlimited:
+            context.rate_limit_result = self._services.throttle.default_limit.build_result(True, 0)
+        else:
+            await self.charge_address(context)
         return render_result(route.status, await route.run(context, parameters))
 
     async def charge_address(self, context: C) -> None:

@@ -98,6 +98,8 @@ class EndpointOptions(TypedDict, total=False):
     - `moves_money`: The endpoint moves money and accepts an idempotency key.
     - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
       before any value is checked.
+    - `unlimited`: Public requests are not charged to the rate limit of their address. For cheap
+      endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     """
@@ -118,6 +120,7 @@ class EndpointOptions(TypedDict, total=False):
     field_access: Mapping[str, Any]
     moves_money: bool
     requires: tuple[Callable[[Any, Any], None], ...]
+    unlimited: bool
     heavy: bool | str
 
 
@@ -150,6 +153,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     field_access: Mapping[str, Any] = {}
     moves_money: bool = False
     requires: tuple[Callable[[Any, Any], None], ...] = ()
+    unlimited: bool = False
     heavy: bool | str = False
 
     @property

@@ -60,6 +60,7 @@ _RECEIVE_TIMEOUT_SECONDS = 120.0
 _STALL_TIMEOUT_SECONDS = 15.0
 _MIN_RATE_GRACE_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 1024
+_SHUTDOWN_GRACE_SECONDS = 1.0
 
 
 class HttpProtocol(BoundedConnection):
@@ -115,10 +116,28 @@ class HttpProtocol(BoundedConnection):
         self._can_write = True
         self._start_next()
 
-    def shutdown(self) -> None:
-        """Close after responding to the requests already received."""
+    def drain(self) -> None:
+        """Close after the next response."""
         self._is_draining = True
-        if self._current is None:
+
+    def shutdown(self) -> None:
+        """Close after responding to the requests already received.
+
+        A new connection, or one that has sent part of a head, has a moment to send its request.
+        """
+        self._is_draining = True
+        if self._is_idle:
+            self._close()
+        elif self._current is None:
+            self._loop.call_later(_SHUTDOWN_GRACE_SECONDS, self._close_without_request)
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether all requests received so far have a response. False for a new connection."""
+        return self._current is None and self._incoming is not None
+
+    def _close_without_request(self) -> None:
+        if self._current is None and not self.is_closed:
             self._close()
 
     # Receiving

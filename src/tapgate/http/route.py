@@ -38,6 +38,7 @@ class Route:
         self.ignores_overload = ignores_overload
         self.status = endpoint.status
         self.is_public: bool = endpoint.access.public
+        self.is_unlimited = endpoint.unlimited
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
         self._path_parameters = endpoint.path_parameters

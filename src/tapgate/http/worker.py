@@ -33,9 +33,11 @@ from tapgate.runtime import logs, open_files
 from tapgate.runtime.handover import (
     DRAIN_TIMEOUT_SECONDS,
     LIFELINE_FD_VARIABLE,
+    LISTEN_BACKLOG,
     LISTENER_FD_VARIABLE,
     READY_BYTE,
 )
+from tapgate.runtime.health import HealthMonitor
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
@@ -67,8 +69,18 @@ def run(main: Callable[[], Any]) -> None:
         logs.flush()
 
 
-async def serve(app: Application, limit: ConnectionLimit | None = None) -> None:
-    """Serve until a stop signal arrives or the supervisor dies."""
+async def serve(
+    app: Application,
+    limit: ConnectionLimit | None = None,
+    *,
+    health: HealthMonitor | None = None,
+    drain_seconds: float = 0,
+) -> None:
+    """Serve until a stop signal arrives or the supervisor dies.
+
+    On a stop signal, `health` reports that the process is not ready. The process accepts
+    connections for another `drain_seconds`, so that load balancers have time to react.
+    """
     config = uvicorn.Config(
         cast(Any, app),
         http=HttpProtocol,
@@ -87,16 +99,25 @@ async def serve(app: Application, limit: ConnectionLimit | None = None) -> None:
         socket.socket(fileno=int(os.environ[LISTENER_FD_VARIABLE])) as listener,
         socket.socket(fileno=int(os.environ[LIFELINE_FD_VARIABLE])) as lifeline,
     ):
-        await _Server(config, lifeline, limit).serve(sockets=[listener])
+        server = _Server(config, lifeline, limit, health, drain_seconds)
+        await server.serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, lifeline: socket.socket, limit: ConnectionLimit | None = None
+        self,
+        config: uvicorn.Config,
+        lifeline: socket.socket,
+        limit: ConnectionLimit | None = None,
+        health: HealthMonitor | None = None,
+        drain_seconds: float = 0,
     ) -> None:
         super().__init__(config)
         self._lifeline = lifeline
         self._limit = limit
+        self._health = health
+        self._drain_seconds = drain_seconds
+        self._is_draining = False
         if limit is not None:
             BoundedConnection.body_budget.is_trusted = limit.is_trusted
         self._rejected_count = 0  # rejected connections since the last log line
@@ -121,6 +142,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
+            self._accept_waiting(listener)
         await asyncio.gather(*self._connecting)  # `super().shutdown` must see them
         await super().shutdown(sockets)
 
@@ -146,6 +168,13 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_ACCEPT_PAUSE_SECONDS, self._resume_accepting, listener)
+
+    def _accept_waiting(self, listener: socket.socket) -> None:
+        """Accept the connections that wait, because closing the socket would reset them."""
+        with contextlib.suppress(OSError):
+            for _ in range(LISTEN_BACKLOG):
+                connection, address = listener.accept()
+                self._admit_connection(connection, address[0])
 
     def _resume_accepting(self, listener: socket.socket) -> None:
         if not self.should_exit:
@@ -192,6 +221,8 @@ class _Server(uvicorn.Server):
         protocol = HttpProtocol(self.config, self.server_state, self.lifespan.state)
         if on_lost is not None:
             protocol.on_lost = on_lost
+        if self._is_draining:
+            protocol.drain()
         try:
             connection.setblocking(False)
             # A response is a single write: Nagle's algorithm would only delay it.
@@ -212,12 +243,27 @@ class _Server(uvicorn.Server):
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
+            loop.add_signal_handler(number, self._drain)
         loop.add_reader(self._lifeline, self._stop)
         try:
             yield
         finally:
             loop.remove_reader(self._lifeline)
+
+    def _drain(self) -> None:
+        """Fail the readiness check, serve for `drain_seconds`, and then stop.
+
+        Responses ask clients to close their connections, so that they connect to other nodes.
+        Further signals have no effect: a service manager may signal the supervisor and the workers.
+        """
+        if self._is_draining:
+            return
+        self._is_draining = True
+        if self._health is not None:
+            self._health.is_draining = True
+        for connection in self.server_state.connections:
+            cast(HttpProtocol, connection).drain()
+        asyncio.get_running_loop().call_later(self._drain_seconds, self._stop)
 
     def _stop(self) -> None:
         self.should_exit = True

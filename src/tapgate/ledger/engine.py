@@ -34,6 +34,7 @@ from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
 from tapgate.store.database import Database
+from tapgate.store.server_status import ServerStatus, get_server_status
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 
@@ -131,13 +132,9 @@ class Ledger:
             log.warning("ledger.replay_counts_lost", error=type(error).__name__)
         await self._database.close()
 
-    async def check_health(self) -> bool:
-        try:
-            async with asyncio.timeout(2):
-                await self._database.fetchval("SELECT 1")
-        except (ApiError, TimeoutError, asyncpg.PostgresError):
-            return False
-        return True
+    async def get_server_status(self) -> ServerStatus:
+        """Return the state of the database server, as the ledger's sessions see it."""
+        return await get_server_status(self._database)
 
     async def submit(self, command: LedgerCommand) -> Outcome:
         """Execute one command and return its outcome.

@@ -17,7 +17,12 @@ async def main() -> None:
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor sets the database URL"
     async with open_services(settings, settings.database_url) as services:
-        await worker.serve(App(services), ConnectionLimit(settings))
+        await worker.serve(
+            App(services),
+            ConnectionLimit(settings),
+            health=services.health,
+            drain_seconds=settings.drain_seconds,
+        )
 
 
 if __name__ == "__main__":

@@ -14,9 +14,12 @@ from datetime import datetime, timedelta
 import asyncpg
 import msgspec
 
+from tapgate.clock import Clock
 from tapgate.errors import unavailable
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import CONVERSATION_TIMEOUT_SECONDS
+from tapgate.runtime.cached_result import CachedResult
+from tapgate.runtime.health import MAX_AGE_SECONDS
 from tapgate.store.database import Database
 
 _LEASE_DURATION = timedelta(seconds=5)
@@ -109,6 +112,11 @@ async def count_active(database: Database, now: datetime) -> int:
         "SELECT count(*) FROM messenger.conversations WHERE expires_at > $1", now
     )
     return count
+
+
+def cache_active_count(database: Database, clock: Clock) -> CachedResult[int]:
+    """Return the cached number of active conversations."""
+    return CachedResult(lambda: count_active(database, clock()), MAX_AGE_SECONDS)
 
 
 async def _acquire_with_timeout(

@@ -9,6 +9,8 @@ from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import Intent, Language, RequestOutcome
+from tapgate.runtime.cached_result import CachedResult
+from tapgate.runtime.health import HealthMonitor
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -31,6 +33,8 @@ class Services:
     perform_request: PerformRequest
     resolve_intent: ResolveIntent
     throttle: Throttle
+    health: HealthMonitor
+    active_conversations: CachedResult[int]
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
     #: If None, there are no PIN forms, and `messenger_text_pin` decides whether the webhook accepts

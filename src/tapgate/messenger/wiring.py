@@ -11,7 +11,7 @@ from tapgate import ids
 from tapgate.client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate.clock import Clock, system_clock
 from tapgate.http.throttle import Throttle
-from tapgate.messenger import gateway_requests
+from tapgate.messenger import conversation_store, gateway_requests
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.inbox_worker import InboxWorker
@@ -22,8 +22,11 @@ from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
+from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.node_files import get_shared_folder
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
+from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
 
 #: Service name in the messenger's signed requests to the gateway.
@@ -98,6 +101,12 @@ async def _build_services(
         perform_request=functools.partial(gateway_requests.perform, gateway),
         resolve_intent=understanding.resolve_intent,
         throttle=throttle,
+        health=HealthMonitor(
+            functools.partial(get_server_status, database),
+            get_shared_folder(settings.data_dir),
+            max_clock_offset=settings.max_clock_offset,
+        ),
+        active_conversations=conversation_store.cache_active_count(database, clock),
         graph=await _open_graph_client(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )

@@ -12,5 +12,7 @@ LISTENER_FD_VARIABLE: Final = "TAPGATE_LISTENER_FD"
 LIFELINE_FD_VARIABLE: Final = "TAPGATE_LIFELINE_FD"
 READY_BYTE: Final = b"1"
 
-#: Time limit for open requests during graceful shutdown.
+LISTEN_BACKLOG: Final = 2048
+
+#: Time limit for open requests once a worker no longer accepts connections.
 DRAIN_TIMEOUT_SECONDS: Final = 10

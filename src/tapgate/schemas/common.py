@@ -47,18 +47,6 @@ class SigningKeyCreated(Redacted, msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class WalletCore(msgspec.Struct):
-    healthy: bool
-    version: str
-
-
-class Health(msgspec.Struct):
-    service: str
-    version: str
-    healthy: bool
-    wallet_core: WalletCore
-
-
 class SuccessResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str

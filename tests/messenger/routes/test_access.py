@@ -227,6 +227,8 @@ def test_routes_and_their_access_match_the_specification() -> None:
         "POST /api/v1/simulator/deliveries": SERVICE,
         "POST /api/v1/simulator/flows": SERVICE,
         "GET /api/v1/simulator/form-key": SERVICE,
+        "GET /live": PUBLIC,
+        "GET /ready": PUBLIC,
         "GET /health": PUBLIC,
     }
     assert [route.name for route in ENDPOINTS if not route.in_production] == [

@@ -84,6 +84,21 @@ async def test_health_returns_503_without_the_database(offline_messenger: Messen
     }
 
 
+async def test_messenger_is_ready_only_with_the_database_and_until_it_drains(
+    messenger: MessengerApp, offline_messenger: MessengerApp
+) -> None:
+    assert (await offline_messenger.client.get("/live")).json() == {"live": True}
+    response = await offline_messenger.client.get("/ready")
+    assert response.status_code == 503
+    assert [reason["code"] for reason in response.json()["reasons"]] == ["database_unavailable"]
+    response = await messenger.client.get("/ready")
+    assert (response.status_code, response.json()) == (200, {"ready": True, "reasons": []})
+    messenger.services.health.is_draining = True
+    response = await messenger.client.get("/ready")
+    assert response.status_code == 503
+    assert [reason["code"] for reason in response.json()["reasons"]] == ["draining"]
+
+
 async def test_metrics_count_requests_by_endpoint_and_status(
     offline_messenger: MessengerApp,
 ) -> None:

@@ -1,5 +1,6 @@
-"""Health check endpoint of the messenger."""
+"""Health check endpoints of the messenger."""
 
+import contextlib
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -7,11 +8,11 @@ import msgspec
 from tapgate import VERSION
 from tapgate.errors import ApiError
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.messenger import conversation_store
 from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.web import RequestContext
+from tapgate.schemas.health import Live, Readiness
 
-endpoints = Endpoints("System")
+endpoints = Endpoints("System", access=PUBLIC, unlimited=True)
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,15 +29,37 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     activeConversations: int  # noqa: N815 - the name in the API
 
 
-@endpoints.get("/health", access=PUBLIC, other_statuses=(503,))
+@endpoints.get("/live")
+async def get_liveness(request: RequestContext) -> Live:
+    """Return whether the process responds."""
+    return Live()
+
+
+@endpoints.get("/ready", other_statuses=(503,))
+async def get_readiness(request: RequestContext) -> Reply[Readiness]:
+    """Return whether the node can process requests, for load balancers.
+
+    Returns 503 with the reasons while the node shuts down, while the database is unreachable or
+    read-only, and while the node's disk is full or its clock is wrong.
+    """
+    readiness = await request.services.health.get_readiness()
+    return Reply(readiness, status=200 if readiness.ready else 503)
+
+
+@endpoints.get("/health", other_statuses=(503,))
 async def get_health(request: RequestContext) -> Reply[Health]:
     """Return the health of the messenger and the number of active conversations.
 
-    While the database is unavailable, returns 503 with status `error` and 0 active conversations.
+    While the database is unavailable or read-only, or the node's disk is full or its clock is
+    wrong, returns 503 with status `error`. The number is 0 if the database is unavailable.
     """
     services = request.services
-    try:
-        active = await conversation_store.count_active(services.database, services.clock())
-    except ApiError:
-        return Reply(Health(status="error", activeConversations=0), status=503)
-    return Reply(Health(status="ok", activeConversations=active))
+    status = await services.health.get_status()
+    active = 0
+    if status.server is not None:
+        with contextlib.suppress(ApiError):
+            active = await services.active_conversations.get()
+    return Reply(
+        Health(status="ok" if status.is_healthy else "error", activeConversations=active),
+        status=200 if status.is_healthy else 503,
+    )

@@ -1,0 +1,139 @@
+"""Health of a worker process: the cached checks behind `/ready` and `/health`."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+import msgspec
+
+from tapgate.errors import ApiError, unavailable
+from tapgate.runtime.cached_result import CachedResult
+from tapgate.schemas.health import NotReadyReason, Readiness, ReadinessProblem, ReplicationMode
+from tapgate.store.server_status import ServerStatus
+
+#: A check result is reused for this long, however many requests ask for it.
+MAX_AGE_SECONDS: Final = 1.0
+_PROBE_TIMEOUT_SECONDS: Final = 2.0
+#: Enough for the node's files and some log lines.
+_MIN_FREE_BYTES: Final = 16 * 1024 * 1024
+
+_MESSAGES: Final = {
+    NotReadyReason.STARTING: "The process is starting.",
+    NotReadyReason.DRAINING: "The process is shutting down.",
+    NotReadyReason.DATABASE_UNAVAILABLE: "The database is unavailable.",
+    NotReadyReason.DATABASE_READ_ONLY: "The database is read-only.",
+    NotReadyReason.DISK_FULL: "The disk with the data folder is full.",
+    NotReadyReason.CLOCK_OFFSET: "The clock of this node is wrong.",
+    NotReadyReason.NO_SYNCHRONOUS_STANDBY: "No synchronous standby confirms commits.",
+}
+#: Reasons that do not mean that something is wrong.
+_LIFECYCLE_REASONS: Final = frozenset({NotReadyReason.STARTING, NotReadyReason.DRAINING})
+
+Probe = Callable[[], Awaitable[ServerStatus]]
+
+
+class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a check. `server` is None if the database did not respond."""
+
+    problems: tuple[NotReadyReason, ...]
+    server: ServerStatus | None
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.problems
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the ledger can commit transactions."""
+        return not {
+            NotReadyReason.DATABASE_UNAVAILABLE,
+            NotReadyReason.DATABASE_READ_ONLY,
+            NotReadyReason.NO_SYNCHRONOUS_STANDBY,
+        }.intersection(self.problems)
+
+
+class HealthMonitor:
+    """Checks of the database, the disk and the clock, at most one per second.
+
+    `probe` reads the state of the database server, and `folder` is where the node writes files.
+    """
+
+    def __init__(
+        self,
+        probe: Probe,
+        folder: Path,
+        *,
+        max_clock_offset: float,
+        requires_sync_replication: bool = False,
+    ) -> None:
+        self._probe = probe
+        self._folder = folder
+        self._max_clock_offset = max_clock_offset
+        self._requires_sync_replication = requires_sync_replication
+        self._status = CachedResult(self._check, MAX_AGE_SECONDS)
+        #: Set by the server when it begins to shut down.
+        self.is_draining = False
+
+    async def get_status(self) -> HealthStatus:
+        """Return the result of the latest check, or of a new one if it is too old."""
+        return await self._status.get()
+
+    async def get_readiness(self) -> Readiness:
+        if self.is_draining:
+            reasons: tuple[NotReadyReason, ...] = (NotReadyReason.DRAINING,)
+        else:
+            reasons = (await self.get_status()).problems
+        return Readiness(ready=not reasons, reasons=describe_problems(reasons))
+
+    async def require_sync_replication(self) -> None:
+        """Raise 503 if commits must be replicated synchronously and are not."""
+        if (
+            self._requires_sync_replication
+            and NotReadyReason.NO_SYNCHRONOUS_STANDBY in (await self.get_status()).problems
+        ):
+            raise unavailable(
+                "No synchronous standby confirms commits. The transaction was not executed."
+            )
+
+    async def _check(self) -> HealthStatus:
+        server: ServerStatus | None = None
+        with contextlib.suppress(ApiError, TimeoutError, asyncpg.PostgresError):
+            async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
+                server = await self._probe()
+        return HealthStatus(problems=tuple(self._list_problems(server)), server=server)
+
+    def _list_problems(self, server: ServerStatus | None) -> list[NotReadyReason]:
+        problems = []
+        if server is None:
+            problems.append(NotReadyReason.DATABASE_UNAVAILABLE)
+        else:
+            if server.is_read_only:
+                problems.append(NotReadyReason.DATABASE_READ_ONLY)
+            if abs(server.clock_offset) > self._max_clock_offset:
+                problems.append(NotReadyReason.CLOCK_OFFSET)
+            if (
+                self._requires_sync_replication
+                and server.replication.mode != ReplicationMode.SYNCHRONOUS
+            ):
+                problems.append(NotReadyReason.NO_SYNCHRONOUS_STANDBY)
+        if _is_disk_full(self._folder):
+            problems.append(NotReadyReason.DISK_FULL)
+        return problems
+
+
+def describe_problems(reasons: tuple[NotReadyReason, ...]) -> list[ReadinessProblem]:
+    return [ReadinessProblem(code=reason, message=_MESSAGES[reason]) for reason in reasons]
+
+
+def _is_disk_full(folder: Path) -> bool:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return True
+    # Some file systems report no count of inodes.
+    has_no_inodes = status.f_files > 0 and status.f_favail == 0
+    return has_no_inodes or status.f_bavail * status.f_frsize < _MIN_FREE_BYTES
