@@ -252,6 +252,8 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_WEBHOOK_ENDPOINTS}/{{id}}/deliveries/{{delivery_id}}/redeliver": (
         ObjectAccess.PARENT_IN_PATH,
     ),
+    "GET /live": (ObjectAccess.NO_OBJECT,),
+    "GET /ready": (ObjectAccess.NO_OBJECT,),
     "GET /health": (ObjectAccess.NO_OBJECT,),
     "GET /openapi.json": (ObjectAccess.NO_OBJECT,),
     "GET /docs": (ObjectAccess.NO_OBJECT,),
