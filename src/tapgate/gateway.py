@@ -62,15 +62,18 @@ from tapgate.pos import routes as pos
 from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
+from tapgate.reporting import node_routes as nodes
 from tapgate.reporting import routes as overview
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.compliance import AlertRecord
+from tapgate.schemas.nodes import NodeRole
 from tapgate.schemas.processors import ProcessorRecord
 from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.schemas.support import SupportRequestEvent
@@ -131,6 +134,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     webhooks.endpoints,
     message_statuses.endpoints,
     overview.endpoints,
+    nodes.endpoints,
     general_ledger.endpoints,
 )
 
@@ -215,6 +219,9 @@ async def open_services(
             database_url
         )
         stack.push_async_callback(ledger.stop)
+        health = HealthMonitor(settings, ledger.get_server_status)
+        if settings.require_sync_replication:
+            ledger.before_submit = health.require_sync_replication
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
         rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
@@ -235,11 +242,8 @@ async def open_services(
                 new_id=new_id,
             ),
             ledger=ledger,
-            health=HealthMonitor(
-                ledger.get_server_status,
-                get_shared_folder(settings.data_dir),
-                max_clock_offset=settings.max_clock_offset,
-            ),
+            health=health,
+            nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),
             clock=clock,
             new_id=new_id,
             throttle=throttle,
@@ -284,7 +288,7 @@ async def prepare_installation(
     """
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
-        for line in await services.throttle.list_warnings():
+        for line in [*await services.nodes.join(), *await services.throttle.list_warnings()]:
             yield line
         async with services.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
@@ -351,6 +355,7 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
         open_services(settings, settings.database_url) as services,
+        services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):
         await worker.serve(
@@ -366,6 +371,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
     return run_background_tasks(
         Sealer(services.database).run(),
         services.rejection_log.run(),
+        services.nodes.run(),
         RollupCompactor(services.database, services.clock).run(),
         ReceiptWorker(queue_services).run(),
         MessageSender(queue_services).run(),

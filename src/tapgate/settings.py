@@ -1,6 +1,7 @@
 """Operator settings: environment variables, their defaults, and their validation."""
 
 import re
+import secrets
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -27,6 +28,10 @@ ALL_RECEIPTS = "all"
 RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
 #: Also disables the messages that are otherwise always sent. Only for building demo data.
 NO_NOTIFICATIONS = "none"
+
+#: What a node does at its start if its settings differ from those of other nodes.
+MISMATCH_REFUSE = "refuse"
+MISMATCH_WARN = "warn"
 
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
@@ -58,8 +63,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     cache_url: str | None
     workers: int
+    node_id: str
     drain_seconds: int
     max_clock_offset: int
+    settings_mismatch: str
+    require_sync_replication: bool
     environment: str
     admin_email: str | None
     admin_password: str | None
@@ -127,12 +135,12 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         raise reader.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
     environment = reader.get_choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
     data_dir = Path(reader.get_text("DATA_DIR") or ".tapgate").expanduser()
-    secrets = reader.load_secrets(environment, data_dir)
+    generated = reader.load_secrets(environment, data_dir)
     admin_email, admin_password = reader.get_first_admin(environment)
     verify_token = reader.get_verify_token(environment)
     public_url = reader.get_public_url(environment)
     if _requires_secrets(environment):
-        reader.require_strong_secrets(secrets, verify_token)
+        reader.require_strong_secrets(generated, verify_token)
     return Settings(
         host=host,
         port=port,
@@ -144,14 +152,12 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         data_dir=data_dir,
         cache_url=reader.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
         workers=reader.get_integer("WORKERS", 1, 1, 64),
-        drain_seconds=reader.get_integer("DRAIN_SECONDS", 0, 0, 600),
-        max_clock_offset=reader.get_integer("MAX_CLOCK_OFFSET", 60, 1, 300),
         environment=environment,
         admin_email=admin_email,
         admin_password=admin_password,
-        jwt_secret=secrets.jwt_secret,
-        secret_key=secrets.secret_key,
-        service_secrets=secrets.service_secrets,
+        jwt_secret=generated.jwt_secret,
+        secret_key=generated.secret_key,
+        service_secrets=generated.service_secrets,
         rate_limit=reader.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
         rate_burst=reader.get_integer("RATE_BURST", 200, 1, 1_000_000),
         currency=reader.get_currency(),
@@ -166,8 +172,22 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
         ),
         messenger_verify_token=verify_token,
+        **_read_node_settings(reader),
         **_read_messenger_settings(reader),
     )
+
+
+def _read_node_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
+    """Return the settings of a node among others."""
+    return {
+        "node_id": reader.get_text("NODE_ID") or secrets.token_hex(8),
+        "drain_seconds": reader.get_integer("DRAIN_SECONDS", 0, 0, 600),
+        "max_clock_offset": reader.get_integer("MAX_CLOCK_OFFSET", 60, 1, 300),
+        "settings_mismatch": reader.get_choice(
+            "SETTINGS_MISMATCH", MISMATCH_REFUSE, (MISMATCH_REFUSE, MISMATCH_WARN)
+        ),
+        "require_sync_replication": reader.get_flag("REQUIRE_SYNC_REPLICATION"),
+    }
 
 
 def _read_messenger_settings(reader: "_EnvironmentReader") -> dict[str, Any]:

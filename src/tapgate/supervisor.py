@@ -64,7 +64,7 @@ def run(
         listeners = [stack.enter_context(_bind_with_retries(service)) for service in services]
         postgres = stack.enter_context(_run_embedded_postgres(settings))
         url = postgres.url if postgres is not None else str(settings.database_url)
-        environ = {**environ, "TAPGATE_DATABASE_URL": url}
+        environ = {**environ, "TAPGATE_DATABASE_URL": url, "TAPGATE_NODE_ID": settings.node_id}
         children = [
             ChildProcess(
                 service.name,

@@ -33,6 +33,7 @@ from tapgate.ids import IdGenerator
 from tapgate.runtime import logs
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.fields import (
     Amount,
     Choice,
@@ -45,6 +46,7 @@ from tapgate.schemas.fields import (
     Text,
 )
 from tapgate.schemas.health import Replication
+from tapgate.schemas.nodes import NodeRole
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.store.server_status import ServerStatus
 
@@ -359,7 +361,7 @@ def build_services(
     """Build services with only the parts that the edge uses."""
     unused: Any = None
     ledger = ledger or FakeLedger()
-    folder = get_shared_folder(gateway_settings.data_dir)
+    health = HealthMonitor(gateway_settings, ledger.get_server_status)
     return Services(
         settings=gateway_settings,
         database=unused,
@@ -369,13 +371,12 @@ def build_services(
         pin_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=cast(Any, ledger),
-        health=HealthMonitor(
-            ledger.get_server_status, folder, max_clock_offset=gateway_settings.max_clock_offset
-        ),
+        health=health,
+        nodes=NodeRegistry(gateway_settings, NodeRole.GATEWAY, unused, health),
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(gateway_settings),
-        latency_samples=LatencySamples(folder),
+        latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
         rejection_log=rejection_log or FakeRejectionLog(),
     )
 

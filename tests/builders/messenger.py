@@ -47,8 +47,9 @@ from tapgate.messenger.outbox.messages import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor
-from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.nodes import NodeRegistry
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
+from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
@@ -279,6 +280,7 @@ async def run_messenger_app(
     settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **NO_RATE_LIMITS, **variables})
     database, gateway = await Database.connect(database_url), FakeGateway()
     throttle = Throttle(settings)
+    health = HealthMonitor(settings, functools.partial(get_server_status, database))
     services = Services(
         settings=settings,
         database=database,
@@ -289,11 +291,8 @@ async def run_messenger_app(
         perform_request=gateway.perform,
         resolve_intent=resolve_nothing,
         throttle=throttle,
-        health=HealthMonitor(
-            functools.partial(get_server_status, database),
-            get_shared_folder(settings.data_dir),
-            max_clock_offset=settings.max_clock_offset,
-        ),
+        health=health,
+        nodes=NodeRegistry(settings, NodeRole.MESSENGER, database, health),
         active_conversations=cache_active_count(database, system_clock),
     )
     app = MessengerApp(services, gateway, App(services))

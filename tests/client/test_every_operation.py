@@ -86,6 +86,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     other = await admin.admin.create_user(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
+    assert (await admin.system.get_nodes()).data == []
     assert (await admin.admin.disable_user(other.id)).status == "disabled"
     assert (await admin.admin.enable_user(other.id)).status == "active"
     assert other.id in [user.id async for user in admin.admin.list_users(limit=1)]

@@ -146,6 +146,7 @@ ADDED_ACCESS = {
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
     "GET /api/v1/overview": "all",  # platform dashboard
+    "GET /api/v1/system/nodes": "A S",  # nodes and replication
 }
 
 

@@ -254,6 +254,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     ),
     "GET /live": (ObjectAccess.NO_OBJECT,),
     "GET /ready": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/system/nodes": (ObjectAccess.NO_OBJECT,),
     "GET /health": (ObjectAccess.NO_OBJECT,),
     "GET /openapi.json": (ObjectAccess.NO_OBJECT,),
     "GET /docs": (ObjectAccess.NO_OBJECT,),

@@ -23,6 +23,7 @@ from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
 from tapgate.http.endpoint import Endpoint, Reply
+from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response
 from tapgate.http.metrics import Metrics
 from tapgate.http.responses import (
@@ -100,6 +101,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 *(("", label.name) for _, label in self._sites),
             ],
         )
+        self.metrics.registry.register(HealthMetrics(services.health, services.nodes))
         services.count_message_status = self.metrics.count_message_status
 
     @cached_property

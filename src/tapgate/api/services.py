@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tapgate.ledger.engine import Ledger
     from tapgate.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
+    from tapgate.runtime.nodes import NodeRegistry
     from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
@@ -75,6 +76,7 @@ class Services:
     authenticator: Authenticator
     ledger: Ledger
     health: HealthMonitor
+    nodes: NodeRegistry
     clock: Clock
     new_id: IdGenerator
     throttle: Throttle

@@ -20,6 +20,7 @@ from tapgate.client.groups.processors import Processors
 from tapgate.client.groups.rules import AccountRules, CommissionRulesGroup, FeeRulesGroup
 from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.support import Support
+from tapgate.client.groups.system import System
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
 from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
@@ -59,6 +60,7 @@ class BaseClient(OperationGroup[M]):
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(transport)
         self.messages: Messages[M] = Messages(transport)
         self.overview: OverviewGroup[M] = OverviewGroup(transport)
+        self.system: System[M] = System(transport)
         self.ledger: GeneralLedger[M] = GeneralLedger(transport)
 
     @reads("GET /live", public=True)

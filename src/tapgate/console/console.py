@@ -19,6 +19,7 @@ from tapgate.console.pages import (
     general_ledger,
     kyc,
     limits,
+    nodes,
     overview,
     partners,
     processors,
@@ -57,6 +58,7 @@ _MODULES: Final = (
     limits,
     commission,
     support,
+    nodes,
 )
 PAGES: Final[tuple[Pages, ...]] = tuple(
     module.pages for module in _MODULES if hasattr(module, "pages")

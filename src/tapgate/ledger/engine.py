@@ -8,7 +8,7 @@ disk flush.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
@@ -102,6 +102,8 @@ class Ledger:
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
         self._on_batch = on_batch
+        #: Raises an ApiError if no command may be executed.
+        self.before_submit: Callable[[], Awaitable[None]] | None = None
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
@@ -144,6 +146,8 @@ class Ledger:
         """
         if self._is_stopping:
             raise unavailable("The service is stopping. The transaction was not executed.")
+        if self.before_submit is not None:
+            await self.before_submit()
         if len(self._pending) >= MAX_PENDING_COMMANDS:
             raise unavailable("The ledger queue is full. The transaction was not executed.")
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()

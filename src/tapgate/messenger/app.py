@@ -10,6 +10,7 @@ from functools import cached_property
 from tapgate.errors import ApiError
 from tapgate.http.app import WebApp, log_failure
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
+from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.http.overload import OverloadError
 from tapgate.http.route import Route, RouteLabel
@@ -40,6 +41,7 @@ class App(WebApp[RequestContext, Route]):
             get_shared_folder(services.settings.data_dir) / "messenger",
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
         )
+        self._metrics.registry.register(HealthMetrics(services.health, services.nodes))
         super().__init__(
             services,
             RequestContext,

@@ -11,6 +11,7 @@ from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import Intent, Language, RequestOutcome
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.nodes import NodeRegistry
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -34,6 +35,7 @@ class Services:
     resolve_intent: ResolveIntent
     throttle: Throttle
     health: HealthMonitor
+    nodes: NodeRegistry
     active_conversations: CachedResult[int]
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None

@@ -1,13 +1,18 @@
 """Startup of the messenger: installation check, warnings, and a form key for development."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import msgspec
 
 from tapgate.dev_secrets import load_dev_form_key
+from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.nodes import NodeRegistry
+from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
+from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
 
 
@@ -20,9 +25,11 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
             secret_fingerprint=Vault(settings.secret_key).key_id,
             currency=settings.currency,
         )
+        health = HealthMonitor(settings, partial(get_server_status, database))
+        lines = await NodeRegistry(settings, NodeRole.MESSENGER, database, health).join()
     finally:
         await database.close()
-    for line in list_warnings(settings):
+    for line in [*lines, *list_warnings(settings)]:
         yield line
 
 

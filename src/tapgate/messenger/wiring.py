@@ -23,7 +23,8 @@ from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
-from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.nodes import NodeRegistry
+from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
@@ -64,8 +65,10 @@ async def open_services(
             keep_content=not settings.is_production,
         )
         services.wake_sender = sender.wake
+        await stack.enter_async_context(services.nodes.remove_on_exit())
         await stack.enter_async_context(
             run_background_tasks(
+                services.nodes.run(),
                 InboxWorker(services).run(),
                 sender.run(),
                 StatusReporter(services.database, gateway, clock).run(),
@@ -91,6 +94,7 @@ async def _build_services(
     throttle = Throttle(settings)
     stack.push_async_callback(throttle.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
+    health = HealthMonitor(settings, functools.partial(get_server_status, database))
     return Services(
         settings=settings,
         database=database,
@@ -101,11 +105,8 @@ async def _build_services(
         perform_request=functools.partial(gateway_requests.perform, gateway),
         resolve_intent=understanding.resolve_intent,
         throttle=throttle,
-        health=HealthMonitor(
-            functools.partial(get_server_status, database),
-            get_shared_folder(settings.data_dir),
-            max_clock_offset=settings.max_clock_offset,
-        ),
+        health=health,
+        nodes=NodeRegistry(settings, NodeRole.MESSENGER, database, health),
         active_conversations=conversation_store.cache_active_count(database, clock),
         graph=await _open_graph_client(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),

@@ -12,7 +12,9 @@ import msgspec
 
 from tapgate.errors import ApiError, unavailable
 from tapgate.runtime.cached_result import CachedResult
+from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.health import NotReadyReason, Readiness, ReadinessProblem, ReplicationMode
+from tapgate.settings import Settings
 from tapgate.store.server_status import ServerStatus
 
 #: A check result is reused for this long, however many requests ask for it.
@@ -59,24 +61,24 @@ class HealthStatus(msgspec.Struct, frozen=True, kw_only=True):
 class HealthMonitor:
     """Checks of the database, the disk and the clock, at most one per second.
 
-    `probe` reads the state of the database server, and `folder` is where the node writes files.
+    `probe` reads the state of the database server.
     """
 
-    def __init__(
-        self,
-        probe: Probe,
-        folder: Path,
-        *,
-        max_clock_offset: float,
-        requires_sync_replication: bool = False,
-    ) -> None:
+    def __init__(self, settings: Settings, probe: Probe) -> None:
         self._probe = probe
-        self._folder = folder
-        self._max_clock_offset = max_clock_offset
-        self._requires_sync_replication = requires_sync_replication
+        self._folder = get_shared_folder(settings.data_dir)
+        self._max_clock_offset = settings.max_clock_offset
+        self._requires_sync_replication = settings.require_sync_replication
         self._status = CachedResult(self._check, MAX_AGE_SECONDS)
+        #: Offset from the database's clock of the clock that most nodes agree on.
+        self.reference_offset = 0.0
         #: Set by the server when it begins to shut down.
         self.is_draining = False
+
+    @property
+    def latest(self) -> HealthStatus | None:
+        """The result of the latest check, or None before the first."""
+        return self._status.latest
 
     async def get_status(self) -> HealthStatus:
         """Return the result of the latest check, or of a new one if it is too old."""
@@ -113,7 +115,7 @@ class HealthMonitor:
         else:
             if server.is_read_only:
                 problems.append(NotReadyReason.DATABASE_READ_ONLY)
-            if abs(server.clock_offset) > self._max_clock_offset:
+            if abs(server.clock_offset - self.reference_offset) > self._max_clock_offset:
                 problems.append(NotReadyReason.CLOCK_OFFSET)
             if (
                 self._requires_sync_replication

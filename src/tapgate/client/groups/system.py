@@ -1,0 +1,10 @@
+"""Operations on the nodes of the platform."""
+
+from tapgate.client.declaration import M, OperationGroup, reads
+from tapgate.schemas.nodes import NodeList
+
+
+class System(OperationGroup[M]):
+    @reads("GET /api/v1/system/nodes")
+    def get_nodes(self) -> NodeList:
+        """Return the nodes that use the database, and the state of its replication."""

@@ -1,0 +1,47 @@
+"""Nodes of the platform and replication of its database."""
+
+from typing import Final
+
+from tapgate.console.page_request import PageRequest
+from tapgate.console.site import Pages
+from tapgate.http.endpoint import Reply
+from tapgate.schemas.health import NotReadyReason, ReplicationMode
+from tapgate.schemas.nodes import NodeStatus
+
+pages = Pages()
+
+_REASON_LABELS: Final = {
+    NotReadyReason.STARTING: "Starting",
+    NotReadyReason.DRAINING: "Shutting down",
+    NotReadyReason.DATABASE_UNAVAILABLE: "Database unavailable",
+    NotReadyReason.DATABASE_READ_ONLY: "Database read-only",
+    NotReadyReason.DISK_FULL: "Disk full",
+    NotReadyReason.CLOCK_OFFSET: "Wrong clock",
+    NotReadyReason.NO_SYNCHRONOUS_STANDBY: "No synchronous standby",
+}
+_REPLICATION_TEXTS: Final = {
+    ReplicationMode.SYNCHRONOUS: "Every payment is on a standby before it is confirmed.",
+    ReplicationMode.WAITING: "No synchronous standby is connected. Payments wait until one is.",
+    ReplicationMode.ASYNCHRONOUS: "If the primary server is lost, its last payments are lost too.",
+    ReplicationMode.NONE: "No standby is connected. If the server is lost, restore a backup.",
+    ReplicationMode.UNKNOWN: "The database user cannot read the state. Grant it pg_monitor.",
+}
+#: Statuses as the states that the templates color.
+_STATES: Final = {
+    NodeStatus.READY: ("active", "Ready"),
+    NodeStatus.NOT_READY: ("failed", "Not ready"),
+    NodeStatus.OFFLINE: ("lost", "Offline"),
+}
+
+
+@pages.get("/console/nodes")
+async def show_nodes(request: PageRequest) -> Reply[bytes]:
+    nodes = await request.get("/api/v1/system/nodes")
+    return request.render(
+        "nodes/nodes.html",
+        nodes=nodes["data"],
+        replication=nodes["replication"],
+        states=_STATES,
+        reason_labels=_REASON_LABELS,
+        replication_texts=_REPLICATION_TEXTS,
+    )

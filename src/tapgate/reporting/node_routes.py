@@ -1,0 +1,44 @@
+"""Endpoint for the list of nodes."""
+
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.clock import format_rfc3339
+from tapgate.http.endpoint import Endpoints
+from tapgate.runtime.nodes import Node, list_nodes
+from tapgate.runtime.shared_settings import Fingerprint, find_common_values, list_differences
+from tapgate.schemas.nodes import NodeList, NodeRecord
+
+endpoints = Endpoints("System", "/api/v1/system")
+
+
+@endpoints.get("/nodes", access=Access(roles="AS"))
+async def get_nodes(request: RequestContext) -> NodeList:
+    """List the nodes that use the database, and the state of its replication.
+
+    A node that stops is removed immediately. A node that dies is offline after 30 seconds and is
+    removed after an hour.
+    """
+    services = request.services
+    nodes = await list_nodes(services.database)
+    common = find_common_values(node.settings for node in nodes if node.is_online)
+    server = (await services.health.get_status()).server
+    return NodeList(
+        data=[_to_record(node, common) for node in nodes],
+        replication=None if server is None else server.replication,
+    )
+
+
+def _to_record(node: Node, common: Fingerprint) -> NodeRecord:
+    return NodeRecord(
+        id=node.id,
+        role=node.role,
+        host=node.host,
+        port=node.port,
+        version=node.version,
+        status=node.status,
+        reasons=node.problems,
+        differences=list_differences(node.settings, common),
+        clock_offset=None if node.clock_offset is None else round(node.clock_offset, 3),
+        started_at=format_rfc3339(node.started_at),
+        last_seen=format_rfc3339(node.last_seen),
+    )

@@ -1,0 +1,101 @@
+"""Settings that must be the same on all nodes, compared by keyed hashes.
+
+The key is derived from the secret key, which is not in the database. The hashes therefore reveal
+nothing, not even settings with few possible values.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from tapgate.schemas.nodes import NodeRole
+from tapgate.settings import Settings
+from tapgate.vault import Vault
+
+#: Hashes by the name of the setting.
+Fingerprint = Mapping[str, str]
+
+_HASH_BYTES: Final = 8
+_JWT_SECRET: Final = "TAPGATE_JWT_SECRET"  # noqa: S105 - the name of the setting
+_SERVICE_SECRETS: Final = "TAPGATE_SERVICE_SECRETS"
+#: A node with another value of one of these would reject valid requests or count limits wrongly.
+_CRITICAL_SETTINGS: Final = (
+    _JWT_SECRET,
+    _SERVICE_SECRETS,
+    "TAPGATE_ENVIRONMENT",
+    "TAPGATE_TIMEZONE",
+)
+
+
+def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
+    """Return the hashes of the settings that a role uses.
+
+    The secret key and the currency are not included, because a database is bound to them.
+    """
+    vault = Vault(settings.secret_key)
+    values = _list_common_values(settings) | (
+        _list_gateway_values(settings)
+        if role is NodeRole.GATEWAY
+        else _list_messenger_values(settings)
+    )
+    return {
+        name: vault.keyed_hash("node settings", f"{name}={value}".encode())[:_HASH_BYTES].hex()
+        for name, value in values.items()
+    }
+
+
+def _list_common_values(settings: Settings) -> dict[str, object]:
+    secrets = {
+        f"{_SERVICE_SECRETS} ({name})": secret for name, secret in settings.service_secrets.items()
+    }
+    return {
+        **secrets,
+        "TAPGATE_ENVIRONMENT": settings.environment,
+        "TAPGATE_TIMEZONE": settings.timezone.key,
+        "TAPGATE_CACHE_URL": settings.cache_url,
+        "TAPGATE_RATE_LIMIT": settings.rate_limit,
+        "TAPGATE_RATE_BURST": settings.rate_burst,
+        "TAPGATE_REQUIRE_SYNC_REPLICATION": settings.require_sync_replication,
+    }
+
+
+def _list_gateway_values(settings: Settings) -> dict[str, object]:
+    return {
+        _JWT_SECRET: settings.jwt_secret,
+        "TAPGATE_PUBLIC_URL": settings.public_url if settings.requires_secrets else None,
+        "TAPGATE_REFUSE_WEAK_PINS": settings.refuse_weak_pins,
+        "TAPGATE_FLOAT_LOW": settings.float_low,
+        "TAPGATE_RECEIPTS": settings.receipts,
+    }
+
+
+def _list_messenger_values(settings: Settings) -> dict[str, object]:
+    return {
+        "TAPGATE_MESSENGER_VERIFY_TOKEN": settings.messenger_verify_token,
+        "TAPGATE_MESSENGER_APP_SECRET": settings.messenger_app_secret,
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN": settings.messenger_bridge_token,
+        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY": settings.messenger_flow_private_key,
+        "TAPGATE_MESSENGER_TEXT_PIN": settings.messenger_text_pin,
+        "TAPGATE_MESSENGER_RATE": settings.messenger_rate,
+    }
+
+
+def is_critical(name: str) -> bool:
+    """Return whether a node with another value of this setting must not run."""
+    return name.startswith(_CRITICAL_SETTINGS)
+
+
+def list_differences(fingerprint: Fingerprint, other: Fingerprint) -> list[str]:
+    """Return the settings that both nodes have, with different values."""
+    return sorted(
+        name for name in fingerprint.keys() & other.keys() if fingerprint[name] != other[name]
+    )
+
+
+def find_common_values(fingerprints: Iterable[Fingerprint]) -> dict[str, str]:
+    """Return the most frequent hash of each setting; of equally frequent ones, the first."""
+    counts: dict[str, Counter[str]] = {}
+    for fingerprint in fingerprints:
+        for name, value in fingerprint.items():
+            counts.setdefault(name, Counter())[value] += 1
+    return {name: counter.most_common(1)[0][0] for name, counter in counts.items()}

@@ -1,0 +1,47 @@
+"""Response of the list of nodes."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate.schemas.fields import Choice
+from tapgate.schemas.health import NotReadyReason, Replication
+
+
+class NodeRole(StrEnum):
+    GATEWAY = "gateway"
+    MESSENGER = "messenger"
+
+
+class NodeStatus(StrEnum):
+    READY = "ready"
+    NOT_READY = "not_ready"
+    #: The node has not reported for 30 seconds.
+    OFFLINE = "offline"
+
+
+class NodeRecord(msgspec.Struct, kw_only=True):
+    """A running node, as last reported by the node itself.
+
+    `differences` names the settings whose values differ from those of most nodes.
+    """
+
+    id: str
+    role: Annotated[str, Choice(*NodeRole, name="NodeRole")]
+    host: str
+    port: int
+    version: str
+    status: Annotated[str, Choice(*NodeStatus, name="NodeStatus")]
+    reasons: list[Annotated[str, Choice(*NotReadyReason, name="NotReadyReason")]]
+    differences: list[str]
+    #: Seconds by which the node's clock is ahead of the database's; null if unknown.
+    clock_offset: float | None
+    started_at: str
+    last_seen: str
+
+
+class NodeList(msgspec.Struct, kw_only=True):
+    data: list[NodeRecord]
+    #: Replication of the database; null while the database is unavailable.
+    replication: Replication | None
