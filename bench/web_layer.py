@@ -94,6 +94,8 @@ def create_app(folder: Path) -> App:
         pin_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=unused,
+        health=unused,
+        nodes=unused,
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(app_settings),
