@@ -138,14 +138,18 @@ class PinOperations(Generic[Key]):
             tx,
             actor,
             owner.reset_code_request,
+            owner.phone_number,
             code,
             trail=owner.trail,
             resource_id=owner.resource_id,
             action="pin_reset",
             vault=vault,
         )
-        owner = await self._lock_owner(tx, actor, key)
-        await _set_pin(tx, actor, owner, new_pin, "pin_reset", pin_verifier=pin_verifier)
+        locked = await self._lock_owner(tx, actor, key)
+        if locked.phone_number != owner.phone_number:
+            # The number was changed concurrently, and the code was sent to the previous one.
+            raise ApiError(Code.INVALID_OTP, details={"attempts_remaining": 0})
+        await _set_pin(tx, actor, locked, new_pin, "pin_reset", pin_verifier=pin_verifier)
 
 
 async def _set_pin(

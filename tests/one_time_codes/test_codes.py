@@ -1,7 +1,6 @@
 """One-time codes: single use, limited lifetime, three attempts."""
 
 import asyncio
-import itertools
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from tapgate.store.database import Database, RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
-_sequence = itertools.count(1)
+PHONE, OTHER_PHONE = "+23270000001", "+23270000002"
 NEW_ID = ids.IdGenerator(0)
 
 
@@ -30,27 +29,29 @@ class CodeDriver:
         self._clock = clock
 
     async def issue(self, code_request: CodeRequest) -> str:
-        """Issue a code to a new phone number, so that the limit per number is not reached."""
-        phone = f"+2327{next(_sequence):07}"
+        """Issue a code, without the limit per phone number."""
         async with self.database.transaction() as connection:
+            await connection.execute("DELETE FROM one_time_code_sends")
             tx = Transaction(connection, self._clock, NEW_ID)
-            return await one_time_codes.issue(tx, self._vault, code_request, phone)
+            return await one_time_codes.issue(tx, self._vault, code_request, PHONE)
 
     @asynccontextmanager
     async def redeem_context(
-        self, code_request: CodeRequest, code: str
+        self, code_request: CodeRequest, code: str, phone_number: str = PHONE
     ) -> AsyncIterator[Transaction]:
         async with self.database.transaction() as connection:
             tx = Transaction(connection, self._clock, NEW_ID)
-            error = await one_time_codes.redeem(tx, self._vault, code_request, code)
+            error = await one_time_codes.redeem(tx, self._vault, code_request, phone_number, code)
             if error is not None:
                 raise RaiseAfterCommit(error)
             yield tx
 
-    async def redeem(self, code_request: CodeRequest, code: str) -> int | None:
+    async def redeem(
+        self, code_request: CodeRequest, code: str, phone_number: str = PHONE
+    ) -> int | None:
         """Return None if the code was accepted, otherwise the attempts remaining."""
         try:
-            async with self.redeem_context(code_request, code):
+            async with self.redeem_context(code_request, code, phone_number):
                 return None
         except ApiError as error:
             assert error.code is Code.INVALID_OTP
@@ -207,6 +208,14 @@ async def test_code_is_bound_to_purpose_requester_and_holder(
             pass
         assert await codes.redeem(other, code) == 2
         assert await codes.redeem(other, other_code) is None
+    assert await codes.redeem(code_request, code) is None
+
+
+async def test_code_is_bound_to_the_phone_number(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    code = await codes.issue(code_request)
+    assert await codes.redeem(code_request, code, OTHER_PHONE) == 2
     assert await codes.redeem(code_request, code) is None
 
 

@@ -19,6 +19,7 @@ from builders.participants import (
     pay_by_card,
 )
 from harness import PIN, WRONG_PIN, Harness, parse_error
+from subscribers.test_kyc_decisions import wait_for_lock_waiters
 
 NEW_PIN, OTHER_PIN = "8264", "6419"
 OWNERS = ["subscriber", "card", "agent"]
@@ -153,6 +154,45 @@ async def test_concurrent_confirmations_with_one_code_set_one_pin(owner: PinOwne
     (rejected,) = {*pins} - {*accepted}
     assert parse_error(await owner.change_pin(rejected, "7053")) == (400, "INVALID_PIN")
     assert (await owner.change_pin(accepted[0], "7053")).status_code == 200
+
+
+async def change_phone_number(owner: PinOwner) -> None:
+    """Change the phone number that receives the owner's codes."""
+    harness, url = owner.harness, owner.url
+    admin = await harness.create_admin()
+    if owner.type == "card":
+        card = (await harness.client.get(url, auth=admin)).json()
+        url = f"/api/v1/subscribers/{card['parent_subscriber_id']}"
+    body = {"phone_number": harness.new_phone_number()}
+    response = await harness.client.put(url, json=body, auth=admin)
+    assert response.status_code == 200, response.text
+
+
+async def test_code_is_invalid_after_the_phone_number_changed(owner: PinOwner) -> None:
+    code = await owner.request_code()
+    await change_phone_number(owner)
+    assert parse_error(await owner.confirm(code)) == (400, "INVALID_OTP")
+    assert (await owner.change_pin(owner.pin)).status_code == 200
+
+
+async def test_code_is_invalid_if_the_phone_number_changes_concurrently(owner: PinOwner) -> None:
+    code = await owner.request_code()
+    database, table = (
+        owner.harness.services.database,
+        "agents" if owner.type == "agent" else "subscribers",
+    )
+    async with database.transaction() as tx:
+        # The confirmation has read the number, and waits for the account that this locks.
+        await tx.execute("SELECT FROM accounts FOR UPDATE")
+        confirmation = asyncio.create_task(owner.confirm(code))
+        await wait_for_lock_waiters(owner.harness, 1)
+        await tx.execute(
+            f"UPDATE {table} SET phone_number = $2 WHERE phone_number = $1",
+            owner.phone_number,
+            owner.harness.new_phone_number(),
+        )
+    assert parse_error(await confirmation) == (400, "INVALID_OTP")
+    assert (await owner.change_pin(owner.pin)).status_code == 200
 
 
 async def test_change_requires_a_strong_and_different_pin(owner: PinOwner) -> None:

@@ -37,6 +37,7 @@ async def redeem(
     tx: Transaction,
     actor: Actor,
     code_request: CodeRequest,
+    phone_number: str,
     code: str,
     *,
     trail: AuditTrail,
@@ -45,7 +46,7 @@ async def redeem(
     vault: Vault,
 ) -> None:
     """Consume a code for an action. An invalid code is counted, audited and raised."""
-    error = await codes.redeem(tx, vault, code_request, code)
+    error = await codes.redeem(tx, vault, code_request, phone_number, code)
     if error is not None:
         await trail.record(
             tx, actor, resource_id, action, result=AuditResult.FAILURE, reason=error.code

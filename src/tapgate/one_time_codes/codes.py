@@ -1,6 +1,7 @@
 """One-time codes: six digits, valid for five minutes and three attempts.
 
-At most one code is valid per purpose, holder, and requester. After 15 wrong codes, no further
+At most one code is valid per purpose, holder, and requester, and only while the holder has the
+phone number that it was sent to. After 15 wrong codes, no further
 code is issued until 24 hours after the first of them; a correct code resets the count. A phone
 number receives at most one code per minute and five per hour from the gateway and the messenger
 (`send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
@@ -64,7 +65,7 @@ async def issue(tx: Transaction, vault: Vault, code_request: CodeRequest, phone_
             WHERE kept.missed < {MAX_FAILURES} OR kept.missed_since <= $6
             RETURNING true""",
         *code_request,
-        _hash(vault, code_request, code),
+        _hash(vault, code_request, phone_number, code),
         now + CODE_LIFETIME,
         now - FAILURE_WINDOW,
     )
@@ -89,21 +90,24 @@ async def _build_too_many_failures_error(tx: Transaction, code_request: CodeRequ
 
 
 async def redeem(
-    tx: Transaction, vault: Vault, code_request: CodeRequest, code: str
+    tx: Transaction, vault: Vault, code_request: CodeRequest, phone_number: str, code: str
 ) -> ApiError | None:
     """Consume the code in the database transaction of the action that it authorizes.
+
+    `phone_number` is the holder's current number. A code that was sent to another number is
+    invalid, so a lost phone is of no use once the holder has a new number.
 
     If the code is invalid, the failed attempt is counted and `INVALID_OTP` is returned. It is not
     raised, because the caller must commit the count. After a rollback, the code is still valid.
     """
-    remaining = await _attempt(tx, vault, code_request, code)
+    remaining = await _attempt(tx, vault, code_request, phone_number, code)
     if remaining is None:
         return None
     return ApiError(Code.INVALID_OTP, details={"attempts_remaining": remaining})
 
 
 async def _attempt(
-    tx: Transaction, vault: Vault, code_request: CodeRequest, code: str
+    tx: Transaction, vault: Vault, code_request: CodeRequest, phone_number: str, code: str
 ) -> int | None:
     """Consume the code and return None if it is correct; otherwise return the remaining attempts.
 
@@ -117,7 +121,8 @@ async def _attempt(
     )
     if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= tx.now():
         return 0
-    if not hmac.compare_digest(stored["code_hash"], _hash(vault, code_request, code)):
+    code_hash = _hash(vault, code_request, phone_number, code)
+    if not hmac.compare_digest(stored["code_hash"], code_hash):
         return await _count_failure(tx, code_request)
     await tx.execute(
         "DELETE FROM one_time_codes WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
@@ -141,5 +146,5 @@ async def _count_failure(tx: Transaction, code_request: CodeRequest) -> int:
     return MAX_ATTEMPTS - failures
 
 
-def _hash(vault: Vault, code_request: CodeRequest, code: str) -> bytes:
-    return vault.keyed_hash("one_time_code", repr((*code_request, code)).encode())
+def _hash(vault: Vault, code_request: CodeRequest, phone_number: str, code: str) -> bytes:
+    return vault.keyed_hash("one_time_code", repr((*code_request, phone_number, code)).encode())

@@ -37,6 +37,7 @@ async def grant_access(
         tx,
         actor,
         _build_code_request(actor, subscriber_id),
+        subscriber.phone_number,
         code,
         trail=_trail,
         resource_id=subscriber.public_id,
