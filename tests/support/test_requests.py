@@ -218,6 +218,7 @@ async def test_messages_per_side_are_limited(
     response = await send_message(harness)
     assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED")
     assert response.json()["details"] == {"limit": 2}
+    assert int(response.headers["retry-after"]) > 0
     for status in (200, 200, 429):
         reply = await post_as_staff(harness, f"{request['id']}/reply", {"text": "Hello"})
         assert reply.status_code == status

@@ -32,6 +32,7 @@ RETENTION_PERIOD: Final = timedelta(days=90)
 #: The messenger does not send older messages.
 _REPLY_LIFETIME: Final = timedelta(hours=24)
 _REMOVAL_INTERVAL_SECONDS: Final = 600.0
+_LIMIT_RETRY_SECONDS: Final = "86400"
 
 _trail = AuditTrail("support")
 
@@ -168,6 +169,8 @@ async def _append(
             Code.RATE_LIMITED,
             f"The support request already has {MAX_MESSAGES} messages from this side.",
             details={"limit": MAX_MESSAGES},
+            # Only closing the request resets the count. Its time is unknown.
+            headers={"Retry-After": _LIMIT_RETRY_SECONDS},
         )
     await queries.add_message(tx, vault, request.id, total + 1, sender, text, message_id=message_id)
 
