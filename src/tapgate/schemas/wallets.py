@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.common import Redacted
+from tapgate.errors import invalid_field
+from tapgate.schemas.common import Redacted, build_missing_field_error
 from tapgate.schemas.fields import (
     Amount,
     CardSerial,
@@ -102,21 +102,12 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
     memo: FreeText | None = None
 
     def __post_init__(self) -> None:
-        if (self.recipient_card_serial is None) == (self.recipient_phone_number is None):
-            problem = (
-                "is required unless another field identifies the recipient"
-                if self.recipient_card_serial is None
-                else "must not be combined with another field that identifies the recipient"
-            )
-            raise ApiError(
-                Code.VALIDATION_FAILED,
-                "Identify the recipient by either a card or a phone number.",
-                details={
-                    "fields": {
-                        "recipient_card_serial": problem,
-                        "recipient_phone_number": problem,
-                    }
-                },
+        if self.recipient_card_serial is None and self.recipient_phone_number is None:
+            raise build_missing_field_error("recipient_card_serial")
+        if self.recipient_card_serial is not None and self.recipient_phone_number is not None:
+            # The two fields could identify different subscribers.
+            raise invalid_field(
+                "recipient_phone_number", "must not be combined with recipient_card_serial"
             )
 
 

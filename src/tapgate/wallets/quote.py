@@ -64,7 +64,7 @@ async def get_quote(
         allowed=not reasons,
         reasons=reasons,
         pin_required=assessment.pin_required,
-        limits=_format_limits(assessment.limits, currency) if can_read_balance else None,
+        limits=_format_limits(assessment.limits, currency),
     )
 
 

@@ -180,9 +180,9 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     `limits` has what the sender may spend per transaction, and what is left for today (also within
     the card's own limit) and this month. It is null if no limits apply.
 
-    For an API key without `balance:read`, `limits` is null, and `reasons` and `allowed` disregard
-    `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money, verifies no PIN and
-    does not count toward limits.
+    For an API key without `balance:read`, `reasons` and `allowed` disregard `INSUFFICIENT_FUNDS`
+    and `MAX_BALANCE_EXCEEDED`. A quote moves no money, verifies no PIN and does not count toward
+    limits.
     """
     services = request.services
     return await quote.get_quote(
