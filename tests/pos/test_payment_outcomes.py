@@ -66,6 +66,16 @@ async def test_terminal_sees_its_own_requests_and_a_processor_those_of_its_termi
         assert outcome.json() == response.json()
 
 
+async def test_processor_finds_its_own_payment_by_the_terminal_it_named(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    first, second = [await pos.create_terminal() for _ in range(2)]
+    paid = await pos.pay(auth=pos.merchant_auth, request_id="own", terminal_id=first)
+    outcome = await _look_up(harness, pos.merchant_auth, "own", f"?terminal_id={first}")
+    assert outcome.json() == paid.json()
+    outcome = await _look_up(harness, pos.merchant_auth, "own", f"?terminal_id={second}")
+    assert parse_error(outcome) == (404, "TRANSACTION_NOT_FOUND")
+
+
 @pytest.mark.parametrize(
     ("decision", "status", "code"),
     [("release", "completed", None), ("reject", "failed", "COMPLIANCE_REJECTED")],

@@ -1,6 +1,6 @@
 """Outcomes of earlier payments, looked up by idempotency key."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -35,12 +35,13 @@ async def get_outcome(
     """Return the outcome of a payment that the caller requested, or raise a 404.
 
     A terminal gets its own payments, and a processor also those of its terminals. `terminal_id`
-    selects the payments of one terminal. Without it, the processor's own payment takes precedence.
+    selects the payments at one terminal. The processor's own payment takes precedence.
     """
     own_scopes = caller.lookup_scopes or (caller.idempotency_scope,)
-    rows = []
-    if terminal_id is None or terminal_id == caller.terminal_id:
-        rows = (await _fetch_payments(database, own_scopes, request_id))[:1]
+    rows = await _fetch_payments(database, own_scopes, request_id)
+    if terminal_id not in (None, caller.terminal_id):
+        # A processor can name one of its terminals when it requests a payment itself.
+        rows = [row for row in rows if _get_terminal_id(row) == terminal_id]
     if not rows and caller.terminal_id is None:
         scopes = await _list_terminal_scopes(database, caller, terminal_id)
         rows = await _fetch_payments(database, scopes, request_id)
@@ -54,6 +55,11 @@ async def get_outcome(
     if result.status == chart.UNDER_REVIEW and row["status"] != chart.UNDER_REVIEW:
         result = msgspec.structs.replace(result, status=chart.COMPLETED)
     return PaymentOutcome(result, row["failure_code"], (row["context"] or {}).get("metadata"))
+
+
+def _get_terminal_id(row: Mapping[str, Any]) -> int | None:
+    public_id = (row["context"] or {}).get("terminal_id")
+    return None if public_id is None else ids.decode(ids.TERMINAL, public_id)
 
 
 async def _list_terminal_scopes(
