@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from tapgate import ids
+from tapgate.errors import invalid_field
 from tapgate.schemas.fields import IntegerRange, InvalidValueError, Rule
 
 Row = TypeVar("Row")
@@ -65,12 +66,18 @@ class PageQuery(msgspec.Struct, kw_only=True):
     @property
     def before_id(self) -> int:
         """Exclusive upper bound of the row ids on this page."""
-        return self.position[-1] if self.position else 2**63 - 1
+        return self._get_last_id(default=2**63 - 1)
 
     @property
     def after_id(self) -> int:
         """Exclusive lower bound of the row ids on this page, for a list with the oldest first."""
-        return self.position[-1] if self.position else -1
+        return self._get_last_id(default=-1)
+
+    def _get_last_id(self, default: int) -> int:
+        """Return the last ID of the previous page; reject the cursor of a list in another order."""
+        if len(self.position) > 1:
+            raise invalid_field("cursor", INVALID_CURSOR)
+        return self.position[0] if self.position else default
 
 
 class Page(msgspec.Struct, Generic[T]):
