@@ -5,9 +5,12 @@ import gc
 import json
 import logging
 import os
+import select
 import sys
 import threading
+import time
 
+import pytest
 import structlog
 
 from api.builders import (
@@ -18,7 +21,7 @@ from api.builders import (
     LogCapture,
     build_bearer_headers,
 )
-from tapgate.runtime import logs
+from tapgate.runtime import log_stream, logs
 from tapgate.runtime.log_stream import LogStream
 
 
@@ -197,6 +200,26 @@ def test_log_pipe_closed_by_its_reader_does_not_block_requests(log_capture: LogC
     logs.write_request(REQUEST_LINE)
     structlog.get_logger().info("event")
     os.close(writer)
+
+
+def test_thread_that_waits_for_the_log_pipe_does_not_fail_other_writers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Libraries that run in worker threads log too."""
+    monkeypatch.setattr(log_stream, "_CHUNK_TIMEOUT_MS", 200)
+    reader, writer = os.pipe()
+    stream = LogStream(writer)
+    thread = threading.Thread(target=stream.write, args=(b"x" * (1 << 21) + b"\n",))
+    thread.start()
+    while select.select([], [writer], [], 0)[1]:
+        time.sleep(0.001)  # until the pipe is full
+    stream.write(b"second\n")
+    thread.join()
+    os.read(reader, 1 << 21)
+    stream.write(b"third\n")
+    os.close(writer)
+    assert os.read(reader, 1 << 20) == b'{"event":"log.missing","lines":2}\nthird\n'
+    os.close(reader)
 
 
 def test_unread_log_does_not_block_requests_and_reports_missing_lines(

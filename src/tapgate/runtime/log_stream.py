@@ -3,12 +3,15 @@
 The lines of one event loop iteration are written together. If the pipe is full, or does not drain
 within `_CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with
 the number of dropped lines. Lines written after the reader has exited are not counted.
+
+Worker threads write too: a library may log while it parses an upload.
 """
 
 import asyncio
 import contextlib
 import os
 import select
+import threading
 
 #: A pipe that polls as writable accepts this many bytes without blocking.
 _CHUNK_BYTES = 4096
@@ -22,16 +25,24 @@ class LogStream:
         self._poll.register(descriptor, select.POLLOUT)
         self._lines: list[bytes] = []
         self._dropped_lines = 0
+        # Reentrant, because the garbage collector may run a finalizer that logs.
+        self._lock = threading.RLock()
 
     def write(self, line: bytes) -> None:
-        self._lines.append(line)
-        if len(self._lines) == 1:
+        with self._lock:
+            self._lines.append(line)
+            is_first = len(self._lines) == 1
+        if is_first:
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
             except RuntimeError:  # no event loop to block
                 self.flush()
 
     def flush(self) -> None:
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
         lines, self._lines = self._lines, []
         if not lines:
             return
