@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from databases import ScratchDatabases, build_database_url
+from harness import Harness
 from tapgate.api.services import Services
 from tapgate.gateway import open_services
 from tapgate.ids import IdGenerator
@@ -19,6 +22,7 @@ from tapgate.ledger.verify import verify
 from tapgate.sandbox.demo import build as demo
 from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
+from tapgate.sandbox.demo.examples import load_example_person, load_examples
 from tapgate.sandbox.gateway import prepare_installation
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
@@ -232,6 +236,23 @@ async def test_second_or_concurrent_build_and_build_without_an_administrator_are
     with pytest.raises(DemoError, match="already exists"):
         async with demo.acquire_build_lock(services.database):
             pass
+
+
+async def test_build_saves_example_requests_with_a_key_that_works(
+    services: Services, database_url: str, harness: Harness, tiny_size: str
+) -> None:
+    await harness.create_admin()
+    lines = await build_demo(services, database_url, tiny_size)
+    data_dir = services.settings.data_dir
+    assert load_examples(data_dir) == lines
+    person = load_example_person(data_dir)
+    assert person is not None and person.card == "DEMO-000001"
+    curl = next(shlex.split(line) for line in lines if "/api/v1/balance/" in line)
+    (url,) = (word for word in curl if word.startswith("http"))
+    key = next(word.removeprefix("Authorization: ") for word in curl if "Bearer " in word)
+    response = await harness.get(urlsplit(url).path, headers={"Authorization": key})
+    assert response.status_code == 200
+    assert lines[-1].endswith(" verify")
 
 
 async def test_interrupted_build_leaves_a_consistent_ledger(
