@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
-from tapgate.console.components.pin_reset import build_pin_reset_action
+from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
 from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
@@ -138,14 +138,7 @@ ACTIONS = (
         "undone, and the phone number can't be used again.",
         fields.REASON,
     ),
-    Action(
-        name="agent.change_pin",
-        endpoint=f"POST {_ITEM_PATH}/change-pin",
-        title="Change PIN",
-        description="Ask the agent to enter both PINs.",
-        fields=fields.CHANGED_PINS,
-        success_message="PIN changed.",
-    ),
+    build_pin_change_action("agent", _ITEM_PATH, "Ask the agent to enter both PINs."),
     build_pin_reset_action("agent", _ITEM_PATH, "agent"),
 )
 

@@ -5,7 +5,7 @@ from functools import partial
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
-from tapgate.console.components.pin_reset import build_pin_reset_action
+from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
 from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
@@ -79,13 +79,8 @@ ACTIONS = (
         prefill_path=_ITEM_PATH,
         success_message="Child card updated.",
     ),
-    Action(
-        name="card.change_pin",
-        endpoint=f"POST {_ITEM_PATH}/change-pin",
-        title="Change PIN",
-        description="Ask the child to enter both PINs. Only this card's PIN changes.",
-        fields=fields.CHANGED_PINS,
-        success_message="PIN changed.",
+    build_pin_change_action(
+        "card", _ITEM_PATH, "Ask the child to enter both PINs. Only this card's PIN changes."
     ),
     build_pin_reset_action("card", _ITEM_PATH, "parent", title="Reset this card's PIN?"),
     _build_state_action(

@@ -6,7 +6,7 @@ from typing import Any
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
-from tapgate.console.components.pin_reset import build_pin_reset_action
+from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
 from tapgate.console.components.related import (
     RECENT_LIMIT,
     gather_by_name,
@@ -111,14 +111,7 @@ ACTIONS = (
         fields=(Field("pin", "PIN", "pin"),),
         success_message="The PIN is correct.",
     ),
-    Action(
-        name="subscriber.change_pin",
-        endpoint=f"POST {_ITEM_PATH}/change-pin",
-        title="Change PIN",
-        description="Ask the customer to enter both PINs.",
-        fields=fields.CHANGED_PINS,
-        success_message="PIN changed.",
-    ),
+    build_pin_change_action("subscriber", _ITEM_PATH, "Ask the customer to enter both PINs."),
     Action(
         name="subscriber.document",
         endpoint=f"POST {_ITEM_PATH}/kyc-documents",

@@ -1,6 +1,18 @@
-"""Action that sends a person the one-time code for a new PIN."""
+"""Actions that change a PIN, or send a person the one-time code for a new one."""
 
 from tapgate.console.actions import Action
+from tapgate.console.components import fields
+
+
+def build_pin_change_action(prefix: str, path: str, description: str) -> Action:
+    return Action(
+        name=f"{prefix}.change_pin",
+        endpoint=f"POST {path}/change-pin",
+        title="Change PIN",
+        description=description,
+        fields=fields.CHANGED_PINS,
+        success_message="PIN changed.",
+    )
 
 
 def build_pin_reset_action(
