@@ -3,15 +3,15 @@
 import re
 import secrets
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tapgate.dev_secrets import Secrets, load_dev_secrets
+from tapgate.environment_reader import EnvironmentReader
 from tapgate.money import is_currency
 from tapgate.password_strength import find_bad_secret, is_weak_password
 
@@ -42,8 +42,6 @@ _MAX_PASSWORD_LENGTH = 255
 #: Accepts only addresses that can be used to log in.
 _EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
 _EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
-_TRUE_VALUES = frozenset({"1", "on", "true", "yes"})
-_FALSE_VALUES = frozenset({"0", "off", "false", "no"})
 _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -128,7 +126,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
     In development and testing, missing secrets are generated and stored in the data folder.
     """
-    reader = _EnvironmentReader(environ)
+    reader = _SettingsReader(environ)
     host, port = reader.get_text("HOST") or "127.0.0.1", reader.get_integer("PORT", 8000, 1, 65535)
     messenger_port = reader.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
@@ -177,7 +175,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     )
 
 
-def _read_node_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
+def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
     """Return the settings of a node among others."""
     return {
         "node_id": reader.get_text("NODE_ID") or secrets.token_hex(8),
@@ -190,7 +188,7 @@ def _read_node_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
     }
 
 
-def _read_messenger_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
+def _read_messenger_settings(reader: "_SettingsReader") -> dict[str, Any]:
     """Return the settings of the messenger that depend on no other setting."""
     return {
         "messenger_app_secret": reader.get_text("MESSENGER_APP_SECRET"),
@@ -208,53 +206,11 @@ def _read_messenger_settings(reader: "_EnvironmentReader") -> dict[str, Any]:
     }
 
 
-class _EnvironmentReader:
-    """Reader that validates `TAPGATE_` variables. Unless noted, an empty one counts as unset."""
+class _SettingsReader(EnvironmentReader):
+    """Reader of the settings whose defaults or validity depend on the environment."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-
-    @staticmethod
-    def build_error(name: str, message: str) -> SettingsError:
-        return SettingsError(f"{_VARIABLE_PREFIX}{name} {message}")
-
-    def get_text(self, name: str) -> str | None:
-        return self._environ.get(_VARIABLE_PREFIX + name) or None
-
-    def get_integer(self, name: str, default: int, minimum: int, maximum: int) -> int:
-        text = self.get_text(name)
-        if text is None:
-            return default
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not minimum <= int(text) <= maximum:
-            raise self.build_error(name, f"must be a whole number from {minimum} to {maximum}")
-        return int(text)
-
-    def get_flag(self, name: str, *, default: bool = False) -> bool:
-        text = (self.get_text(name) or ("on" if default else "off")).lower()
-        if text not in _TRUE_VALUES | _FALSE_VALUES:
-            raise self.build_error(name, "must be on or off")
-        return text in _TRUE_VALUES
-
-    def get_choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
-        text = self.get_text(name) or default
-        if text not in choices:
-            raise self.build_error(name, f"must be one of {', '.join(choices)}")
-        return text
-
-    def get_url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
-        text = self.get_text(name)
-        if text is None:
-            return None
-        try:
-            parts = urlsplit(text)
-            for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL allows several
-                _ = urlsplit(f"//{host}").port  # accessing the port validates it
-        except ValueError:
-            raise self.build_error(name, "must be a URL") from None
-        if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
-            prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
-            raise self.build_error(name, f"must be a URL that starts with {prefixes}")
-        return text.rstrip("/")
+        super().__init__(environ, _VARIABLE_PREFIX, SettingsError)
 
     def get_public_url(self, environment: str) -> str | None:
         if _requires_secrets(environment):
@@ -307,24 +263,6 @@ class _EnvironmentReader:
             if is_weak_password(password, (email,)):
                 raise self.build_error("ADMIN_PASSWORD", "must not be easy to guess")
         return email, password
-
-    def get_networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
-        try:
-            parts = (self.get_text(name) or "").split(",")
-            return tuple(ip_network(part.strip()) for part in parts if part.strip())
-        except ValueError:
-            raise self.build_error(
-                name, "must be a comma-separated list of IP addresses or networks"
-            ) from None
-
-    def get_private_key(self, name: str) -> str | None:
-        text = self.get_text(name)
-        if text is None or text.lstrip().startswith("-----BEGIN"):
-            return text
-        try:
-            return Path(text).expanduser().read_text()
-        except (OSError, ValueError):
-            raise self.build_error(name, "must be a PEM key or the path to a PEM file") from None
 
     def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
         service_secrets = self._parse_service_secrets()

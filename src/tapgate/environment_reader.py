@@ -1,0 +1,84 @@
+"""Environment variables with their validation."""
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+_TRUE_VALUES: Final = frozenset({"1", "on", "true", "yes"})
+_FALSE_VALUES: Final = frozenset({"0", "off", "false", "no"})
+
+
+class EnvironmentReader:
+    """Reader that validates the variables with a prefix. An empty variable counts as unset.
+
+    An invalid variable raises `error_type` with a message of one line that names the variable.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str], prefix: str, error_type: type[Exception]
+    ) -> None:
+        self._environ = environ
+        self._prefix = prefix
+        self._error_type = error_type
+
+    def build_error(self, name: str, message: str) -> Exception:
+        return self._error_type(f"{self._prefix}{name} {message}")
+
+    def get_text(self, name: str) -> str | None:
+        return self._environ.get(self._prefix + name) or None
+
+    def get_integer(self, name: str, default: int, minimum: int, maximum: int) -> int:
+        text = self.get_text(name)
+        if text is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not minimum <= int(text) <= maximum:
+            raise self.build_error(name, f"must be a whole number from {minimum} to {maximum}")
+        return int(text)
+
+    def get_flag(self, name: str, *, default: bool = False) -> bool:
+        text = (self.get_text(name) or ("on" if default else "off")).lower()
+        if text not in _TRUE_VALUES | _FALSE_VALUES:
+            raise self.build_error(name, "must be on or off")
+        return text in _TRUE_VALUES
+
+    def get_choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        text = self.get_text(name) or default
+        if text not in choices:
+            raise self.build_error(name, f"must be one of {', '.join(choices)}")
+        return text
+
+    def get_url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
+        text = self.get_text(name)
+        if text is None:
+            return None
+        try:
+            parts = urlsplit(text)
+            for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL allows several
+                _ = urlsplit(f"//{host}").port  # accessing the port validates it
+        except ValueError:
+            raise self.build_error(name, "must be a URL") from None
+        if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
+            prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
+            raise self.build_error(name, f"must be a URL that starts with {prefixes}")
+        return text.rstrip("/")
+
+    def get_networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+        try:
+            parts = (self.get_text(name) or "").split(",")
+            return tuple(ip_network(part.strip()) for part in parts if part.strip())
+        except ValueError:
+            raise self.build_error(
+                name, "must be a comma-separated list of IP addresses or networks"
+            ) from None
+
+    def get_private_key(self, name: str) -> str | None:
+        text = self.get_text(name)
+        if text is None or text.lstrip().startswith("-----BEGIN"):
+            return text
+        try:
+            return Path(text).expanduser().read_text()
+        except (OSError, ValueError):
+            raise self.build_error(name, "must be a PEM key or the path to a PEM file") from None
