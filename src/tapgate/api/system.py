@@ -35,7 +35,34 @@ class SystemSource(Protocol):
 def build_system_endpoints(app: SystemSource) -> Endpoints:
     """Return the endpoints that report on an application."""
     endpoints = Endpoints("System")
+    _add_health_endpoints(endpoints)
 
+    @endpoints.get("/openapi.json", access=_PUBLIC)
+    async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
+        """Get the OpenAPI 3.1 document of the API."""
+        return Reply(app.openapi_document)
+
+    @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
+    async def get_docs_page(request: RequestContext) -> Reply[bytes]:
+        """Get the interactive API documentation page."""
+        return _serve_docs_file(request, "index.html")
+
+    @endpoints.get(
+        "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
+    )
+    async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
+        """Get a static file of the documentation page."""
+        return _serve_docs_file(request, file)
+
+    @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
+    async def get_metrics(request: RequestContext) -> Reply[bytes]:
+        """Get the metrics of this node in the Prometheus text format."""
+        return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
+
+    return endpoints
+
+
+def _add_health_endpoints(endpoints: Endpoints) -> None:
     @endpoints.get("/live", access=_PUBLIC, unlimited=True)
     async def get_liveness(request: RequestContext) -> Live:
         """Get whether the process responds.
@@ -71,27 +98,3 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
             None if status.server is None else status.server.replication,
         )
         return Reply(body, status=200 if status.is_healthy else 503)
-
-    @endpoints.get("/openapi.json", access=_PUBLIC)
-    async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
-        """Get the OpenAPI 3.1 document of the API."""
-        return Reply(app.openapi_document)
-
-    @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
-    async def get_docs_page(request: RequestContext) -> Reply[bytes]:
-        """Get the interactive API documentation page."""
-        return _serve_docs_file(request, "index.html")
-
-    @endpoints.get(
-        "/docs/{file}", access=_PUBLIC, media=("text/html", "text/css", "text/javascript")
-    )
-    async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
-        """Get a static file of the documentation page."""
-        return _serve_docs_file(request, file)
-
-    @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
-    async def get_metrics(request: RequestContext) -> Reply[bytes]:
-        """Get the metrics of this node in the Prometheus text format."""
-        return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
-
-    return endpoints
