@@ -1,10 +1,12 @@
 """Names and prose do not return to the project's former style."""
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from cases import each
 
@@ -58,24 +60,69 @@ NOUN_PHRASES = frozenset({"dedicated_connection", "keyed_hash", "signed_string"}
 PARTICIPLE = re.compile(r"[a-z]{2,}(?:ed|ing)")
 
 
+class Definition(NamedTuple):
+    name: str
+    is_class: bool
+    docstring: str
+    decorators: list[str]
+
+
+class Module(NamedTuple):
+    docstring: str
+    definitions: list[Definition]
+    constants: list[str]
+    comments: list[str]
+
+
 @cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def parse(path: Path) -> Module:
+    """Parse a module, and keep only what the tests need.
+
+    A syntax tree has so many objects that garbage collections would take most of the time.
+    """
+    text = path.read_text()
+    gc.disable()
+    try:
+        tree = ast.parse(text)
+        return Module(
+            docstring=ast.get_docstring(tree) or "",
+            definitions=[
+                Definition(
+                    node.name,
+                    isinstance(node, ast.ClassDef),
+                    ast.get_docstring(node) or "",
+                    [ast.unparse(decorator) for decorator in node.decorator_list],
+                )
+                for node in iter_statements(tree)
+                if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            ],
+            constants=[
+                target.id
+                for node in tree.body
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+                for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+                if isinstance(target, ast.Name)
+            ],
+            comments=re.findall(r"^\s*#:? (.+)$", text, re.MULTILINE),
+        )
+    finally:
+        gc.enable()
 
 
-Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@cache
-def list_definitions(path: Path) -> list[Definition]:
-    return [node for node in ast.walk(parse(path)) if isinstance(node, Definition)]
+def iter_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements below a node. Unlike `ast.walk`, skip expressions."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from iter_statements(child)
 
 
 def iter_prose(path: Path) -> Iterator[str]:
     """Yield the lines of a module's docstrings and full-line comments."""
-    for node in [parse(path), *list_definitions(path)]:
-        yield from (ast.get_docstring(node) or "").splitlines()
-    yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
+    module = parse(path)
+    for docstring in (module.docstring, *(item.docstring for item in module.definitions)):
+        yield from docstring.splitlines()
+    yield from module.comments
 
 
 @each("folder", ["src", "tests", "bench", "tools"])
@@ -98,7 +145,7 @@ def test_phrases_of_the_former_style_are_rare_in_documents() -> None:
 
 
 def test_retired_names_are_not_defined() -> None:
-    names = {node.name for path in SOURCES for node in list_definitions(path)}
+    names = {item.name for path in SOURCES for item in parse(path).definitions}
     assert names & RETIRED_NAMES == set()
     files = {part for path in SOURCES for part in path.relative_to(ROOT).with_suffix("").parts}
     assert files & RETIRED_FILES == set()
@@ -106,22 +153,21 @@ def test_retired_names_are_not_defined() -> None:
 
 def test_function_names_do_not_start_with_a_participle() -> None:
     found = [
-        f"{path.relative_to(ROOT)}: {node.name}"
+        f"{path.relative_to(ROOT)}: {item.name}"
         for path in SOURCES
-        for node in list_definitions(path)
-        if not isinstance(node, ast.ClassDef) and starts_with_participle(node)
+        for item in parse(path).definitions
+        if not item.is_class and starts_with_participle(item)
     ]
     assert found == []
 
 
-def starts_with_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def starts_with_participle(function: Definition) -> bool:
     """Return whether a function's name starts with a participle and is not exempt.
 
     Properties, fixtures and `NOUN_PHRASES` are exempt.
     """
     if function.name in NOUN_PHRASES or any(
-        re.search("fixture|property|setter", ast.unparse(decorator))
-        for decorator in function.decorator_list
+        re.search("fixture|property|setter", decorator) for decorator in function.decorators
     ):
         return False
     word = function.name.strip("_").partition("_")[0]
@@ -132,22 +178,20 @@ def starts_with_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> 
 
 def test_constants_do_not_match_retired_name_patterns() -> None:
     found = [
-        f"{path.relative_to(ROOT)}: {target.id}"
+        f"{path.relative_to(ROOT)}: {name}"
         for path in SOURCES
-        for node in parse(path).body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name) and RETIRED_CONSTANT.search(target.id)
+        for name in parse(path).constants
+        if RETIRED_CONSTANT.search(name)
     ]
     assert found == []
 
 
 def test_test_names_have_at_most_90_characters() -> None:
     found = [
-        node.name
+        item.name
         for path in SOURCES
-        for node in list_definitions(path)
-        if node.name.startswith("test_") and len(node.name) > MAX_TEST_NAME_LENGTH
+        for item in parse(path).definitions
+        if item.name.startswith("test_") and len(item.name) > MAX_TEST_NAME_LENGTH
     ]
     assert found == []
 
@@ -155,8 +199,8 @@ def test_test_names_have_at_most_90_characters() -> None:
 def test_multiline_docstring_starts_with_a_summary_and_a_blank_line() -> None:
     found = []
     for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
-        for node in [parse(path), *list_definitions(path)]:
-            first, _, rest = (ast.get_docstring(node) or "").partition("\n")
+        for item in (parse(path), *parse(path).definitions):
+            first, _, rest = item.docstring.partition("\n")
             if rest and (rest[0] != "\n" or not first.endswith((".", ":"))):
                 found.append(f"{path.relative_to(ROOT)}: {first}")
     assert found == []

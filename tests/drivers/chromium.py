@@ -19,7 +19,6 @@ from playwright.async_api import (
 )
 
 ColorScheme = Literal["light", "dark"]
-AxeCheck = Literal["structure", "contrast", "all"]
 
 EXECUTABLE_NAMES: Final = (
     "chromium-headless-shell",
@@ -36,12 +35,48 @@ _ARGUMENTS: Final = (
     " --disable-component-update --disable-sync"
 ).split()
 _AXE_SCRIPT: Final = Path(__file__).parents[1] / "browser" / "axe" / "axe.min.js"
-_AXE_OPTIONS: Final[dict[AxeCheck, dict[str, Any]]] = {
-    "structure": {"rules": {"color-contrast": {"enabled": False}}},
-    "contrast": {"runOnly": ["color-contrast"]},
-    "all": {},
-}
-_SEVERE_IMPACTS: Final = ("serious", "critical")
+_AXE_OPTIONS: Final = {"resultTypes": ["violations"], "preload": False}
+#: Disables the rules whose violations are neither serious nor critical, and contrast, which is
+#: checked separately.
+_CHECK_STRUCTURE: Final = """
+    ([within, options]) => {
+      const omitted = axe._audit.rules.filter(rule =>
+        !["serious", "critical"].includes(rule.impact) || rule.id === "color-contrast");
+      const rules = Object.fromEntries(omitted.map(rule => [rule.id, {enabled: false}]));
+      return axe.run(within, {...options, rules});
+    }"""
+#: Checks one element for each combination of everything that contrast depends on: the text, the
+#: surfaces behind it, and the class, which also decides whether the text is hidden or covered.
+#: Skips the combinations in `checked`, and returns the others.
+_CHECK_CONTRAST: Final = """
+    async ([checked, options]) => {
+      const known = new Set(checked), added = new Map(), surfaces = new Map();
+      const describeSurface = element => {
+        if (element === null) return "";
+        if (!surfaces.has(element)) {
+          const style = getComputedStyle(element);
+          const parts = [style.backgroundColor, style.backgroundImage, style.opacity, style.filter];
+          const own = parts.join() === "rgba(0, 0, 0, 0),none,1,none" ? "" : `${parts}/`;
+          surfaces.set(element, describeSurface(element.parentElement) + own);
+        }
+        return surfaces.get(element);
+      };
+      for (const element of document.body.querySelectorAll("*")) {
+        const hasText = [...element.childNodes].some(
+          node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+        if (!hasText && !element.matches("input, select, textarea")) continue;
+        if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+        const style = getComputedStyle(element);
+        const text = [style.color, style.fontSize, style.fontWeight, style.textShadow,
+          style.position, element.tagName, element.className, element.disabled];
+        const key = `${describeSurface(element)} ${text}`;
+        if (!known.has(key) && !added.has(key)) added.set(key, element);
+      }
+      if (added.size === 0) return [[], {violations: []}];
+      const found = await axe.run(
+        {include: [...added.values()]}, {...options, runOnly: ["color-contrast"]});
+      return [[...added.keys()], found];
+    }"""
 
 
 def find_executable() -> str | None:
@@ -118,6 +153,7 @@ class Tab:
         self.page = page
         self.base_url = address
         self.monitor = PageMonitor(page, address)
+        self._checked_contrasts: set[str] = set()
 
     async def open(self, path: str) -> None:
         await self.page.goto(self.base_url + path)
@@ -139,33 +175,42 @@ class Tab:
         )
         assert response.status == 303, await response.text()
 
-    async def find_axe_violations(
-        self, check: AxeCheck = "structure", within: str = "html"
-    ) -> list[str]:
+    async def find_axe_violations(self, within: str = "html") -> list[str]:
         """Return serious and critical accessibility violations in the element `within`.
 
-        Contrast checks take longer than all other checks together, so the default omits them.
+        Contrast checks take as long as all other checks together, so they are omitted.
         """
+        await self._load_axe()
+        found = await self.page.evaluate(_CHECK_STRUCTURE, [within, _AXE_OPTIONS])
+        return _describe_violations(found)
+
+    async def find_contrast_violations(self) -> list[str]:
+        """Return texts with too little contrast, except those that look like one checked before."""
+        await self._load_axe()
+        checked, found = await self.page.evaluate(
+            _CHECK_CONTRAST, [[*self._checked_contrasts], _AXE_OPTIONS]
+        )
+        self._checked_contrasts.update(checked)
+        return _describe_violations(found)
+
+    async def _load_axe(self) -> None:
         if not await self.page.evaluate("'axe' in window"):
             # Evaluated rather than added as a script, so the page's CSP does not block it.
             await self.page.evaluate(_AXE_SCRIPT.read_text())
-        options = {"resultTypes": ["violations"], "preload": False}
-        found: dict[str, Any] = await self.page.evaluate(
-            "([within, options]) => axe.run(within, options)",
-            [within, options | _AXE_OPTIONS[check]],
-        )
-        return [
-            f"{item['id']}: {item['help']}: {node['html'][:200]}"
-            for item in found["violations"]
-            if item["impact"] in _SEVERE_IMPACTS
-            for node in item["nodes"]
-        ]
 
     async def take_screenshot(self, name: str, *, full: bool = True) -> None:
         """Take a screenshot if TAPGATE_PICTURES is set."""
         if should_take_screenshots():
             path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
             await self.page.screenshot(path=path, full_page=full, animations="disabled")
+
+
+def _describe_violations(found: dict[str, Any]) -> list[str]:
+    return [
+        f"{item['id']}: {item['help']}: {node['html'][:200]}"
+        for item in found["violations"]
+        for node in item["nodes"]
+    ]
 
 
 class CsvFile(NamedTuple):
