@@ -1,5 +1,6 @@
 """Shared fixtures: one embedded PostgreSQL per test process, one clean database per test."""
 
+import functools
 import gc
 import importlib.util
 import itertools
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
+import httpcore2
 import httpx2
 import hypothesis
 import msgspec
@@ -46,6 +48,9 @@ hypothesis.settings.load_profile("tests")
 #: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
+
+# Every httpx2 client would read all root certificates, even if it never uses TLS.
+httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 # httpx2 imports sniffio for every request. If sniffio is not installed, every import attempt
 # searches sys.path; None in sys.modules makes the import fail immediately.
