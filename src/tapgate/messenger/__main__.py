@@ -6,6 +6,7 @@ from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.messenger.app import App
 from tapgate.messenger.startup import add_development_form_key
+from tapgate.messenger.understanding.resolver import get_resolver
 from tapgate.messenger.wiring import open_services
 from tapgate.runtime import logs
 from tapgate.settings import load_settings
@@ -16,6 +17,7 @@ async def main() -> None:
     logs.configure()
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor sets the database URL"
+    get_resolver()  # otherwise the first message would wait for it
     async with open_services(settings, settings.database_url) as services:
         await worker.serve(
             App(services),

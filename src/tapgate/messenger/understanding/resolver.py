@@ -1,6 +1,7 @@
 """Intent resolution for free text: literal phrases first, then similarity."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
 from tapgate.messenger.model import Command, Intent, Language
@@ -173,9 +174,18 @@ def _get_single_language(languages: set[Language]) -> Language | None:
     return next(iter(languages)) if len(languages) == 1 else None
 
 
-_resolver = Resolver(phrases.KEYWORDS, phrases.SAMPLES)
-resolve = _resolver.resolve
-match_literal = _resolver.match_literal
+@cache
+def get_resolver() -> Resolver:
+    """Return the resolver over all phrases. Building it takes some tenths of a second."""
+    return Resolver(phrases.KEYWORDS, phrases.SAMPLES)
+
+
+def resolve(text: str, language: Language | None) -> Intent:
+    return get_resolver().resolve(text, language)
+
+
+def match_literal(text: str, language: Language | None) -> Intent | None:
+    return get_resolver().match_literal(text, language)
 
 
 def match_command(text: str) -> Command | None:

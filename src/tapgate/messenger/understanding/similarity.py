@@ -7,8 +7,8 @@ order. Rare features weigh more, and features shared by many subjects ("I want t
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
-from heapq import nlargest
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -59,7 +59,7 @@ class SimilarityIndex:
         matches = []
         for subject, positions in self._positions.items():
             scores = [similarities[position] for position in positions]
-            top_scores = nlargest(_TOP_COUNT, scores)
+            top_scores = sorted(scores, reverse=True)[:_TOP_COUNT]
             overall = sum(scores) / self._norms[subject]
             score = 0.4 * top_scores[0] + 0.3 * sum(top_scores) / _TOP_COUNT + 0.3 * overall
             matches.append((score, positions[scores.index(top_scores[0])]))
@@ -68,13 +68,14 @@ class SimilarityIndex:
     def _compute_weights(
         self, feature_sets: list[dict[str, float]], subjects: list[Subject]
     ) -> dict[str, float]:
-        usage: dict[str, Counter[Subject]] = defaultdict(Counter)
+        usage: dict[str, dict[Subject, int]] = defaultdict(dict)
         for features, subject in zip(feature_sets, subjects, strict=True):
             for feature in features:
-                usage[feature][subject] += 1
+                by_subject = usage[feature]
+                by_subject[subject] = by_subject.get(subject, 0) + 1
         sizes = Counter(subjects)
         weights = {
-            feature: math.log((1 + self._size) / (1 + by_subject.total()))
+            feature: math.log((1 + self._size) / (1 + sum(by_subject.values())))
             * _compute_specificity(by_subject, sizes)
             for feature, by_subject in usage.items()
         }
@@ -105,9 +106,9 @@ class SimilarityIndex:
         return {subject: math.sqrt(squares[subject]) or 1.0 for subject in self._positions}
 
 
-def _compute_specificity(by_subject: Counter[Subject], sizes: Counter[Subject]) -> float:
+def _compute_specificity(by_subject: dict[Subject, int], sizes: Counter[Subject]) -> float:
     """Return 1 for a feature of one subject, and less the more evenly subjects share a feature."""
-    if len(sizes) < 2:
+    if len(by_subject) == 1:
         return 1.0
     shares = [count / sizes[subject] for subject, count in by_subject.items()]
     total = sum(shares)
@@ -117,9 +118,7 @@ def _compute_specificity(by_subject: Counter[Subject], sizes: Counter[Subject]) 
 
 def _extract_features(text: str) -> dict[str, float]:
     words = text.split()
-    counts: Counter[str] = Counter()
-    for word in words:
-        counts.update(_iterate_ngrams(word))
+    counts = Counter([ngram for word in words for ngram in _list_ngrams(word)])
     features = {feature: _NGRAM_WEIGHT * (1 + math.log(n)) for feature, n in counts.items()}
     phonetic_keys = [to_phonetic(word) for word in words]
     features.update((f"={key}", _SOUND_WEIGHT) for key in phonetic_keys)
@@ -127,9 +126,13 @@ def _extract_features(text: str) -> dict[str, float]:
     return features
 
 
-def _iterate_ngrams(word: str) -> Iterator[str]:
-    """Yield n-grams with word boundaries marked: the start and end of a word carry most meaning."""
+@lru_cache(maxsize=4096)
+def _list_ngrams(word: str) -> list[str]:
+    """Return n-grams with word boundaries marked: the start and end of a word carry most meaning.
+
+    Most words occur in several phrases.
+    """
     word = f" {word} "
-    for size in (2, 3, 4):
-        for start in range(len(word) - size + 1):
-            yield word[start : start + size]
+    return [
+        word[start : start + size] for size in (2, 3, 4) for start in range(len(word) - size + 1)
+    ]
