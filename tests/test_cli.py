@@ -78,6 +78,7 @@ def test_migrate_brings_the_embedded_database_up_to_date(
     assert (first.stderr, second.stderr) == ("", "")
 
 
+@pytest.mark.usefixtures("data_dir")  # without it, the first start would run initdb
 def test_up_starts_gateway_and_messenger_and_prints_the_first_admin_password_once(
     public_tmp_path: Path,
 ) -> None:

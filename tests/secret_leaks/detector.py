@@ -73,10 +73,13 @@ async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
 
 
 def _search_sources(secrets: SecretSet, searched: Iterable[Source]) -> list[Leak]:
+    searched = [*searched]
+    # Searching all sources together first is faster: usually, none contains a long secret.
+    present = secrets.select_present(b"\n".join(source.data for source in searched))
     return [
         found
         for source in searched
-        for found in secrets.find_leaks(
+        for found in present.find_leaks(
             source.name, source.data, digits=source.search_short_secrets
         )
     ]

@@ -61,6 +61,15 @@ class SecretSet:
                 matching.add(kind, value)
         return matching
 
+    def select_present(self, data: bytes) -> "SecretSet":
+        """Return all short secrets, and the encodings of long ones that occur in the data."""
+        present = SecretSet()
+        present._short = self._short
+        present._encoded = {
+            needle: kind for needle, kind in self._encoded.items() if needle in data
+        }
+        return present
+
     def find_leaks(self, source: str, data: bytes, *, digits: bool = True) -> list[Leak]:
         """Search for all secrets, or only for long ones if `digits` is False (random bytes)."""
         spans = [
