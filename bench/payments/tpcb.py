@@ -20,6 +20,10 @@ _LATENCY_PATTERN = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
 _COUNT_PATTERN = re.compile(r"^number of transactions actually processed: ([0-9]+)", re.MULTILINE)
 
 
+#: Transactions of each client in a run of less than a second.
+_SHORT_RUN_TRANSACTIONS = "5"
+
+
 class PgBench:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
@@ -35,12 +39,11 @@ class PgBench:
         await self._run("-i", "-q", "-s", str(scale))
 
     async def measure(self, round_: int, clients: int, seconds: float) -> TpcB:
-        whole_seconds = max(1, round(seconds))  # pgbench accepts whole seconds only
+        # pgbench accepts whole seconds only, so a shorter run is limited by its transactions.
+        length = ("-T", str(round(seconds))) if seconds >= 1 else ("-t", _SHORT_RUN_TRANSACTIONS)
         threads = min(clients, os.cpu_count() or 1)
         before = self._installation.get_postgres_seconds()
-        text = await self._run(
-            *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole_seconds))
-        )
+        text = await self._run(*("-M", "prepared", "-c", str(clients), "-j", str(threads), *length))
         await asyncio.sleep(_SERVER_EXIT_SECONDS)
         cpu_seconds = self._installation.get_postgres_seconds() - before
         return TpcB(
