@@ -13,6 +13,12 @@ PIP := -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
+define CHECK_STYLE
+@$(BIN)/ruff check --quiet .
+@$(BIN)/ruff format --check --quiet .
+@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
+endef
+
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -40,9 +46,15 @@ run: .venv/installed
 
 # Three processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
-test: lint
-	@echo 'Running the tests ...'
-	@$(BIN)/pytest -q -n 3
+# mypy uses one core, so it runs at the same time.
+test: .venv/installed-dev
+	@echo 'Checking style and imports ...'
+	$(CHECK_STYLE)
+	@echo 'Checking types and running the tests ...'
+	@$(BIN)/mypy --no-error-summary & types=$$!; \
+		$(BIN)/pytest -q -n 3; tests=$$?; \
+		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
+		exit $$tests
 
 generators: .venv/generators/python.installed .venv/generators/node.installed
 
@@ -82,10 +94,8 @@ bench-growth: .venv/installed
 
 lint: .venv/installed-dev
 	@echo 'Checking style, types and imports ...'
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet .
+	$(CHECK_STYLE)
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 
 docs: .venv/installed
 	@$(BIN)/python -m tools.manual
