@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -131,6 +133,13 @@ class SupervisorProcess:
         for process in self.list_orphans():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+
+
+def get_status_and_body(port: int, path: str) -> tuple[int, dict[str, Any]]:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as client:
+        client.request("GET", path)
+        response = client.getresponse()
+        return response.status, json.loads(response.read())
 
 
 def is_worker(process: psutil.Process) -> bool:
@@ -340,6 +349,11 @@ def test_supervisor_stops_when_signaled_during_preparation(
     running = start_supervisor(STUB_PREPARE_SECONDS="60")
     wait_until(lambda: "preparing" in running.output_lines)
     running.list_processes()
+    assert get_status_and_body(running.port, "/live") == (200, {"live": True})
+    for path in ("/ready", "/api/v1/pos/payment"):
+        status, body = get_status_and_body(running.port, path)
+        assert (status, body["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert [reason["code"] for reason in body["reasons"]] == ["starting"]
     running.send_signal(signal.SIGTERM)
     assert running.wait_for_exit() == 0
     assert running.list_orphans() == []

@@ -13,6 +13,7 @@ from tapgate.runtime.handover import (
     LIFELINE_FD_VARIABLE,
     LISTENER_FD_VARIABLE,
 )
+from tapgate.startup_responder import StartupResponder
 
 _MIN_RESTART_DELAY_SECONDS = 0.1
 _MAX_RESTART_DELAY_SECONDS = 5.0
@@ -43,9 +44,11 @@ class ChildProcess:
         listener: socket.socket,
         environ: Mapping[str, str],
         *,
+        responder: StartupResponder,
         drain_seconds: float = 0,
     ) -> None:
         self._service = service
+        self._responder = responder
         self._stop_seconds = drain_seconds + _KILL_TIMEOUT_SECONDS
         self._module = module
         self._listener = listener
@@ -76,7 +79,7 @@ class ChildProcess:
     async def _run(self) -> str:
         """Run the process once and return how it exited, or why it could not be started."""
         lifeline, child_end = socket.socketpair()
-        with lifeline:
+        with lifeline, contextlib.ExitStack() as stack:
             with child_end:
                 try:
                     process = await self._spawn(child_end)
@@ -86,6 +89,8 @@ class ChildProcess:
                 lifeline.setblocking(False)
                 if await asyncio.get_running_loop().sock_recv(lifeline, 1):
                     self.ready.set()
+                    self._responder.on_worker_ready()
+                    stack.callback(self._responder.on_worker_exit)
                 return f"exited with status {await process.wait()}"
             finally:
                 await _stop_process(process, self._stop_seconds)

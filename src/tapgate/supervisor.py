@@ -1,9 +1,10 @@
 """Supervisor that starts, restarts and stops PostgreSQL and the workers of all services.
 
 It binds the ports, starts PostgreSQL (unless a database URL is set), migrates the database, and
-then starts the workers. Processes that exit after startup are restarted. On a stop signal, workers
-stop first and PostgreSQL last. If the supervisor is killed, its workers detect that and exit.
-PostgreSQL keeps running until the next start, which stops it before starting a new server.
+then starts the workers. Until a worker is ready, it responds on the ports itself. Processes that
+exit after startup are restarted. On a stop signal, workers stop first and PostgreSQL last. If the
+supervisor is killed, its workers detect that and exit. PostgreSQL keeps running until the next
+start, which stops it before starting a new server.
 """
 
 import asyncio
@@ -13,12 +14,12 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.runtime.handover import LISTEN_BACKLOG
 from tapgate.settings import Settings, format_url
+from tapgate.startup_responder import StartupResponder
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -65,27 +66,36 @@ def run(
         postgres = stack.enter_context(_run_embedded_postgres(settings))
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url, "TAPGATE_NODE_ID": settings.node_id}
+        responders = [StartupResponder(listener) for listener in listeners]
         children = [
             ChildProcess(
                 service.name,
                 service.module,
                 listener,
                 _build_environ(service, environ),
+                responder=responder,
                 drain_seconds=settings.drain_seconds,
             )
-            for service, listener in zip(services, listeners, strict=True)
+            for service, listener, responder in zip(services, listeners, responders, strict=True)
             for _ in range(service.processes)
         ]
 
+        def release_ports() -> None:
+            """Leave the ports to the workers, which close them once they have drained."""
+            for responder, listener in zip(responders, listeners, strict=True):
+                responder.close()
+                listener.close()
+
         async def serve() -> None:
-            # Once a stop signal arrives, only the workers keep the ports open.
-            cancel_on_signals(partial(_close_all, listeners))
+            cancel_on_signals(release_ports)
             with contextlib.suppress(asyncio.CancelledError):
+                for service, listener in zip(services, listeners, strict=True):
+                    _listen(service, listener)
+                for responder in responders:
+                    responder.open()
                 await migrate(url)
                 async for line in prepare(settings, url):
                     print_line(line)
-                for service, listener in zip(services, listeners, strict=True):
-                    _listen(service, listener)
                 listening = [
                     f"The {service.name} listens on {service.url}." for service in services
                 ]
@@ -190,11 +200,6 @@ def cancel_on_signals(on_stop: Callable[[], object] = lambda: None) -> None:
 
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop)
-
-
-def _close_all(listeners: Sequence[socket.socket]) -> None:
-    for listener in listeners:
-        listener.close()
 
 
 def _bind_with_retries(service: Service) -> socket.socket:
