@@ -2,19 +2,41 @@
 
 import re
 
+import msgspec
+
 from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
+from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.admin import Scope
+from tapgate.schemas.nodes import NodeRole
 
 _XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def test_every_scope_has_a_description() -> None:
     assert tuple(SCOPE_DESCRIPTIONS) == tuple(Scope)
+
+
+async def test_nodes_page_shows_status_settings_and_replication(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    assert "No node has reported yet" in await ada.get_page_text("/console/nodes")
+    services = harness.services
+    await services.nodes.report()
+    settings = msgspec.structs.replace(
+        services.settings, node_id="b", port=8100, jwt_secret=_XSS_PAYLOAD * 2
+    )
+    await NodeRegistry(settings, NodeRole.GATEWAY, services.database, services.health).report()
+    services.health.is_draining = True
+    await services.nodes.report()
+    text = await ada.get_page_text("/console/nodes")
+    assert "Not ready" in text and "Shutting down" in text
+    assert "TAPGATE_JWT_SECRET" in text and "No standby is connected." in text
+    assert text.count(":8100") == 1 and _XSS_PAYLOAD not in text
 
 
 async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:
