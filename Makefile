@@ -22,11 +22,12 @@ endef
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
+.PHONY: help run cluster test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run           start the gateway on port 8000 and the messenger on 8001, with data in .tapgate'
+	@echo 'make cluster       start three gateways on replicated PostgreSQL behind HAProxy; DATA=, DEMO='
 	@echo 'make test          check style, types and imports, and run the tests'
 	@echo 'make generators    install the client generators that some tests use (TypeScript needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
@@ -43,6 +44,11 @@ help:
 
 run: .venv/installed
 	@exec $(BIN)/tapgate up
+
+cluster: DATA ?= .tapgate-cluster
+cluster: DEMO ?= small
+cluster: .venv/cluster/installed
+	@exec $(BIN)/python -m tools.cluster --data $(DATA) --demo $(DEMO)
 
 # Three processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
@@ -104,6 +110,8 @@ lock: .venv/installed-dev
 	@$(COMPILE) --upgrade --extra embedded --extra build --output-file requirements.lock pyproject.toml
 	@$(COMPILE) --upgrade --extra embedded --extra build --extra dev --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	@echo 'patroni[etcd3,psycopg3]' | $(COMPILE) --upgrade \
+		--output-file requirements-cluster.lock -
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
 
 clean:
@@ -137,6 +145,16 @@ clean:
 	@$(BIN)/python -m venv --clear .venv/generators/python
 	@.venv/generators/python/bin/python $(PIP) install \
 		--require-hashes --requirement requirements-generators.lock
+	@touch $@
+
+# Patroni in a separate environment, with its own versions of shared packages; etcd and HAProxy
+# unpacked from Debian's packages, unless they are installed.
+.venv/cluster/installed: .venv/installed-dev requirements-cluster.lock
+	@echo 'Installing Patroni, etcd and HAProxy into .venv/cluster ...'
+	@rm -rf .venv/cluster && $(BIN)/python -m venv .venv/cluster/python
+	@$(BIN)/uv pip install --quiet --python .venv/cluster/python/bin/python \
+		--require-hashes --requirement requirements-cluster.lock
+	@$(BIN)/python -m tools.cluster.install .venv/cluster/debian
 	@touch $@
 
 .venv/generators/node.installed: .venv/installed-dev tests/generators/package-lock.json
