@@ -4,6 +4,8 @@
 PYTHON ?=
 SECONDS ?= 3
 SEED ?=
+CLUSTER ?=
+FAULT ?=
 REQUESTS ?= 20000
 CARDS ?= 10000
 ACCOUNTS ?= 1000000
@@ -32,6 +34,7 @@ help:
 	@echo 'make generators    install the client generators that some tests use (TypeScript needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
+	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
 	@echo 'make fuzz          call every endpoint with generated requests; REQUESTS=, SEED='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
@@ -72,9 +75,11 @@ pictures: .venv/installed-dev
 	@cp .pictures/readme/*.png docs/pictures/
 	@echo 'Screenshots are in .pictures. Those of the README are also in docs/pictures.'
 
-torture: ROUNDS ?= 20
-torture: .venv/installed-dev
-	@PYTHONPATH=tests exec $(BIN)/python -m torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+# A run of the cluster has one round for each kind of fault.
+torture: ROUNDS ?= $(if $(CLUSTER),14,20)
+torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
+	@PYTHONPATH=tests:. exec $(BIN)/python -m torture$(if $(CLUSTER),.cluster) --rounds $(ROUNDS) \
+		$(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
 
 fuzz: .venv/installed-dev
 	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))

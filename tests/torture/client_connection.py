@@ -11,6 +11,7 @@ from torture.plan import CutPoint
 RESPONSE_TIMEOUT_SECONDS: Final = 1.0
 _HEAD_END: Final = b"\r\n\r\n"
 _REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"
+_JSON_HEADER: Final = b"\r\ncontent-type: application/json"
 
 
 class ConnectFailedError(Exception):
@@ -87,6 +88,8 @@ async def _read_response(reader: asyncio.StreamReader) -> Response:
     head = (await reader.readuntil(_HEAD_END)).lower()
     length = int(head.partition(b"content-length: ")[2].partition(b"\r")[0])
     body = await reader.readexactly(length)
+    if _JSON_HEADER not in head:  # from a proxy without a gateway; the outcome is unknown
+        return Response(status=503, body={}, replayed=False)
     return Response(
         status=int(head[9:12]), body=msgspec.json.decode(body), replayed=_REPLAYED_HEADER in head
     )

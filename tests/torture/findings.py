@@ -15,6 +15,8 @@ KINDS: Final = (
     "ledger",  # a claim of `tapgate verify` is broken
     "audit",
     "events",
+    "revocation",  # a revoked credential was accepted
+    "chat",  # a message was lost, or answered twice
     "rejection",  # rejected with an error code that the operation does not allow
     "failure",  # internal error response
     "unanswered",  # no response within a minute

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,9 @@ class Installation:
         self._log = folder / "gateway.log"
         self._log_offset = 0
         self._seen_processes: dict[int, psutil.Process] = {}
+
+    def list_ports(self, client: int) -> Sequence[int]:
+        return [self.port]
 
     def start(self) -> None:
         if self._log.exists():

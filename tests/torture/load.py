@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from torture.client_connection import (
     ClientConnection,
@@ -19,7 +19,6 @@ from torture.client_ledger import (
 )
 from torture.faults import FaultInjector
 from torture.findings import Findings
-from torture.installation import Installation
 from torture.participants import Participants
 from torture.plan import Fault, RoundPlan
 from torture.round_stats import RoundStats
@@ -31,11 +30,36 @@ _RETRY_TIMEOUT_SECONDS: Final = 60.0
 _CONFLICT_CODES: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
 
 
+class LoadTarget(Protocol):
+    """The system under test."""
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def database_url(self) -> str: ...
+
+    def list_ports(self, client: int) -> Sequence[int]:
+        """Return the ports for a client's requests: the first, and those of its duplicates."""
+
+    def restart(self) -> None: ...
+
+    async def wait_until_healthy(self, *, workers: int = 1) -> None: ...
+
+
+class Injector(Protocol):
+    needs_restart: bool
+
+    async def inject(self, fault: Fault) -> None: ...
+
+
 class LoadClient:
     """Runs operations one after another. The extra connections send concurrent duplicates."""
 
-    def __init__(self, port: int) -> None:
-        self.connections = [ClientConnection(port) for _ in range(1 + _MAX_DUPLICATES)]
+    def __init__(self, ports: Sequence[int]) -> None:
+        self.connections = [
+            ClientConnection(ports[index % len(ports)]) for index in range(1 + _MAX_DUPLICATES)
+        ]
 
     def close(self) -> None:
         for connection in self.connections:
@@ -45,24 +69,32 @@ class LoadClient:
 class LoadRound:
     def __init__(
         self,
-        installation: Installation,
+        installation: LoadTarget,
         participants: Participants,
         client_ledger: ClientLedger,
         findings: Findings,
         plan: RoundPlan,
+        *,
+        injector: Callable[[Any, Sequence[ClientConnection]], Injector] = FaultInjector,
+        rate: float | None = None,
     ) -> None:
+        """Prepare a round; `rate` limits the operations per second."""
         self._installation = installation
         self._participants = participants
         self._client_ledger = client_ledger
         self._findings = findings
         self._plan = plan
-        self._clients = [LoadClient(installation.port) for _ in range(_CLIENT_COUNT)]
-        self._fault_injector = FaultInjector(
+        self._clients = [
+            LoadClient(installation.list_ports(index)) for index in range(_CLIENT_COUNT)
+        ]
+        self._fault_injector = injector(
             installation,
             [connection for client in self._clients for connection in client.connections],
         )
         self._operations: list[OperationState] = []
         self._attempted: dict[str, asyncio.Event] = {}
+        self._interval = 0.0 if rate is None else 1 / rate
+        self._due_times: dict[str, float] = {}
         self._sent = 0
         self._last_response_at = time.monotonic()
         self._fault_triggers: list[tuple[int, asyncio.Event]] = []
@@ -85,8 +117,10 @@ class LoadRound:
         return self._operations
 
     async def _run_with_faults(self) -> None:
-        for operation in self._plan.operations:
+        began = time.monotonic()
+        for index, operation in enumerate(self._plan.operations):
             state = OperationState(operation)
+            self._due_times[operation.idempotency_key] = began + index * self._interval
             self._operations.append(state)
             self._client_ledger.operations[operation.idempotency_key] = state
             self._attempted[operation.idempotency_key] = asyncio.Event()
@@ -134,12 +168,17 @@ class LoadRound:
         try:
             if operation.kind == "refund" and not await self._can_refund(state):
                 return
+            due_at = self._due_times[operation.idempotency_key]
+            await asyncio.sleep(max(0.0, due_at - time.monotonic()))
+            began = time.monotonic()
             if operation.cut_point is not None:
                 await self._send_and_disconnect(client, state)
             else:
                 await self._send_with_duplicates(client, state)
             if operation.retries_immediately:
                 await self._retry_until_acknowledged(client, state)
+                wait = time.monotonic() - began
+                self.stats.longest_wait_seconds = max(self.stats.longest_wait_seconds, wait)
         finally:
             self._attempted[operation.idempotency_key].set()
 

@@ -92,7 +92,14 @@ class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
     replayed_keys: list[str] = []  # keys of operations of the previous round
 
 
-def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
+def build_round(
+    seed: int,
+    number: int,
+    *,
+    operations: int | None = None,
+    previous_operations: int | None = None,
+) -> RoundPlan:
+    """Build a round. The numbers of operations, without refunds, are chosen unless given."""
     faults = _build_faults(random.Random(f"{seed} disasters {number}"))
     many_cuts = any(fault.kind == "drop many connections" for fault in faults)
     planned = _build_operations(
@@ -103,7 +110,9 @@ def build_round(seed: int, number: int, *, operations: int | None = None) -> Rou
     )
     replayed_keys: list[str] = []
     if number > 1:
-        previous = _build_operations(seed, number - 1, cut_rate=0, count=operations)
+        previous = _build_operations(
+            seed, number - 1, cut_rate=0, count=previous_operations or operations
+        )
         replayed_keys = [
             operation.idempotency_key
             for operation in previous[:: max(1, len(previous) // _REPLAYS_OF_PREVIOUS_ROUND)]

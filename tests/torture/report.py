@@ -14,14 +14,16 @@ _MAX_PRINTED_FINDINGS: Final = 40
 
 
 class Report:
-    def __init__(self, seed: int, rounds: int) -> None:
+    def __init__(self, seed: int, rounds: int, *, options: str = "") -> None:
         self._started_at = time.monotonic()
         self._rounds = rounds
         self._fault_counts: Counter[str] = Counter()
         self._decline_counts: Counter[str] = Counter()
         self._totals: Counter[str] = Counter()
         self._longest_silence_seconds = 0.0
-        print_line(f"Seed {seed}. To repeat the plan: make torture ROUNDS={rounds} SEED={seed}")
+        print_line(
+            f"Seed {seed}. To repeat the plan: make torture {options}ROUNDS={rounds} SEED={seed}"
+        )
 
     def print_round(self, plan: RoundPlan, stats: RoundStats, finding_count: int) -> None:
         kinds = [fault.kind for fault in plan.faults]

@@ -16,4 +16,5 @@ class RoundStats(msgspec.Struct, kw_only=True):
     skipped_refunds: int = 0  # refunds of payments that did not succeed
     declines: Counter[str] = msgspec.field(default_factory=Counter)
     longest_silence_seconds: float = 0.0  # longest time without any response
+    longest_wait_seconds: float = 0.0  # longest time from a first attempt to the acknowledgment
     duration_seconds: float = 0.0

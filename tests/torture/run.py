@@ -11,7 +11,7 @@ from torture.client_ledger import ClientLedger, OperationState
 from torture.events import EventReceiver, run_event_receiver
 from torture.findings import Findings
 from torture.installation import WORKERS, Installation, UnhealthyError
-from torture.load import LoadRound
+from torture.load import LoadRound, LoadTarget
 from torture.participants import Participants
 from torture.plan import RoundPlan, build_round
 from torture.reconciler import Checkpoint, Reconciler, create_checkpoint
@@ -22,7 +22,7 @@ from torture.round_stats import RoundStats
 class TortureRun:
     def __init__(
         self,
-        installation: Installation,
+        installation: LoadTarget,
         participants: Participants,
         event_receiver: EventReceiver,
         findings: Findings,
@@ -47,13 +47,16 @@ class TortureRun:
         began = time.monotonic()
         self.findings.round = plan.number
         await self.installation.wait_until_healthy(workers=WORKERS)
-        load = LoadRound(
-            self.installation, self.participants, self.client_ledger, self.findings, plan
-        )
+        load = self.create_load(plan)
         operations = await load.run()
         await self.reconcile(operations)
         load.stats.duration_seconds = time.monotonic() - began
         return load.stats
+
+    def create_load(self, plan: RoundPlan) -> LoadRound:
+        return LoadRound(
+            self.installation, self.participants, self.client_ledger, self.findings, plan
+        )
 
     async def reconcile(self, operations: list[OperationState]) -> None:
         """Reconcile these operations, and verify that earlier data is unchanged."""

@@ -1,0 +1,79 @@
+"""The cluster under test, as a target of the load."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from drivers.processes import ADMIN
+from tools.cluster import configuration
+from tools.cluster.cluster import Cluster
+from tools.cluster.layout import GATEWAYS, MESSENGERS, Size
+from tools.cluster.status import LEADER, SYNC_STANDBY, StatusReader
+from torture.installation import UnhealthyError
+
+_HEALTHY_TIMEOUT_SECONDS: Final = 120.0
+_NO_LIMIT: Final = "1000000"
+_SETTINGS: Final = {
+    "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
+    "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
+    "TAPGATE_RATE_LIMIT": _NO_LIMIT,
+    "TAPGATE_RATE_BURST": _NO_LIMIT,
+    "TAPGATE_MESSENGER_RATE": _NO_LIMIT,
+    "TAPGATE_DEMO": "off",
+    "TAPGATE_RECEIPTS": "off",
+}
+
+
+class ClusterTarget:
+    def __init__(self, folder: Path, size: Size, settings: Mapping[str, str]) -> None:
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        self.cluster = Cluster(folder / "cluster", size=size, settings=_SETTINGS | dict(settings))
+        #: Set while a fault lasts.
+        self.fault_started = asyncio.Event()
+
+    @property
+    def port(self) -> int:
+        return self.cluster.layout.ports[GATEWAYS]
+
+    @property
+    def database_url(self) -> str:
+        return configuration.build_database_url(self.cluster.layout)
+
+    @property
+    def messenger_url(self) -> str:
+        return configuration.build_url(self.cluster.layout, MESSENGERS)
+
+    def list_gateway_ports(self) -> dict[str, int]:
+        layout = self.cluster.layout
+        return {name: layout.ports[name] for name in layout.size.list_names("gateway")}
+
+    def list_ports(self, client: int) -> Sequence[int]:
+        """Return HAProxy's port and those of two gateways: duplicates go to different nodes."""
+        gateways = list(self.list_gateway_ports().values())
+        return [self.port, *(gateways[(client + step) % len(gateways)] for step in range(2))]
+
+    def restart(self) -> None:
+        raise AssertionError("the cluster restarts its processes itself")
+
+    async def find_node(self, role: str, choice: int = 0) -> str:
+        """Return a node by role: `leader`, `sync_standby`, or the kind of node."""
+        if role not in (LEADER, SYNC_STANDBY):
+            names = [name for name in self.cluster.nodes if name.startswith(role)]
+            return names[choice % len(names)]
+        async with StatusReader(self.cluster.layout) as status:
+            members = await status.list_members()
+        return next(member.name for member in members if member.role == role)
+
+    async def wait_until_healthy(self, *, workers: int = 1) -> None:
+        """Wait until all nodes are up and replicating; raise UnhealthyError on timeout."""
+        deadline = time.monotonic() + _HEALTHY_TIMEOUT_SECONDS
+        async with StatusReader(self.cluster.layout) as status:
+            while not (await status.is_replicating() and await status.is_serving()):
+                if time.monotonic() > deadline:
+                    members = await status.list_members()
+                    raise UnhealthyError(
+                        f"not healthy after {_HEALTHY_TIMEOUT_SECONDS:.0f} seconds: {members}"
+                    )
+                await asyncio.sleep(0.1)
