@@ -76,7 +76,7 @@ pictures: .venv/installed-dev
 	@echo 'Screenshots are in .pictures. Those of the README are also in docs/pictures.'
 
 # A run of the cluster has one round for each kind of fault.
-torture: ROUNDS ?= $(if $(CLUSTER),14,20)
+torture: ROUNDS ?= $(if $(CLUSTER),15,20)
 torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
 	@PYTHONPATH=tests:. exec $(BIN)/python -m torture$(if $(CLUSTER),.cluster) --rounds $(ROUNDS) \
 		$(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')

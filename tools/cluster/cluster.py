@@ -157,6 +157,7 @@ class Cluster:
             if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", OWNER):
                 password = self.layout.passwords[OWNER]  # URL-safe characters only
                 await connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{password}'")
+            await connection.execute(f"GRANT pg_monitor TO {OWNER}")  # to see the standbys
             with contextlib.suppress(asyncpg.DuplicateDatabaseError):
                 await connection.execute(
                     f"CREATE DATABASE {configuration.DATABASE_NAME} OWNER {OWNER}"

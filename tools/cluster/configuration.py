@@ -26,14 +26,14 @@ DATABASE_NAME: Final = "tapgate"
 LEADER_TTL_SECONDS: Final = 20
 
 #: Settings that all members share, stored in etcd. Loop and retry intervals are as short as the TTL
-#: allows. With the strict synchronous mode, no commit is acknowledged without a standby.
+#: allows. A commit waits for any one standby, and with the strict mode never for none.
 _SHARED_SETTINGS: Final = {
     "ttl": LEADER_TTL_SECONDS,
     "loop_wait": 2,
     "retry_timeout": 5,
     "failsafe_mode": True,  # the leader continues without etcd while it reaches all members
     "primary_start_timeout": 0,  # fail over immediately if PostgreSQL crashes
-    "synchronous_mode": True,
+    "synchronous_mode": "quorum",
     "synchronous_mode_strict": True,
     "postgresql": {
         "use_pg_rewind": True,
@@ -54,6 +54,7 @@ _HAPROXY_GLOBAL: Final = """
 global
     maxconn 4000
 defaults
+    option redispatch 1
     timeout connect 2s
     timeout check 1s
     timeout client 70s
@@ -169,8 +170,8 @@ def build_haproxy_configuration(layout: Layout) -> str:
     }
     return _HAPROXY_GLOBAL + "".join(
         (
-            _build_backend(layout, GATEWAYS, gateways, check="/health", **http),
-            _build_backend(layout, MESSENGERS, messengers, check="/health", **http),
+            _build_backend(layout, GATEWAYS, gateways, check="/ready", **http),
+            _build_backend(layout, MESSENGERS, messengers, check="/ready", **http),
             _build_database_backend(layout, PRIMARY, check="/primary", **tcp),
             _build_database_backend(layout, REPLICAS, check="/replica", **tcp),
         )
@@ -205,6 +206,8 @@ def build_tapgate_environ(layout: Layout, folder: Path) -> dict[str, str]:
         "TAPGATE_GATEWAY_URL": build_url(layout, GATEWAYS),
         "TAPGATE_MESSENGER_URL": build_url(layout, MESSENGERS),
         "TAPGATE_TRUSTED_PROXIES": HOST,
+        "TAPGATE_DRAIN_SECONDS": "3",  # longer than HAProxy takes to detect it
+        "TAPGATE_REQUIRE_SYNC_REPLICATION": "on",
         "TAPGATE_JWT_SECRET": secrets.jwt_secret,
         "TAPGATE_SECRET_KEY": secrets.secret_key,
         "TAPGATE_SERVICE_SECRETS": msgspec.json.encode(secrets.service_secrets).decode(),

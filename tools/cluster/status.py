@@ -12,7 +12,7 @@ from tools.cluster.layout import GATEWAYS, MESSENGERS, Layout
 
 _TIMEOUT_SECONDS: Final = 1.0
 LEADER: Final = "leader"
-SYNC_STANDBY: Final = "sync_standby"
+SYNC_STANDBY: Final = "quorum_standby"
 _STREAMING_STATES: Final = ("running", "streaming")
 
 
@@ -82,8 +82,9 @@ class StatusReader:
         return all(await asyncio.gather(*map(self.is_healthy, names)))
 
     async def is_healthy(self, name: str) -> bool:
-        """Return whether an HTTP service reports that it is healthy."""
-        response = await self._get(f"{build_url(self._layout, name)}/health")
+        """Return whether an etcd member is healthy, or another HTTP service is ready."""
+        path = "/health" if name.startswith("etcd") else "/ready"
+        response = await self._get(f"{build_url(self._layout, name)}{path}")
         return response is not None and response.status_code == 200
 
     async def is_listening(self, name: str) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from tools.cluster.configuration import LEADER_TTL_SECONDS
 from tools.cluster.processes import NodeProcess
+from tools.cluster.status import LEADER, SYNC_STANDBY
 from torture.client_connection import ClientConnection
 from torture.cluster.target import ClusterTarget
 from torture.installation import kill
@@ -19,10 +20,11 @@ RATE: Final = 15.0
 _PAUSE_SECONDS: Final = LEADER_TTL_SECONDS + 2.0
 #: Seconds of load before a fault.
 _LEAD_SECONDS: Final = 2.0
+_STOP_TIMEOUT_SECONDS: Final = 60.0
 
 
 class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
-    action: Literal["kill", "pause", "crash"]
+    action: Literal["kill", "pause", "crash", "restart"]
     role: str  # of the node, or the kind of node
     is_all: bool = False  # all nodes of this kind
     duration: float = 0.0  # seconds until the node is resumed or started again
@@ -33,11 +35,12 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
 #: started again immediately, as by a service manager.
 FAULT_KINDS: Final = {
     "kill a gateway": FaultKind(action="kill", role="gateway"),
+    "restart a gateway": FaultKind(action="restart", role="gateway", load_seconds=12),
     "kill the leader": FaultKind(
-        action="kill", role="leader", duration=_PAUSE_SECONDS, load_seconds=32
+        action="kill", role=LEADER, duration=_PAUSE_SECONDS, load_seconds=32
     ),
-    "crash the leader's PostgreSQL": FaultKind(action="crash", role="leader", load_seconds=15),
-    "kill the standby": FaultKind(action="kill", role="sync_standby", duration=6),
+    "crash the leader's PostgreSQL": FaultKind(action="crash", role=LEADER, load_seconds=15),
+    "kill the standby": FaultKind(action="kill", role=SYNC_STANDBY, duration=6),
     "kill Valkey": FaultKind(action="kill", role="valkey", duration=3, load_seconds=7),
     "kill an etcd member": FaultKind(action="kill", role="etcd", duration=3, load_seconds=7),
     "kill all etcd members": FaultKind(
@@ -54,8 +57,8 @@ FAULT_KINDS: Final = {
         )
         for name, role in (
             ("a gateway", "gateway"),
-            ("the leader", "leader"),
-            ("the standby", "sync_standby"),
+            ("the leader", LEADER),
+            ("the standby", SYNC_STANDBY),
             ("Valkey", "valkey"),
             ("all etcd members", "etcd"),
             ("a messenger", "messenger"),
@@ -107,6 +110,8 @@ class ClusterFaultInjector:
         action = FAULT_KINDS[fault.kind].action
         if action == "pause":
             await _pause(nodes, fault.duration)
+        elif action == "restart":
+            await _restart(nodes)
         elif action == "crash":
             kill([postmaster for node in nodes if (postmaster := node.find_postmaster())])
         else:
@@ -127,6 +132,14 @@ async def _pause(nodes: Sequence[NodeProcess], seconds: float) -> None:
     finally:
         for node in nodes:
             node.resume()
+
+
+async def _restart(nodes: Sequence[NodeProcess]) -> None:
+    """Stop gracefully, as in a rolling upgrade, and start again."""
+    for node in nodes:
+        node.terminate()
+        await node.wait(_STOP_TIMEOUT_SECONDS)
+        node.start()
 
 
 async def _take_down(nodes: Sequence[NodeProcess], seconds: float) -> None:

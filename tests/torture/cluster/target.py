@@ -58,7 +58,7 @@ class ClusterTarget:
         raise AssertionError("the cluster restarts its processes itself")
 
     async def find_node(self, role: str, choice: int = 0) -> str:
-        """Return a node by role: `leader`, `sync_standby`, or the kind of node."""
+        """Return a node by its role in replication, or by its kind."""
         if role not in (LEADER, SYNC_STANDBY):
             names = [name for name in self.cluster.nodes if name.startswith(role)]
             return names[choice % len(names)]
@@ -76,4 +76,4 @@ class ClusterTarget:
                     raise UnhealthyError(
                         f"not healthy after {_HEALTHY_TIMEOUT_SECONDS:.0f} seconds: {members}"
                     )
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.5)
