@@ -17,7 +17,7 @@ import asyncpg
 from tapgate.store import connect as connect_module
 from tapgate.store import database as database_module
 from tapgate.store import signals as signals_module
-from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS
 from tapgate.store.url import DatabaseUrl, parse_url
 
 _MAX_KEPT: Final = 8  # per database and settings
@@ -158,10 +158,11 @@ class ConnectionCache:
         *,
         timeout: float,  # noqa: ASYNC109
         command_timeout: float | None = None,
+        defaults: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> asyncpg.Connection:
         target = parse_url(url)
-        session = {**target.settings, **(settings or {})}
+        session = {**(defaults or {}), **target.settings, **(settings or {})}
         key = _get_address(target), tuple(session.items())
         if self._is_registered(target):
             while self._idle[key]:
@@ -176,7 +177,11 @@ class ConnectionCache:
                 else:
                     return connection
         connection = await _open_connection(
-            url, timeout=timeout, command_timeout=command_timeout, settings=settings
+            url,
+            timeout=timeout,
+            command_timeout=command_timeout,
+            defaults=defaults,
+            settings=settings,
         )
         if type(connection) is KeptConnection:  # isinstance is true for any asyncpg connection
             connection.keep_in(self, key)

@@ -87,6 +87,7 @@ from tapgate.schemas.webhooks import (
 )
 from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store import work_queue
+from tapgate.store.connection_budget import divide_connections
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -170,8 +171,6 @@ WEBHOOK_EVENTS: Final = tuple(
 
 #: Currency of the amounts in the OpenAPI document, if no installation is described.
 _EXAMPLE_CURRENCY: Final = "SLE"
-#: Connections of a process for its queue workers.
-_QUEUE_CONNECTIONS: Final = 4
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 
 #: Fills a new installation, and yields lines for the operator.
@@ -197,10 +196,11 @@ async def open_services(
 ) -> AsyncIterator[Services]:
     """Start the services shared by all requests of a process, and stop them on exit."""
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.connect(database_url)
+        connections = divide_connections(settings.database_connections)
+        database = await Database.connect(database_url, size=connections.requests)
         stack.push_async_callback(database.close)
         queue_database = await Database.connect(
-            database_url, size=_QUEUE_CONNECTIONS, session=work_queue.SESSION_SETTINGS
+            database_url, size=connections.queue, session=work_queue.SESSION_SETTINGS
         )
         stack.push_async_callback(queue_database.close)
         signals = Signals(database_url)

@@ -33,6 +33,11 @@ NO_NOTIFICATIONS = "none"
 MISMATCH_REFUSE = "refuse"
 MISMATCH_WARN = "warn"
 
+#: Maximum connections to the database per process, and the smallest accepted value. A process must
+#: have more connections for requests than expensive reads can use.
+DEFAULT_DATABASE_CONNECTIONS = 20
+MIN_DATABASE_CONNECTIONS = 12
+
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
 _VARIABLE_PREFIX = "TAPGATE_"
@@ -59,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gateway_url: str
     database_url: str | None
     data_dir: Path
+    database_connections: int
     cache_url: str | None
     workers: int
     node_id: str
@@ -148,6 +154,9 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         gateway_url=reader.get_url("GATEWAY_URL") or _local_url(host, port),
         database_url=reader.get_url("DATABASE_URL", schemes=("postgresql", "postgres")),
         data_dir=data_dir,
+        database_connections=reader.get_integer(
+            "DATABASE_CONNECTIONS", DEFAULT_DATABASE_CONNECTIONS, MIN_DATABASE_CONNECTIONS, 1000
+        ),
         cache_url=reader.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
         workers=reader.get_integer("WORKERS", 1, 1, 64),
         environment=environment,

@@ -21,6 +21,7 @@ from tapgate.runtime.handover import LISTEN_BACKLOG
 from tapgate.settings import Settings, format_url
 from tapgate.startup_responder import StartupResponder
 from tapgate.store import FolderInUseError, StoreError
+from tapgate.store.connection_budget import list_capacity_warnings
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
@@ -44,6 +45,8 @@ class Service(NamedTuple):
     host: str
     port: int
     processes: int
+    #: Maximum database connections of each process.
+    database_connections: int = 0
     #: Environment variables with secrets that this service must not receive.
     withheld_variables: frozenset[str] = frozenset()
 
@@ -93,7 +96,7 @@ def run(
                     _listen(service, listener)
                 for responder in responders:
                     responder.open()
-                await migrate(url)
+                await _prepare_database(url, services)
                 async for line in prepare(settings, url):
                     print_line(line)
                 listening = [
@@ -102,6 +105,13 @@ def run(
                 await _supervise(children, [*listening, *hints()], postgres)
 
         asyncio.run(serve())
+
+
+async def _prepare_database(url: str, services: Sequence[Service]) -> None:
+    await migrate(url, report=print_line)
+    needed = sum(service.processes * service.database_connections for service in services)
+    for line in await list_capacity_warnings(url, needed):
+        print_line(line)
 
 
 def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, str]:

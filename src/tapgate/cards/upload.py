@@ -14,6 +14,7 @@ from tapgate.cards import upload_parser
 from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
 from tapgate.schemas.cards import UploadCardsResponse
+from tapgate.store.sessions import format_timeout
 from tapgate.store.transaction import OpenTransaction, Transaction
 
 _trail = AuditTrail("card")
@@ -87,6 +88,8 @@ async def _acquire_upload_lock(open_transaction: OpenTransaction) -> AsyncIterat
     while True:
         async with open_transaction() as tx:
             if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK_KEY):
+                timeout = format_timeout(UPLOAD_TIMEOUT_SECONDS)
+                await tx.execute(f"SET LOCAL statement_timeout = '{timeout}'")
                 yield tx
                 return
         if monotonic() > deadline:

@@ -7,6 +7,7 @@ from tapgate import private_files, supervisor
 from tapgate.child_process import StartError
 from tapgate.settings import DEFAULT_MESSENGER_URL, NO_DEMO, Settings, load_settings
 from tapgate.store import FolderInUseError
+from tapgate.store.connection_budget import get_messenger_connections
 from tapgate.supervisor import PrepareHook, Service
 
 #: Variables withheld from the gateway's workers, which do not need these secrets.
@@ -65,13 +66,20 @@ def _build_gateway_service(settings: Settings) -> Service:
         settings.host,
         settings.port,
         settings.workers,
+        settings.database_connections,
         withheld_variables=_MESSENGER_SECRETS,
     )
 
 
 def _build_messenger_service(settings: Settings, host: str) -> Service:
-    port, workers = settings.messenger_port, settings.messenger_workers
-    return Service("messenger", "tapgate.messenger", host, port, workers)
+    return Service(
+        "messenger",
+        "tapgate.messenger",
+        host,
+        settings.messenger_port,
+        settings.messenger_workers,
+        get_messenger_connections(settings.database_connections),
+    )
 
 
 # The hooks are imported when needed: the sandbox only where it is used, the services only after the

@@ -19,7 +19,7 @@ from tapgate.store.database import Database
 async def verify_installation(url: str) -> bool:
     database = await Database.connect(url)
     try:
-        async with database.connection() as connection:
+        async with database.dedicated_connection() as connection:
             proof, recorded = await _verify_and_record(connection)
         audit = await chain.verify(database)
     finally:

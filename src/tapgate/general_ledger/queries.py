@@ -86,10 +86,7 @@ async def load_totals(
     database: Database, end: datetime | None
 ) -> tuple[list[GlCode], dict[str, KindTotals]]:
     """Return the GL codes and the totals by kind before `end`, or now, from one snapshot."""
-    async with (
-        database.connection() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as connection:
         await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         codes = await list_codes(connection)
         totals = await _load_current_totals(connection)

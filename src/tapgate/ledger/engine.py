@@ -8,7 +8,7 @@ disk flush.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
@@ -33,8 +33,10 @@ from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
+from tapgate.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.store.database import Database
 from tapgate.store.server_status import ServerStatus, get_server_status
+from tapgate.store.sessions import build_payment_limits
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 
@@ -46,8 +48,9 @@ MAX_PENDING_COMMANDS: Final = 2_000
 _MAX_ATTEMPTS: Final = 3
 #: Event loop iterations that a request may need to get from its socket to the ledger.
 _GATHER_LOOP_TURNS: Final = 4
-#: One connection for the batch, one for health checks.
-_POOL_SIZE: Final = 2
+#: If a batch fails after waiting this long for the database, the commands that are pending since
+#: then fail too, instead of waiting in turn.
+_MAX_OUTAGE_SECONDS: Final = 1.0
 
 #: Every statement of a batch looks up rows by key, so one generic plan per statement suffices.
 #: A plan made while the tables were empty stays cached, so table scans, hash joins and
@@ -118,7 +121,12 @@ class Ledger:
         signals.on_reconnect(self._invalidate_rules)
 
     async def start(self, url: str) -> Self:
-        self._database = await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS)
+        self._database = await Database.connect(
+            url,
+            size=LEDGER_CONNECTIONS,
+            session=_SESSION_SETTINGS,
+            build_limits=build_payment_limits,
+        )
         self._worker = asyncio.create_task(self._run_worker())
         return self
 
@@ -192,7 +200,11 @@ class Ledger:
             if not self._pending and not self._is_stopping:
                 self._wakeup.clear()
             if batch:
-                await self._process_batch(batch)
+                started = perf_counter()
+                outage = await self._process_batch(batch)
+                if outage is not None and perf_counter() - started > _MAX_OUTAGE_SECONDS:
+                    _fail_all(self._pending, outage)
+                    self._pending.clear()
 
     async def _gather_batch(self) -> None:
         """Wait while commands keep arriving, so that the batch grows.
@@ -321,7 +333,7 @@ async def _run_before_commit(
         raise RuntimeError(f"a before-commit hook raised {error.code}") from error
 
 
-def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:
+def _fail_all(batch: Iterable[PendingCommand], error: ApiError) -> None:
     for pending in batch:
         if not pending.future.done():
             pending.future.set_exception(error)

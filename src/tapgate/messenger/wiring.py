@@ -26,6 +26,7 @@ from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings, SettingsError
+from tapgate.store.connection_budget import get_messenger_connections
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
@@ -87,7 +88,8 @@ async def _build_services(
     gateway: AsyncTapgateClient,
 ) -> Services:
     flow_key = settings.messenger_flow_private_key
-    database = await Database.connect(database_url)
+    connections = get_messenger_connections(settings.database_connections)
+    database = await Database.connect(database_url, size=connections)
     stack.push_async_callback(database.close)
     understanding = IntentService(settings.messenger_model_url)
     stack.push_async_callback(understanding.close)

@@ -62,10 +62,7 @@ async def load_snapshot(
 
     Both come from one database snapshot. Expired cards count as expired unless they are lost.
     """
-    async with (
-        database.connection() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as connection:
         accounts = await connection.fetch(
             """SELECT kind, status, count(*), sum(balance), sum(held) FROM accounts
                WHERE checked GROUP BY kind, status""",

@@ -40,10 +40,7 @@ async def load_rollups(database: Database, period: str, starts: Sequence[datetim
     The same key may occur twice, compacted and uncompacted, and one of the two may be negative.
     """
     cached_by_period = _cache.setdefault(database, {})
-    async with (
-        database.connection() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with database.snapshot() as connection:
         compaction_count = await queries.get_compaction_count(connection)
         uncompacted = await queries.list_rollups(connection, starts, are_compacted=False)
         cached = cached_by_period.get(period)

@@ -12,7 +12,7 @@ import asyncpg
 from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
-from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS
 from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
@@ -31,11 +31,9 @@ CONTROL_TOTALS = {
 }
 NO_VALUE = "none"
 
-#: Disable timeouts, use fixed value formats, and fail instead of omitting rows under row security,
-#: whatever the defaults of the role or database.
+#: Use fixed value formats, and fail instead of omitting rows under row security, whatever the
+#: defaults of the role or database.
 COPY_SETTINGS = """
-    SET statement_timeout = 0;
-    SET idle_in_transaction_session_timeout = 0;
     SET datestyle = 'ISO';
     SET intervalstyle = 'postgres';
     SET extra_float_digits = 3;

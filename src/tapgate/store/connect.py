@@ -13,6 +13,7 @@ from typing import Any
 import asyncpg
 
 from tapgate.store import StoreError
+from tapgate.store.hosts import FAILOVER_ERRORS, Host, connect_to_one
 from tapgate.store.url import DatabaseUrl, parse_url
 
 #: How long the probe waits for a server process for its second connection. A pooler in session mode
@@ -26,8 +27,6 @@ _APPLY_SETTINGS = """
            (SELECT count(set_config(name, value, false))
             FROM unnest($1::text[], $2::text[]) AS setting (name, value))"""
 
-#: Failures after which the next host of the URL is tried.
-_FAILOVER_ERRORS = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
 #: Prepared statement errors that occur if a pooler shares connections between transactions.
 _SHARED_CONNECTION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
@@ -49,18 +48,20 @@ async def open_connection(
     *,
     timeout: float,  # noqa: ASYNC109  a default; the URL may have another
     command_timeout: float | None = None,
+    defaults: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> asyncpg.Connection:
-    """Connect to the first available host of the URL.
+    """Connect to an available host of the URL; if it has several, to one that accepts writes.
 
-    `settings` override the settings of the URL, except for the application name. Raise StoreError
-    if a pooler does not run in session mode.
+    The settings of the URL override `defaults`, and `settings` override both, except for the
+    application name. Raise StoreError if a pooler does not run in session mode.
     """
     target = parse_url(url)
-    session = {**target.settings, **(settings or {})}
+    session = {**(defaults or {}), **target.settings, **(settings or {})}
     if _APPLICATION_NAME in target.settings:
         session[_APPLICATION_NAME] = target.settings[_APPLICATION_NAME]
-    seconds = _get_timeout(target, timeout)
+    # `connect_timeout` applies to each host.
+    seconds = float(max(0, target.numeric_parameters.get("connect_timeout", 0))) or timeout
     connection = await _connect(target, seconds, command_timeout)
     try:
         _set_keepalives(connection, target.numeric_parameters)
@@ -80,38 +81,38 @@ async def open_connection(
     return connection
 
 
-def _get_timeout(target: DatabaseUrl, default: float) -> float:
-    """Return the timeout per host: `connect_timeout`, or the default divided among the hosts."""
-    seconds = target.numeric_parameters.get("connect_timeout", 0)
-    return float(seconds) if seconds > 0 else default / len(target.hosts)
-
-
 async def _connect(
     target: DatabaseUrl, seconds: float, command_timeout: float | None
 ) -> asyncpg.Connection:
-    session_attributes = target.target_session_attrs
-    failure: Exception | None = None
-    for attribute in (
-        ("standby", "any") if session_attributes == "prefer-standby" else (session_attributes,)
-    ):
-        for host, port in target.hosts:
-            try:
-                return await asyncpg.connect(
-                    target.dsn,
-                    host=host,
-                    port=port,
-                    user=target.user,
-                    password=target.password,
-                    database=target.database,
-                    ssl=target.tls,
-                    target_session_attrs=attribute,
-                    timeout=seconds,
-                    command_timeout=command_timeout,
-                )
-            except _FAILOVER_ERRORS as error:
-                failure = error
-    assert failure is not None
-    raise failure
+    default = "read-write" if len(target.hosts) > 1 else None
+    attributes = target.target_session_attrs or default
+    if attributes != "prefer-standby":
+        return await _connect_with(attributes, target, seconds, command_timeout)
+    try:
+        return await _connect_with("standby", target, seconds, command_timeout)
+    except FAILOVER_ERRORS:
+        return await _connect_with("any", target, seconds, command_timeout)
+
+
+async def _connect_with(
+    attribute: str | None, target: DatabaseUrl, seconds: float, command_timeout: float | None
+) -> asyncpg.Connection:
+    async def connect(address: Host) -> asyncpg.Connection:
+        host, port = address
+        return await asyncpg.connect(
+            target.dsn,
+            host=host,
+            port=port,
+            user=target.user,
+            password=target.password,
+            database=target.database,
+            ssl=target.tls,
+            target_session_attrs=attribute,
+            timeout=seconds,
+            command_timeout=command_timeout,
+        )
+
+    return await connect_to_one(target.hosts, attribute, connect, seconds)
 
 
 def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) -> None:

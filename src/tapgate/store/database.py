@@ -3,46 +3,36 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from time import monotonic
 from typing import Any, Self, TypeVar
 
 import asyncpg
 import msgspec
+import structlog
 
-from tapgate.errors import ApiError, unavailable
+from tapgate.errors import ApiError
 from tapgate.store.connect import open_connection
+from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
 from tapgate.store.pool import Pool
+from tapgate.store.sessions import (
+    LONG_JOB_LIMITS,
+    SessionLimits,
+    build_request_limits,
+    format_timeout,
+)
 from tapgate.store.url import parse_url
+
+_log = structlog.get_logger()
 
 T = TypeVar("T")
 
 #: Timeout of a statement, of connecting, and of waiting for a pooled connection.
 DATABASE_TIMEOUT_SECONDS = 4.0
 
-_SESSION_SETTINGS = {
-    "application_name": "tapgate",
-    "timezone": "UTC",
-    "jit": "off",
-    # A suspended process must not block others by holding row locks.
-    "idle_in_transaction_session_timeout": "30s",
-}
-
-#: Database and network errors that opening, using, or closing a connection can raise.
-DATABASE_ERRORS = (
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    OSError,
-)
-
-_CONNECTION_ERRORS = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InternalClientError,  # connection used after the server began to close it
-    asyncpg.OperatorInterventionError,  # shutting down, starting up, canceled by the operator
-    asyncpg.InsufficientResourcesError,  # connections, memory, or disk exhausted
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    ConnectionError,
-    TimeoutError,
-)
+_SESSION_SETTINGS = {"application_name": "tapgate", "timezone": "UTC", "jit": "off"}
+#: Minimum time between two replacements of all connections, so that requests to a server that
+#: stays read-only do not open a new connection each.
+_RETIRE_INTERVAL_SECONDS = 1.0
 
 _JSONB_VERSION = b"\x01"
 
@@ -61,31 +51,53 @@ class RaiseAfterCommit(Exception):  # noqa: N818 - an instruction rather than an
 class Database:
     """Pooled access to PostgreSQL that recovers automatically after an outage."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        session: Mapping[str, str],
+        build_limits: Callable[[float], SessionLimits],
+    ) -> None:
+        self._url = url
+        self._session = {**_SESSION_SETTINGS, **session}
+        self._build_limits = build_limits
+        self._pool = Pool(self._open_pooled, size)
+        self._retired_at = -_RETIRE_INTERVAL_SECONDS
 
     @classmethod
     async def connect(
-        cls, url: str, *, size: int = 10, session: Mapping[str, str] | None = None
+        cls,
+        url: str,
+        *,
+        size: int = 10,
+        session: Mapping[str, str] | None = None,
+        build_limits: Callable[[float], SessionLimits] = build_request_limits,
     ) -> Self:
-        """Create a pool. Connections open on demand, so PostgreSQL need not be reachable yet."""
+        """Create a pool. Connections open on demand, so PostgreSQL need not be reachable yet.
+
+        `build_limits` returns the limits of a session from the timeout of a request; the database
+        URL can override them.
+        """
         parse_url(url)
+        return cls(url, size, session or {}, build_limits)
 
-        async def open_session() -> asyncpg.Connection:
-            connection = await open_connection(
-                url,
-                timeout=DATABASE_TIMEOUT_SECONDS,
-                command_timeout=DATABASE_TIMEOUT_SECONDS,
-                settings={**_SESSION_SETTINGS, **(session or {})},
-            )
-            try:
-                await register_jsonb_codec(connection)
-            except BaseException:
-                connection.terminate()
-                raise
-            return connection
+    async def _open_pooled(self) -> asyncpg.Connection:
+        limits = self._build_limits(DATABASE_TIMEOUT_SECONDS)
+        return await self._open(defaults=limits.to_settings(), settings=self._session)
 
-        return cls(Pool(open_session, size))
+    async def _open(self, **settings: Mapping[str, str]) -> asyncpg.Connection:
+        connection = await open_connection(
+            self._url,
+            timeout=DATABASE_TIMEOUT_SECONDS,
+            command_timeout=DATABASE_TIMEOUT_SECONDS,
+            **settings,
+        )
+        try:
+            await register_jsonb_codec(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     async def close(self) -> None:
         # A connection that is still in use after the timeout is unresponsive.
@@ -94,13 +106,23 @@ class Database:
                 await self._pool.close()
         self._pool.terminate()
 
+    def retire_connections(self) -> None:
+        """Replace all connections, because they belong to a server that accepts no writes.
+
+        A new connection may reach another server.
+        """
+        if monotonic() - self._retired_at >= _RETIRE_INTERVAL_SECONDS:
+            self._retired_at = monotonic()
+            _log.warning("database.read_only")
+            self._pool.retire_all()
+
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
         connection = await self._acquire()
         try:
             yield connection
         except BaseException as error:
-            _discard_if_broken(connection, error)
+            self._convert_failure(error, connection)
             raise
         finally:
             self._pool.release(connection)
@@ -108,17 +130,37 @@ class Database:
     @contextlib.asynccontextmanager
     async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a connection for a long-running job, so the pool remains available to requests."""
+        settings = {**self._session, **LONG_JOB_LIMITS.to_settings()}
         try:
-            connection = await self._pool.open_dedicated()
+            connection = await self._open(settings=settings)
         except DATABASE_ERRORS as error:
-            raise _build_unavailable_error() from error
+            raise Failure.LOST.build_error() from error
         try:
             yield connection
         except BaseException as error:
-            _discard_if_broken(connection, error)
+            self._convert_failure(error, connection)
             raise
         finally:
             connection.terminate()
+
+    @contextlib.asynccontextmanager
+    async def snapshot(
+        self, *, timeout_seconds: float | None = None
+    ) -> AsyncIterator[asyncpg.Connection]:
+        """Open a read-only database transaction whose statements all read the same snapshot.
+
+        `timeout_seconds` replaces the server's timeout for each statement. The caller also passes
+        it to the statements.
+        """
+        async with (
+            self.connection() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            if timeout_seconds is not None:
+                await connection.execute(
+                    f"SET LOCAL statement_timeout = '{format_timeout(timeout_seconds)}'"
+                )
+            yield connection
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
@@ -136,7 +178,7 @@ class Database:
                 await transaction.commit()
                 raise request.error from None
             except Exception as error:
-                if not _is_connection_loss(error, tx):
+                if classify_failure(error, tx) is not Failure.LOST:
                     await transaction.rollback()
                 raise
             await transaction.commit()
@@ -159,7 +201,7 @@ class Database:
         try:
             return await statement(connection)
         except BaseException as error:
-            _discard_if_broken(connection, error)
+            self._convert_failure(error, connection)
             raise
         finally:
             self._pool.release(connection)
@@ -168,16 +210,19 @@ class Database:
         try:
             return await self._pool.acquire(DATABASE_TIMEOUT_SECONDS)
         except DATABASE_ERRORS as error:
-            raise _build_unavailable_error() from error
+            raise Failure.LOST.build_error() from error
 
-
-def _discard_if_broken(connection: asyncpg.Connection, error: BaseException) -> None:
-    """Terminate a connection that an error has made unusable; raise 503 if it was lost."""
-    if _is_connection_loss(error, connection):
-        _terminate(connection)
-        raise _build_unavailable_error() from error
-    if not isinstance(error, Exception):
-        _terminate(connection)  # canceled: a statement may still be running
+    def _convert_failure(self, error: BaseException, connection: asyncpg.Connection) -> None:
+        """Raise 503 if the error is an outage; terminate the connection if it is unusable."""
+        failure = classify_failure(error, connection)
+        if failure is Failure.LOST or not isinstance(error, Exception):
+            # If canceled, a statement may still be running. The server ends it when it notices
+            # that the connection is closed.
+            _terminate(connection)
+        if failure is Failure.READ_ONLY:
+            self.retire_connections()
+        if failure is not None:
+            raise failure.build_error() from error
 
 
 async def register_jsonb_codec(connection: asyncpg.Connection) -> None:
@@ -190,18 +235,7 @@ async def register_jsonb_codec(connection: asyncpg.Connection) -> None:
     )
 
 
-def _is_connection_loss(error: BaseException, connection: Any) -> bool:
-    if isinstance(error, asyncpg.InterfaceError):
-        # asyncpg also reports incorrect use this way, which must not look like an outage.
-        return bool(connection.is_closed())
-    return isinstance(error, _CONNECTION_ERRORS)
-
-
 def _terminate(connection: Any) -> None:
     """Terminate without a graceful close, which could block."""
     if not connection.is_closed():
         connection.terminate()
-
-
-def _build_unavailable_error() -> ApiError:
-    return unavailable("The database is unavailable. Try again shortly.")

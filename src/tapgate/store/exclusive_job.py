@@ -7,6 +7,7 @@ from weakref import WeakSet
 import asyncpg
 
 from tapgate.store.database import Database
+from tapgate.store.sessions import LONG_JOB_LIMITS, format_timeout
 
 
 class AlreadyRunningError(Exception):
@@ -51,9 +52,10 @@ class ExclusiveJob:
             if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", self._lock_key):
                 raise AlreadyRunningError
             return
-        await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+        await connection.execute(f"SET lock_timeout = '{format_timeout(wait_seconds)}'")
         try:
             await connection.execute("SELECT pg_advisory_lock($1)", self._lock_key)
         except asyncpg.LockNotAvailableError:
             raise AlreadyRunningError from None
-        await connection.execute("SET lock_timeout = 0")
+        limit = format_timeout(LONG_JOB_LIMITS.lock)
+        await connection.execute(f"SET lock_timeout = '{limit}'")

@@ -23,6 +23,8 @@ class Pool:
         #: Idle connections and the time each became idle; last in, first out.
         self._idle: list[tuple[asyncpg.Connection, float]] = []
         self._in_use: set[asyncpg.Connection] = set()
+        #: Connections that are closed when they are released.
+        self._retired: set[asyncpg.Connection] = set()
         #: A waiter that receives None may open a new connection.
         self._waiters: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
         self._is_closing = False
@@ -46,12 +48,17 @@ class Pool:
         self._in_use.add(connection)
         return connection
 
-    async def open_dedicated(self) -> asyncpg.Connection:
-        """Open a connection outside the pool. The caller must close it."""
-        return await self._connect()
+    def retire_all(self) -> None:
+        """Close all idle connections, and the others when they are released."""
+        for connection, _ in self._idle:
+            connection.terminate()  # `_pop_idle` removes it
+        self._retired |= self._in_use
 
     def release(self, connection: asyncpg.Connection) -> None:
         self._in_use.discard(connection)
+        if connection in self._retired:
+            self._retired.discard(connection)
+            connection.terminate()
         if connection.is_closed():
             self._open_count -= 1
             self._give_to_waiter(None)

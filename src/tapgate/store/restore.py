@@ -18,7 +18,7 @@ from tapgate.ids import first_id_at
 from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import BackupReader, Manifest
-from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS
 from tapgate.store.legacy_backup import LegacyBackupReader
 from tapgate.store.migrate import (
     MIGRATION_LOCK_KEY,

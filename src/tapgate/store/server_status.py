@@ -37,10 +37,15 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 async def get_server_status(
     database: Database, get_time: Callable[[], float] = time.time
 ) -> ServerStatus:
-    """Read the state of the server with one statement."""
+    """Read the state of the server with one statement.
+
+    If the server is read-only, later statements use new connections.
+    """
     before = get_time()
     row = await database.fetchrow(_STATUS_SQL)
     assert row is not None
+    if row["is_read_only"]:
+        database.retire_connections()
     return ServerStatus(
         is_read_only=row["is_read_only"],
         clock_offset=(before + get_time()) / 2 - row["now"],

@@ -21,7 +21,8 @@ import msgspec
 import structlog
 
 from tapgate.store.connect import open_connection
-from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS
+from tapgate.store.sessions import LISTENER_LIMITS
 from tapgate.store.transaction import Transaction
 
 Ticket = NewType("Ticket", str)
@@ -34,6 +35,8 @@ _QUERY_TIMEOUT_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
 _LISTENER_POLL_SECONDS = 0.1
+
+_SELECT_READ_ONLY = "SELECT current_setting('transaction_read_only')::bool"
 
 _log = structlog.get_logger()
 
@@ -162,7 +165,10 @@ class Signals:
     async def _listen(self) -> None:
         """Listen until the connection is lost."""
         connection = await open_connection(
-            self._url, timeout=_QUERY_TIMEOUT_SECONDS, command_timeout=_QUERY_TIMEOUT_SECONDS
+            self._url,
+            timeout=_QUERY_TIMEOUT_SECONDS,
+            command_timeout=_QUERY_TIMEOUT_SECONDS,
+            settings=LISTENER_LIMITS.to_settings(),
         )
         lost = asyncio.Event()
 
@@ -177,13 +183,15 @@ class Signals:
             await connection.add_listener(self._ack_channel, self._on_ack)
             # `get_server_pid` may return a PID of the pooler.
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
+            _require_writable(await connection.fetch(_SELECT_READ_ONLY))
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
             self._connection = connection
             for handler in self._reconnect_handlers:
                 handler()
             self._connected.set()
             while not await _wait_for_event(lost, timeout_seconds=_HEARTBEAT_SECONDS):
-                await self._query("SELECT")  # detects a connection that was lost silently
+                # Also detects a connection that was lost silently.
+                _require_writable(await self._query(_SELECT_READ_ONLY))
         finally:
             self._connection = None
             self._connected.clear()
@@ -215,6 +223,12 @@ class Signals:
         if ticket in self._acks:
             self._acks[ticket].add(int(pid))
             self._ack_received.set()
+
+
+def _require_writable(rows: list[asyncpg.Record]) -> None:
+    """Raise ConnectionError if the server is read-only: changes are published on another one."""
+    if rows[0][0]:
+        raise ConnectionError("the server is read-only")
 
 
 async def _close(connection: asyncpg.Connection) -> None:

@@ -41,8 +41,8 @@ _IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
 }
 #: Session settings accepted directly in a URL; others go into `options=-c name=value`.
 _SESSION_SETTINGS = frozenset(
-    "application_name idle_in_transaction_session_timeout lock_timeout search_path"
-    " statement_timeout".split()
+    "application_name client_connection_check_interval idle_in_transaction_session_timeout"
+    " lock_timeout search_path statement_timeout".split()
 )
 _APPLIED_PARAMETERS = (
     _DRIVER_PARAMETERS

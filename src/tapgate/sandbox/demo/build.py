@@ -26,7 +26,8 @@ from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate.schemas.admin import NewApiKey, Scope
 from tapgate.settings import NO_NOTIFICATIONS, Settings
-from tapgate.store.database import DATABASE_ERRORS, Database
+from tapgate.store.database import Database
+from tapgate.store.failures import DATABASE_ERRORS
 
 _SEED: Final = 23225
 _ADVISORY_LOCK_KEY: Final = 0x64_656D_6F  # "demo"

@@ -73,10 +73,7 @@ async def load_activity(
     This is exact, and the query is faster for a more recent period.
     """
     first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
-    async with (
-        database.connection() as reader,
-        reader.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")

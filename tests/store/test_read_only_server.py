@@ -1,0 +1,195 @@
+"""Servers that are read-only or silent: 503, and reconnection to a server that accepts writes."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tapgate.errors import ApiError, Code
+from tapgate.store import database as database_module
+from tapgate.store import hosts
+from tapgate.store.connect import open_connection
+from tapgate.store.database import Database, DatabaseState
+from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.signals import Signals
+from tapgate.store.url import parse_url
+
+_INSERT = "INSERT INTO installation VALUES ('a', '1')"
+_GET_ADDRESS = "SELECT current_setting('unix_socket_directories')"
+
+
+@pytest.fixture(autouse=True)
+def _forget_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_last_used", {})
+    monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 0.0)
+
+
+async def set_read_only(url: str, *, is_read_only: bool) -> None:
+    """Make a server read-only for all sessions, or writable again."""
+    connection = await asyncpg.connect(url)
+    value = "on" if is_read_only else "off"
+    await connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
+    await connection.execute("SELECT pg_reload_conf()")
+    while await connection.fetchval("SHOW default_transaction_read_only") != value:
+        await asyncio.sleep(0.01)
+    await connection.close()
+
+
+@pytest.fixture
+async def read_only_url(database_url: str) -> AsyncIterator[str]:
+    """Yield the URL of a database that can be made read-only, and make it writable again."""
+    yield database_url
+    await set_read_only(database_url, is_read_only=False)
+
+
+async def write_until_rejected(database: Database) -> ApiError:
+    """Write until the sessions have read the server's configuration."""
+    while True:
+        try:
+            async with database.transaction() as tx:
+                await tx.execute("DELETE FROM installation")
+                await tx.execute(_INSERT)
+        except ApiError as error:
+            return error
+
+
+async def test_read_only_server_is_503_and_its_connections_are_replaced(
+    read_only_url: str,
+) -> None:
+    database = await Database.connect(read_only_url)
+    assert await database.get_state() is DatabaseState.WRITABLE
+    async with database.connection() as in_use:
+        pids = {in_use.get_server_pid(), await database.fetchval("SELECT pg_backend_pid()")}
+        await set_read_only(read_only_url, is_read_only=True)
+        error = await write_until_rejected(database)
+    assert error.code == Code.SERVICE_UNAVAILABLE
+    assert error.headers["Retry-After"] == "1"
+    assert await database.fetchval("SELECT pg_backend_pid()") not in pids
+    assert await database.get_state() is DatabaseState.READ_ONLY
+    await set_read_only(read_only_url, is_read_only=False)
+    await database.execute("DELETE FROM installation")
+    assert await database.get_state() is DatabaseState.WRITABLE
+    await database.close()
+    unreachable = await Database.connect("postgresql://postgres@127.0.0.1:1/tapgate")
+    assert await unreachable.get_state() is DatabaseState.UNREACHABLE
+    await unreachable.close()
+
+
+async def test_read_only_server_opens_few_connections(
+    read_only_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests to a server that stays read-only do not open a new connection each."""
+    monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 3600.0)
+    database = await Database.connect(read_only_url, size=1)
+    await set_read_only(read_only_url, is_read_only=True)
+    await write_until_rejected(database)
+    pids = set()
+    for _ in range(5):
+        await write_until_rejected(database)
+        pids.add(await database.fetchval("SELECT pg_backend_pid()"))
+    assert len(pids) == 1
+    await database.close()
+
+
+async def test_process_does_not_listen_on_a_read_only_server(
+    read_only_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes are published on the writable server, so cached values could become stale."""
+    monkeypatch.setattr("tapgate.store.signals._HEARTBEAT_SECONDS", 0.05)
+    signals = Signals(read_only_url)
+    await signals.start()
+    assert signals.is_listening
+    await set_read_only(read_only_url, is_read_only=True)
+    async with asyncio.timeout(30):
+        while signals.is_listening:
+            await asyncio.sleep(0.01)
+        await set_read_only(read_only_url, is_read_only=False)
+        while not signals.is_listening:
+            await asyncio.sleep(0.01)
+    await signals.stop()
+
+
+class TestSeveralHosts:
+    @pytest.fixture
+    def first(self, data_dir: Path) -> Iterator[EmbeddedPostgres]:
+        server = EmbeddedPostgres(data_dir)
+        server.start()
+        yield server
+        server.stop()
+
+    @staticmethod
+    def get_folder(url: str) -> str:
+        return str(parse_url(url).hosts[0][0])
+
+    async def test_writes_move_to_the_writable_host(
+        self, first: EmbeddedPostgres, postgres: str
+    ) -> None:
+        folders = [self.get_folder(first.url), self.get_folder(postgres)]
+        url = first.url.replace(f"host={folders[0]}", f"host={','.join(folders)}")
+        database = await Database.connect(url)
+        original = await database.fetchval(_GET_ADDRESS)
+        await set_read_only(first.url, is_read_only=True)
+        async with asyncio.timeout(30):
+            while await database.fetchval(_GET_ADDRESS) == original:
+                await database.get_state()
+        first.stop()
+        assert await database.get_state() is DatabaseState.WRITABLE
+        await database.close()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Yield a port that accepts connections and never responds."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        yield silent.getsockname()[1]
+
+
+async def test_silent_first_host_delays_only_the_first_connection(
+    database_url: str, silent_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last used host is tried first, so later connections do not try the silent host."""
+    folder = parse_url(database_url).hosts[0][0]
+    url = database_url.replace(
+        f"host={folder}", f"host=127.0.0.1,{folder}&port={silent_port},5432&sslmode=disable"
+    )
+    await (await open_connection(url, timeout=60)).close()
+    tried: list[hosts.Host] = []
+    run = hosts._Attempts.run
+
+    async def record(attempts: hosts._Attempts, seconds: float) -> object:
+        tried.append(attempts._untried[0])
+        return await run(attempts, 3600)  # never tries another host
+
+    monkeypatch.setattr(hosts._Attempts, "run", record)
+    await (await open_connection(url, timeout=60)).close()
+    assert tried == [(folder, 5432)]
+
+
+async def test_all_hosts_silent_is_an_error_after_the_timeout_of_one(silent_port: int) -> None:
+    address = f"127.0.0.1:{silent_port}"
+    url = f"postgresql://postgres@{address},{address},{address}/x?sslmode=disable"
+    with pytest.raises(TimeoutError):
+        await open_connection(url, timeout=0.2)
+
+
+async def test_canceled_attempts_leave_no_connection(database_url: str) -> None:
+    folder = parse_url(database_url).hosts[0][0]
+    url = database_url.replace(f"host={folder}", f"host={folder},{folder}")
+    observer = await asyncpg.connect(database_url)
+    count = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"""
+    before = await observer.fetchval(count)
+    attempts = [asyncio.create_task(open_connection(url, timeout=60)) for _ in range(5)]
+    while await observer.fetchval(count) == before:
+        await asyncio.sleep(0)
+    for attempt in attempts:
+        attempt.cancel()
+    for result in await asyncio.gather(*attempts, return_exceptions=True):
+        if not isinstance(result, BaseException):
+            await result.close()
+    async with asyncio.timeout(30):
+        while await observer.fetchval(count) > before:
+            await asyncio.sleep(0.01)
+    await observer.close()
