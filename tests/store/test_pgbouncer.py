@@ -98,6 +98,8 @@ async def test_session_mode_supports_settings_signals_and_migrations(
                 ("enable_seqscan", "off"),
                 ("jit", "off"),
                 ("application_name", "tapgate"),
+                ("client_connection_check_interval", "1s"),
+                ("idle_in_transaction_session_timeout", "30s"),
             ]:
                 assert await database.fetchval("SELECT current_setting($1)", name) == value
         finally:

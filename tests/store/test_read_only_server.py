@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from drivers.standby import Standby
 from tapgate.errors import ApiError, Code
 from tapgate.store import database as database_module
 from tapgate.store import hosts
@@ -134,6 +135,85 @@ class TestSeveralHosts:
         first.stop()
         assert not (await get_server_status(database)).is_read_only
         await database.close()
+
+
+class TestStandby:
+    @pytest.fixture
+    def primary(self, data_dir: Path) -> Iterator[EmbeddedPostgres]:
+        server = EmbeddedPostgres(data_dir)
+        server.start()
+        yield server
+        server.stop()
+
+    @pytest.fixture
+    async def standby_url(self, primary: EmbeddedPostgres, data_dir: Path) -> AsyncIterator[str]:
+        folder = data_dir.parent / "standby"
+        standby = Standby(primary, folder)
+        standby.start()
+        url = f"postgresql://postgres@/tapgate?host={folder}"
+        try:
+            async with asyncio.timeout(60):
+                while not await is_reachable(url):
+                    await asyncio.sleep(0.02)
+            yield url
+        finally:
+            standby.remove()
+
+    async def test_standby_is_used_for_writes_only_after_its_promotion(
+        self, primary: EmbeddedPostgres, standby_url: str
+    ) -> None:
+        """The standby comes first in the URL."""
+        await self.require_503_for_query_canceled_by_replication(primary.url, standby_url)
+        folder = parse_url(primary.url).hosts[0][0]
+        database = await Database.connect(f"{standby_url},{folder}")
+        await database.execute("CREATE TABLE payments (id int PRIMARY KEY)")
+        await wait_for_table(standby_url, "payments")
+        primary.stop()
+        with pytest.raises(ApiError) as raised:
+            await database.execute("INSERT INTO payments VALUES (1)")
+        assert raised.value.code == Code.SERVICE_UNAVAILABLE
+        async with asyncio.timeout(60):
+            promoter = await asyncpg.connect(standby_url)
+            await promoter.execute("SELECT pg_promote()")
+            await promoter.close()
+            await database.execute("INSERT INTO payments VALUES (1)")
+        await database.close()
+
+    async def require_503_for_query_canceled_by_replication(
+        self, primary_url: str, standby_url: str
+    ) -> None:
+        writer, standby = await asyncpg.connect(primary_url), await asyncpg.connect(standby_url)
+        await writer.execute("CREATE TABLE dropped ()")
+        await standby.execute("ALTER SYSTEM SET max_standby_streaming_delay = 0")
+        await standby.execute("SELECT pg_reload_conf()")
+        await wait_for_table(standby_url, "dropped")
+        reader = await Database.connect(standby_url)
+        with pytest.raises(ApiError) as raised:
+            async with reader.snapshot() as snapshot:
+                await snapshot.fetch("SELECT FROM dropped")
+                await writer.execute("DROP TABLE dropped")
+                while True:
+                    await snapshot.fetch("SELECT FROM dropped, pg_sleep(0.01)")
+        assert raised.value.code == Code.SERVICE_UNAVAILABLE
+        await reader.close()
+        for connection in (writer, standby):
+            await connection.close()
+
+
+async def is_reachable(url: str) -> bool:
+    try:
+        await (await asyncpg.connect(url)).close()
+    except (asyncpg.PostgresError, OSError):
+        return False
+    return True
+
+
+async def wait_for_table(url: str, name: str) -> None:
+    connection = await asyncpg.connect(url)
+    async with asyncio.timeout(60):
+        while await connection.fetchval("SELECT to_regclass($1)", name) is None:
+            await asyncio.sleep(0.01)
+    await connection.close()
 
 
 @pytest.fixture
