@@ -9,6 +9,8 @@ import asyncpg
 import pytest
 
 from builders.ledger import LedgerDriver, build_p2p, build_request_key, require_balanced_books
+from drivers.network_faults import run_proxy
+from store.conftest import build_tcp_url
 from store.test_read_only_server import set_read_only
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import engine
@@ -91,6 +93,29 @@ async def test_read_only_server_is_503_and_the_retry_is_executed_once(
     assert (await ledger.submit(command)).replayed is False
     assert (await ledger.submit(command)).replayed is True
     assert await ledger.get_balance(int(command.payee.key)) == 1_00
+
+
+async def test_retry_after_a_lost_commit_response_returns_the_result(
+    database_url: str, database: Database
+) -> None:
+    dropped: list[bytes] = []
+
+    async def drop_first_commit_response(response: bytes) -> bool:
+        if dropped or b"COMMIT\x00" not in response:
+            return False
+        dropped.append(response)
+        return True
+
+    async with run_proxy(database_url, hook=drop_first_commit_response) as port:
+        ledger = await LedgerDriver.open(build_tcp_url(database_url, "127.0.0.1", port), database)
+        command = await build_transfer(ledger)
+        await submit_to_outage(ledger, command)
+        assert dropped
+        outcome = await ledger.submit(command)
+        assert (outcome.code, outcome.replayed) == (None, True)
+        assert await ledger.get_balance(int(command.payee.key)) == 1_00
+        await ledger.close()
+    await require_balanced_books(database)
 
 
 async def submit_or_none(ledger: LedgerDriver, command: Command) -> Outcome | None:

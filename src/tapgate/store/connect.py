@@ -88,8 +88,8 @@ async def _connect(
     attributes = target.target_session_attrs or default
     if attributes != "prefer-standby":
         return await _connect_with(attributes, target, seconds, command_timeout)
-    try:
-        return await _connect_with("standby", target, seconds, command_timeout)
+    try:  # in half of the time, because silent standbys must not prevent the use of the primary
+        return await _connect_with("standby", target, seconds / 2, command_timeout)
     except FAILOVER_ERRORS:
         return await _connect_with("any", target, seconds, command_timeout)
 

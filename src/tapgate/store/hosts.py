@@ -6,12 +6,14 @@ only briefly.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from typing import Any, Final, TypeAlias
 
 import asyncpg
 
 Host: TypeAlias = tuple[str | None, int | None]
+#: Opens a connection to a host.
+Connect: TypeAlias = Callable[[Host], Coroutine[Any, Any, asyncpg.Connection]]
 
 #: Maximum time until the next host is tried in parallel.
 _MAX_DELAY_SECONDS: Final = 0.5
@@ -29,7 +31,7 @@ _last_used: dict[Hashable, Host] = {}
 async def connect_to_one(
     hosts: Sequence[Host],
     attribute: str | None,
-    connect: Callable[[Host], Awaitable[asyncpg.Connection]],
+    connect: Connect,
     seconds: float,
 ) -> asyncpg.Connection:
     """Return a connection to one of the hosts, or raise the error of the last one that failed."""
@@ -51,9 +53,7 @@ def _put_first(hosts: Sequence[Host], first: Host | None) -> list[Host]:
 
 
 class _Attempts:
-    def __init__(
-        self, hosts: list[Host], connect: Callable[[Host], Awaitable[asyncpg.Connection]]
-    ) -> None:
+    def __init__(self, hosts: list[Host], connect: Connect) -> None:
         self._untried = hosts
         self._connect = connect
         self._running: dict[asyncio.Task[asyncpg.Connection], Host] = {}
@@ -63,7 +63,7 @@ class _Attempts:
         while self._untried or self._running:
             if self._untried:
                 host = self._untried.pop(0)
-                self._running[asyncio.create_task(_await(self._connect(host)))] = host
+                self._running[asyncio.create_task(self._connect(host))] = host
             done, _ = await asyncio.wait(
                 self._running,
                 timeout=delay_seconds if self._untried else None,
@@ -88,7 +88,3 @@ class _Attempts:
         for connection in results:
             if not isinstance(connection, BaseException):
                 connection.terminate()
-
-
-async def _await(attempt: Awaitable[asyncpg.Connection]) -> asyncpg.Connection:
-    return await attempt
