@@ -272,12 +272,8 @@ class ExplainingDatabase(QueryExplainer):
     """Fake database and connection that explains queries instead of returning rows."""
 
     @asynccontextmanager
-    async def connection(self) -> Any:
+    async def snapshot(self, **_: Any) -> Any:
         yield self
-
-    @asynccontextmanager
-    async def transaction(self, **_: Any) -> Any:
-        yield
 
     async def execute(self, _: str) -> None:
         """Ignore session settings, because the plans must be good without them."""
