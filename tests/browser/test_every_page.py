@@ -100,10 +100,11 @@ async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
     async with chromium.open_tab(browser, str(deployment.client.base_url), PHONE_VIEWPORT) as tab:
         async for path, name in _open_pages(tab, page_urls):
             findings[path] = _describe_overflow("a phone", await _get_overflow(tab))
-            for scheme in get_args(ColorScheme):
-                await tab.page.emulate_media(color_scheme=scheme)
-                await tab.take_screenshot(f"{name}-phone-{scheme}")
-            await tab.page.emulate_media(color_scheme="light")
+            if chromium.should_take_screenshots():
+                for scheme in get_args(ColorScheme):
+                    await tab.page.emulate_media(color_scheme=scheme)
+                    await tab.take_screenshot(f"{name}-phone-{scheme}")
+                await tab.page.emulate_media(color_scheme="light")
             await tab.page.set_viewport_size(DESKTOP_VIEWPORT)
             findings[path] += await _check_page(tab, f"{name}-desktop-light")
             findings[path] += await tab.find_contrast_violations()
