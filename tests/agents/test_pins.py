@@ -111,3 +111,38 @@ async def test_pin_is_checked_before_the_agent_status(harness: Harness) -> None:
     assert parse_error(response) == (400, "INVALID_PIN")
     response = await cash_out(harness, agent, customer, "1", agent_pin=WRONG_PIN)
     assert parse_error(response) == (400, "INVALID_PIN")
+
+
+async def test_staff_see_whether_the_code_of_an_agent_was_delivered(harness: Harness) -> None:
+    agent = await create_agent(harness)
+    url = f"/api/v1/agents/{agent['id']}/messages"
+    support = await harness.create_admin("S")
+    assert (await harness.get(url, auth=support)).json()["data"] == []
+    await harness.post(f"/api/v1/agents/{agent['id']}/reset-pin", auth=support)
+    (message,) = (await harness.get(url, auth=support)).json()["data"]
+    assert (message["template"], message["status"]) == ("one_time_code", "queued")
+    report = {"message_id": message["message_id"], "status": "failed", "error_code": "131026"}
+    response = await harness.post(
+        "/api/v1/messages/statuses", json={"data": [report]}, auth=harness.get_service_auth()
+    )
+    assert response.json() == {"updated": 1}
+    (message,) = (await harness.get(url, auth=support)).json()["data"]
+    assert (message["status"], message["error_code"]) == ("failed", "131026")
+
+
+async def test_messages_of_an_agent_contain_only_codes(harness: Harness) -> None:
+    phone = harness.new_phone_number()
+    await harness.create_subscriber(phone_number=phone)
+    agent = await create_agent(harness, phone_number=phone)
+    await harness.post(
+        "/api/v1/support/requests",
+        json={"phone_number": phone, "text": "Hello"},
+        auth=harness.get_service_auth(),
+    )
+    staff = await harness.create_admin("S")
+    (request,) = (await harness.get("/api/v1/support/requests", auth=staff)).json()["data"]
+    await harness.post(
+        f"/api/v1/support/requests/{request['id']}/reply", json={"text": "Hi"}, auth=staff
+    )
+    response = await harness.get(f"/api/v1/agents/{agent['id']}/messages", auth=staff)
+    assert response.json()["data"] == []

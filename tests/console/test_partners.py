@@ -204,6 +204,16 @@ async def test_agent_tree_shows_the_total_float_of_an_agent_and_its_sub_agents(
     assert "4,250.50 SLE" in await ada.get_page_text(f"/console/agents/{top}")
 
 
+async def test_agent_page_shows_the_delivery_of_the_last_code(
+    ada: ConsoleClient, register_agent: RegisterAgent
+) -> None:
+    page = f"/console/agents/{await register_agent('Mariama Conteh')}"
+    assert "None sent in the last 30 days" in await ada.get_page_text(page)
+    await ada.submit_action("agent.reset_pin", id=page.rpartition("/")[2])
+    text = await ada.get_page_text(page)
+    assert "None sent in the last 30 days" not in text and "Queued" in text
+
+
 async def test_filtered_agents_are_returned_as_a_flat_list(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:

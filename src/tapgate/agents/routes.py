@@ -1,5 +1,7 @@
 """Agent endpoints: records, profile, status and PIN."""
 
+from operator import itemgetter
+
 from tapgate import pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
@@ -10,6 +12,8 @@ from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
+from tapgate.notifications import message_statuses
+from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.agents import (
     AgentBalance,
     AgentFilters,
@@ -21,7 +25,8 @@ from tapgate.schemas.agents import (
     AgentUpdate,
 )
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
-from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.messages import MessageRecord
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import AgentId
 from tapgate.schemas.subscribers import PinReset
 
@@ -30,6 +35,7 @@ endpoints = Endpoints("Agents", "/api/v1/agents")
 _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _LIST_ACCESS = Access(scope="payments:read", roles="ACSF", service=True)
+_STAFF_ACCESS = Access(roles="ACSF")
 _RESET_ACCESS = Access(roles="AS", service=True)
 
 _CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
@@ -169,3 +175,25 @@ async def reset_agent_pin(request: RequestContext, id: AgentId, body: PinReset) 
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
     return await pin_routes.reset_pin(request, pin_operations, id, body)
+
+
+@endpoints.get("/{id}/messages", access=_STAFF_ACCESS)
+async def list_agent_messages(
+    request: RequestContext, id: AgentId, query: PageQuery
+) -> Page[MessageRecord]:
+    """List the one-time codes sent to an agent's phone.
+
+    Newest first, without the codes. `status` is `queued`, `sent`, `delivered`, `read` or `failed`.
+    If it is `failed`, `error_code` is the provider's or messenger's error code, or `expired` for a
+    message not sent in time.
+    """
+    database = request.services.database
+    agent = await queries.get(database, id)
+    rows = await message_statuses.list_page(
+        database,
+        agent.phone_number,
+        query,
+        since=agent.created_at,
+        template=ONE_TIME_CODE_TEMPLATE,
+    )
+    return paginate(rows, query, message_statuses.to_message_record, itemgetter("id"))

@@ -11,11 +11,13 @@ from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.messages import (
     STATUS_ORDER,
+    MessageRecord,
     ReportStatusesResponse,
     StatusReport,
     StatusReports,
 )
 from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.records import build_record
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -93,3 +95,7 @@ async def list_page(
                    m.delivery_at AS updated_at
             FROM messages m""",
     )
+
+
+def to_message_record(row: asyncpg.Record) -> MessageRecord:
+    return build_record(MessageRecord, row, message_id=ids.encode(ids.MESSAGE, row["id"]))

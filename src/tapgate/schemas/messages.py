@@ -32,6 +32,16 @@ MAX_REPORTS: Final = 100
 MessageStatusField = Annotated[str, Choice(*MessageStatus, name="MessageStatus")]
 
 
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    message_id: str
+    template: str
+    language: str
+    status: MessageStatusField
+    error_code: str | None
+    created_at: str
+    updated_at: str | None
+
+
 class StatusReport(msgspec.Struct, kw_only=True):
     message_id: Annotated[str, IdRule(ids.MESSAGE)]
     status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]

@@ -24,7 +24,6 @@ from tapgate.schemas.fields import (
     Text,
     TextRule,
 )
-from tapgate.schemas.messages import MessageStatusField
 from tapgate.schemas.pagination import PageQuery
 
 
@@ -266,16 +265,6 @@ class AccessGranted(msgspec.Struct, kw_only=True):
 
 class MessageFilters(PageQuery, kw_only=True):
     template: Annotated[str, TextRule(64)] | None = None
-
-
-class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
-    message_id: str
-    template: str
-    language: str
-    status: MessageStatusField
-    error_code: str | None
-    created_at: str
-    updated_at: str | None
 
 
 class ImageRule(Rule):

@@ -17,7 +17,6 @@ from tapgate.schemas.subscribers import (
     KycStatus,
     Limits,
     LimitUsage,
-    MessageRecord,
     Registration,
     SubscriberCategory,
     SubscriberLanguage,
@@ -132,10 +131,6 @@ def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Lim
         ),
         max_balance=money.format_decimal(limits.max_balance, currency),
     )
-
-
-def to_message_record(row: Any) -> MessageRecord:
-    return build_record(MessageRecord, row, message_id=ids.encode(ids.MESSAGE, row["id"]))
 
 
 def build_subscriber(

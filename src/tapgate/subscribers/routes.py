@@ -11,6 +11,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
+from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import (
@@ -19,7 +20,6 @@ from tapgate.schemas.subscribers import (
     DisclosedSubscriberResponse,
     Limits,
     MessageFilters,
-    MessageRecord,
     OneTimeCodeVerification,
     PinChange,
     PinReset,
@@ -37,7 +37,6 @@ from tapgate.subscribers.model import (
     Subscriber,
     to_disclosed_record,
     to_limits_record,
-    to_message_record,
     to_record,
 )
 from tapgate.subscribers.pins import pin_operations
@@ -354,4 +353,4 @@ async def list_subscriber_messages(
         since=await queries.get_phone_number_owned_since(services.database, subscriber.id),
         template=template,
     )
-    return paginate(rows, query, to_message_record, itemgetter("id"))
+    return paginate(rows, query, message_statuses.to_message_record, itemgetter("id"))

@@ -13,6 +13,7 @@ from tapgate.schemas.agents import (
     PayoutReceipt,
 )
 from tapgate.schemas.common import SuccessResponse
+from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page
 
 
@@ -51,6 +52,10 @@ class Agents(OperationGroup[M]):
 
     @reads("GET /api/v1/agents/{id}")
     def get(self, id: str) -> AgentRecord: ...
+
+    @lists("GET /api/v1/agents/{id}/messages")
+    def list_messages(self, id: str, *, limit: int | None = None) -> Page[MessageRecord]:
+        """List one-time codes sent to the agent's phone and their delivery status, newest first."""
 
     @reads("GET /api/v1/agents/{id}/balance")
     def get_balance(self, id: str) -> AgentBalance: ...

@@ -4,6 +4,7 @@ from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, se
 from tapgate.client.encoding import DateLike, Image
 from tapgate.client.responses import File
 from tapgate.schemas.common import SuccessResponse
+from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.subscribers import (
     AccessGranted,
@@ -12,7 +13,6 @@ from tapgate.schemas.subscribers import (
     DocumentAdded,
     DocumentRecord,
     Limits,
-    MessageRecord,
     PinVerified,
     SubscriberRecord,
     SubscriberRegistered,

@@ -30,3 +30,9 @@ def get_audit(
 def get_alerts(request: PageRequest, **filters: str | int) -> Awaitable[Any]:
     """Return the newest alerts that match, or None if the role has no access."""
     return request.get_if_allowed("/api/v1/compliance/alerts", filters)
+
+
+async def get_last_code(request: PageRequest, path: str, id: str, **filters: str) -> Any:
+    """Return the message with the newest one-time code to a record's phone, or None."""
+    messages = await request.get(f"{path}/messages", {**filters, "limit": 1}, id=id)
+    return next(iter(messages["data"]), None)

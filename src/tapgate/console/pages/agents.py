@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
-from tapgate.console.components.related import gather_by_name, get_audit, get_history
+from tapgate.console.components.related import (
+    gather_by_name,
+    get_audit,
+    get_history,
+    get_last_code,
+)
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
@@ -190,6 +195,7 @@ async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
         parent=_load_parent(request, record),
         history=get_history(request, id),
         audit=get_audit(request, id),
+        code=get_last_code(request, _ITEM_PATH, id),
     )
     return request.render(
         "agents/agent.html", agent=record, float_low=_get_float_low(request), **parts

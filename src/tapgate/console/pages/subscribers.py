@@ -1,5 +1,6 @@
 """Customer list, customer details and actions. The API's term for a customer is subscriber."""
 
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from tapgate.console.components.related import (
     get_alerts,
     get_audit,
     get_history,
+    get_last_code,
 )
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
@@ -186,12 +188,8 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render("subscribers/customer.html", customer=record, **parts)
 
 
-async def _load_last_code(request: PageRequest, id: str) -> Any:
-    """Return the message with the newest one-time code, or None."""
-    messages = await request.get(
-        f"{_ITEM_PATH}/messages", {"template": "one_time_code", "limit": 1}, id=id
-    )
-    return next(iter(messages["data"]), None)
+def _load_last_code(request: PageRequest, id: str) -> Awaitable[Any]:
+    return get_last_code(request, _ITEM_PATH, id, template="one_time_code")
 
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
