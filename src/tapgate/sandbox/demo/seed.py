@@ -18,6 +18,7 @@ from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.demo import country, people
 from tapgate.sandbox.demo.country import Person, Size
+from tapgate.sandbox.demo.documents import draw_document
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate.schemas.agents import AgentRegistration
 from tapgate.schemas.cards import CardBlockReason, CardLink, NewChildCard
@@ -25,6 +26,7 @@ from tapgate.schemas.partners import NewPartner
 from tapgate.schemas.processors import NewProcessor, NewTerminal
 from tapgate.schemas.subscribers import (
     IdType,
+    KycDocumentType,
     KycStatus,
     Registration,
     SubscriberCategory,
@@ -33,6 +35,8 @@ from tapgate.schemas.subscribers import (
 from tapgate.schemas.support import NewSupportMessage
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import operations as subscribers
+from tapgate.subscribers.kyc_documents import operations as kyc_documents
+from tapgate.subscribers.kyc_documents.model import Document
 from tapgate.support import operations as support
 
 P = ParamSpec("P")
@@ -321,6 +325,15 @@ class Seeder:
     async def ask_support(self, resident: Resident, text: str) -> None:
         message = NewSupportMessage(phone_number=get_phone_number(resident), text=text)
         await self._run(support.receive, message, vault=self._services.vault)
+
+    async def send_documents(self, resident: Resident, *types: KycDocumentType) -> None:
+        """Upload KYC documents, which then wait for a review."""
+        services = self._services
+        for document_type in types:
+            document = Document(services.new_id(), document_type, services.clock())
+            image = draw_document(document_type, resident.person)
+            sealed = await kyc_documents.seal_image(image, document.id, vault=services.vault)
+            await self._run(kyc_documents.add, resident.id, document, sealed)
 
     async def restrict(self, resident: Resident) -> None:
         await self._update(resident, SubscriberUpdate(restricted=True))

@@ -20,6 +20,7 @@ from tapgate.sandbox.demo.country import Size
 from tapgate.sandbox.demo.people import Agent, Country, Resident
 from tapgate.sandbox.demo.seed import Seeder
 from tapgate.sandbox.demo.transactions import TransactionSimulator
+from tapgate.schemas.subscribers import KycDocumentType
 
 #: Relative activity per hour, from 7:00 to 23:00.
 _FIRST_HOUR: Final = 7
@@ -35,6 +36,10 @@ _MAX_TRANSACTIONS_PER_DAY: Final = 6
 _FIRST_DAY_FRACTION: Final = 0.6
 
 _HOUSE_PRICE: Final = 620_000
+_REVIEWED_DOCUMENTS: Final = (
+    (KycDocumentType.ID_FRONT, KycDocumentType.ID_BACK, KycDocumentType.SELFIE),
+    (KycDocumentType.ID_FRONT,),
+)
 
 PendingTransaction = Coroutine[Any, Any, None]
 
@@ -88,7 +93,11 @@ class Simulation:
             await self._run_incident(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
-        """Ensure sufficient balances of the people in the examples; let one ask for support."""
+        """Ensure sufficient balances of the people in the examples, and fill the staff's queues.
+
+        One customer asks for support. Two customers wait for their KYC review: the documents of
+        the first one suffice for the next level.
+        """
         hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
         if hero.balance < 1_000 * self._major_unit:
             await self._transactions.fund_from_partner(hero, 2_500 * self._major_unit, "ADVANCE")
@@ -96,6 +105,13 @@ class Simulation:
             await self._transactions.fund_agent(agent, 10_000 * self._major_unit)
         friend = self._country.residents[seed.FRIEND]
         await self._seeder.ask_support(friend, "I paid at the market and was charged twice.")
+        candidates = [
+            resident
+            for resident in self._registered[seed.EXPIRED_CARD + 1 :]
+            if resident.kyc_level == 1 and resident.is_active
+        ]
+        for resident, document_types in zip(candidates, _REVIEWED_DOCUMENTS, strict=False):
+            await self._seeder.send_documents(resident, *document_types)
 
     # Registrations
 
