@@ -100,3 +100,42 @@ async def test_other_roles_have_no_access(
     assert QUEUE_URL not in await client.get_page_text("/console")
     for path in (QUEUE_URL, f"{QUEUE_URL}/{request['id']}"):
         assert (await client.get(path)).status_code == 403
+
+
+async def test_navigation_shows_the_number_of_open_requests(
+    console_clients: ConsoleClients, support: ConsoleClient, harness: Harness
+) -> None:
+    page = "/console/subscribers"
+    assert " open</span>" not in await support.get_page_text(page)
+    requests = [await send_message(harness, "Hello", f"+2327655510{n}") for n in range(3)]
+    await support.submit_action("support.close", id=requests[0]["id"])
+    badge = '2<span class="visually-hidden"> open</span>'
+    assert badge in await support.get_page_text(page)
+    officer = await console_clients.create_signed_in("C")
+    assert " open</span>" not in await officer.get_page_text(page)
+
+
+async def test_number_of_open_requests_is_counted_up_to_a_limit(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    await harness.database.execute(
+        """INSERT INTO support_requests (id, phone_number, created_at, updated_at)
+           SELECT n, '+2327600' || n, now(), now() FROM generate_series(1000, 1120) AS n"""
+    )
+    response = await harness.get("/api/v1/support/summary", auth=await harness.create_admin("S"))
+    assert response.json() == {"open": 100}
+    assert '99+<span class="visually-hidden"> open</span>' in await support.get_page_text(
+        "/console/subscribers"
+    )
+
+
+async def test_request_of_a_registered_customer_is_titled_with_the_name(
+    support: ConsoleClient, harness: Harness
+) -> None:
+    await harness.create_subscriber(phone_number=PHONE, first_name="Fatmata", last_name="Bah")
+    request = await send_message(harness, "Hello")
+    text = await support.get_page_text(f"{QUEUE_URL}/{request['id']}")
+    assert "<title>Support request: Fatmata Bah" in text
+    other = await send_message(harness, "Hello", "+23276555003")
+    text = await support.get_page_text(f"{QUEUE_URL}/{other['id']}")
+    assert "<title>Support request: +23276555003" in text

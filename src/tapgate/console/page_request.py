@@ -43,6 +43,8 @@ class PageRequest:
         self.context = request
         self.query = FormData(request.query)
         self.form = FormData(b"")
+        #: Open support requests, for the navigation; None if the admin may not see them.
+        self.open_support_count: int | None = None
         self._app = app
         self._templates = templates
 
@@ -66,6 +68,12 @@ class PageRequest:
             self.form = await asyncio.to_thread(FormData, body)
         else:
             self.form = FormData(body)
+
+    async def load_navigation(self) -> None:
+        """Load the numbers that the navigation shows. A fragment has no navigation."""
+        if not self.is_partial:
+            summary = await self.get_if_allowed("/api/v1/support/summary")
+            self.open_support_count = None if summary is None else summary["open"]
 
     async def get(self, path: str, query: Query | None = None, /, **path_params: str) -> Any:
         """Send a GET request to the API.

@@ -147,6 +147,7 @@ class PageSite:
                 session.require_csrf_token(
                     context, context.caller, request.form.get(session.CSRF_FIELD)
                 )
+            await request.load_navigation()
         return await page.handler(request, *path_args)
 
 

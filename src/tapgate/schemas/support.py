@@ -17,6 +17,8 @@ MAX_MESSAGE_ID_LENGTH: Final = 64
 MAX_REPLY_LENGTH: Final = 1000
 #: Messages in one request from each side.
 MAX_MESSAGES: Final = 100
+#: Open requests beyond this number are not counted, so that the count stays fast.
+MAX_COUNTED_REQUESTS: Final = 100
 
 
 class SupportStatus(StrEnum):
@@ -97,3 +99,9 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class SupportSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Number of open support requests, at most 100."""
+
+    open: int

@@ -8,7 +8,7 @@ from typing import Final
 from tapgate import ids
 from tapgate.auth.disclosure import Audience, build_hidden_condition
 from tapgate.errors import Code, require_found
-from tapgate.schemas.support import MAX_MESSAGES, SupportRequestFilters
+from tapgate.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -102,6 +102,16 @@ async def list_page(
                 WHERE (s.id = r.subscriber_id OR s.phone_number = r.phone_number) AND {hidden})"""
         )
     return [SupportRequest(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def count_open(database: Database) -> int:
+    """Return the number of open requests, at most `MAX_COUNTED_REQUESTS`."""
+    count: int = await database.fetchval(
+        """SELECT count(*) FROM (
+               SELECT FROM support_requests WHERE status = 'open' LIMIT $1) AS counted""",
+        MAX_COUNTED_REQUESTS,
+    )
+    return count
 
 
 async def add_message(

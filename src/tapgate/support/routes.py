@@ -18,11 +18,12 @@ from tapgate.schemas.support import (
     SupportReply,
     SupportRequestFilters,
     SupportRequestRecord,
+    SupportSummary,
 )
 from tapgate.support import model, operations, queries
 from tapgate.support.model import SupportRequest
 
-endpoints = Endpoints("Support", "/api/v1/support/requests", access=Access(roles="AS"))
+endpoints = Endpoints("Support", "/api/v1/support", access=Access(roles="AS"))
 
 #: Messages of each request in a list.
 _LISTED_MESSAGES = 10
@@ -46,7 +47,7 @@ async def _find_masked(request: RequestContext, rows: Sequence[SupportRequest]) 
 
 
 @endpoints.post(
-    "",
+    "/requests",
     access=Access(service=True),
     status=201,
     other_statuses=(200,),
@@ -68,7 +69,7 @@ async def receive_support_message(
     return Reply(await _build_record(request, row), status=201 if is_new else 200)
 
 
-@endpoints.get("")
+@endpoints.get("/requests")
 async def list_support_requests(
     request: RequestContext, query: SupportRequestFilters
 ) -> Page[SupportRequestRecord]:
@@ -91,7 +92,13 @@ async def list_support_requests(
     )
 
 
-@endpoints.get("/{id}")
+@endpoints.get("/summary")
+async def get_support_summary(request: RequestContext) -> SupportSummary:
+    """Get the number of open support requests, counted up to 100."""
+    return SupportSummary(open=await queries.count_open(request.services.database))
+
+
+@endpoints.get("/requests/{id}")
 async def get_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
@@ -100,7 +107,7 @@ async def get_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/{id}/reply", errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED))
+@endpoints.post("/requests/{id}/reply", errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED))
 async def reply_to_support_request(
     request: RequestContext, id: SupportRequestId, body: SupportReply
 ) -> SupportRequestRecord:
@@ -122,7 +129,7 @@ async def reply_to_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post("/requests/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
 async def assign_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
@@ -132,7 +139,7 @@ async def assign_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/{id}/close", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post("/requests/{id}/close", errors=(Code.ALREADY_RESOLVED,))
 async def close_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:

@@ -2,7 +2,7 @@
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.schemas.pagination import Page
-from tapgate.schemas.support import SupportRequestRecord
+from tapgate.schemas.support import SupportRequestRecord, SupportSummary
 
 
 class Support(OperationGroup[M]):
@@ -31,6 +31,10 @@ class Support(OperationGroup[M]):
         phone_number: str | None = None,
         limit: int | None = None,
     ) -> Page[SupportRequestRecord]: ...
+
+    @reads("GET /api/v1/support/summary")
+    def get_summary(self) -> SupportSummary:
+        """Get the number of open requests, counted up to 100."""
 
     @reads("GET /api/v1/support/requests/{id}")
     def get(self, id: str) -> SupportRequestRecord: ...
