@@ -214,6 +214,38 @@ async def test_registration_and_kyc_document_upload(
     assert [item["document_type"] for item in documents] == ["id_front"]
 
 
+async def test_forgotten_pin_is_reset_with_a_six_digit_code(
+    tab: Tab, ada: Admin, deployment: Deployment
+) -> None:
+    phone, new_pin = new_phone_number(), "7352"
+    names = {"first_name": "Isata", "last_name": "Conteh"}
+    require_success(await ada.post("subscribers", phone_number=phone, pin="4907", **names))
+    phone_page = PhonePage(tab)
+    await phone_page.open(phone)
+    await phone_page.send_message("I forgot my PIN")
+    await expect(phone_page.log).to_contain_text("is your code", timeout=_TIMEOUT_MS)
+    found = re.search(r"(\d{6}) is your code", await phone_page.log.inner_text())
+    assert found is not None
+    await phone_page.log.get_by_role("button", name="Set new PIN").click()
+    code = phone_page.dialog.get_by_label("6-digit code")
+    await expect(code).to_be_focused()
+    assert await tab.find_axe_violations() == []
+
+    # An incomplete code is not submitted, and more than six digits do not fit.
+    await phone_page.press_digits(found[1][:5])
+    await phone_page.confirm()
+    await expect(code).to_be_focused()
+    await phone_page.page.keyboard.type(found[1][5] + new_pin)
+    await expect(code).to_have_value(found[1])
+    await phone_page.press_digits(new_pin)
+    await tab.take_screenshot("phone-reset-pin", full=False)
+    await phone_page.confirm()
+    await expect(phone_page.dialog).to_be_hidden(timeout=_TIMEOUT_MS)
+    await phone_page.expect_last_message("The new PIN is active")
+    await phone_page.require_pins_absent(new_pin)
+    require_pins_not_logged(deployment, new_pin)
+
+
 async def test_option_list_works_with_the_keyboard_alone(tab: Tab, phone_page: PhonePage) -> None:
     keyboard = tab.page.keyboard
     await phone_page.send_message("menu")

@@ -284,6 +284,7 @@ async def call_agent_operations(
     await admin.agents.pay_out_commission(top)
     assert (await admin.agents.get_balance(top)).float_balance
     assert [agent.id async for agent in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
+    assert [item async for item in admin.agents.list_messages(top)] == []
     await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
     agent = await admin.agents.update(top, address="Kissy Road", commission_tier=3)
     assert [item.id async for item in admin.agents.list(address="kissy")] == [top]
@@ -435,6 +436,7 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
         request.id,
         ["customer", "customer"],
     )
+    assert (await admin.support.get_summary()).open == 1
     assigned = await admin.support.assign(request.id)
     answered = await admin.support.reply(request.id, text="Hi")
     assert (answered.status, answered.assignee) == ("answered", assigned.assignee)

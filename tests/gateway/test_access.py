@@ -137,6 +137,8 @@ ADDED_ACCESS = {
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
     "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
+    "GET /api/v1/agents/{id}/messages": "all",
+    "GET /api/v1/support/summary": "A S",  # the number in the console's navigation
     "POST /api/v1/support/requests/{id}/assign": "A S",  # sets `assignee` to the caller
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records

@@ -171,6 +171,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_V1}/agents": (ObjectAccess.ANY,),
     f"GET {_V1}/agents": (ObjectAccess.ANY,),
     f"GET {_AGENT}": (ObjectAccess.ANY,),
+    f"GET {_AGENT}/messages": (ObjectAccess.ANY,),
     f"GET {_AGENT}/balance": (ObjectAccess.ANY,),
     f"PUT {_AGENT}": (ObjectAccess.ANY,),
     f"POST {_AGENT}/suspend": (ObjectAccess.ANY,),
@@ -206,6 +207,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_ALERT}/investigate": (ObjectAccess.ANY,),
     f"POST {_ALERT}/resolve": (ObjectAccess.ANY,),
     f"POST {_V1}/support/requests": (ObjectAccess.ANY,),
+    f"GET {_V1}/support/summary": (ObjectAccess.NO_OBJECT,),
     f"GET {_V1}/support/requests": (ObjectAccess.ANY,),  # if restricted, without personal data
     f"GET {_SUPPORT_REQUEST}": (ObjectAccess.ANY,),
     f"POST {_SUPPORT_REQUEST}/reply": (ObjectAccess.UNRESTRICTED,),

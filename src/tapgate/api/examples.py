@@ -193,6 +193,7 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     "QuoteLimits.transaction": "2000.00",
     "RuleRecord.name": "Large payments",
     "RuleRecord.threshold": "500.00",
+    "NewSupportMessage.message_id": "chat:7251",
     "SupportMessageRecord.at": _CREATED_AT,
     "SupportMessageRecord.from": "customer",
     "SupportRequestEvent.id": ids.encode(ids.SUPPORT_REQUEST, _EXAMPLE_ID),

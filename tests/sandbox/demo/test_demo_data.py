@@ -157,6 +157,18 @@ async def test_demo_has_participants_of_every_kind_in_various_states(
     assert await demo_database.fetchval(terminals) >= size.merchants
 
 
+async def test_demo_has_work_for_support_and_compliance_staff(demo_database: Database) -> None:
+    waiting = await demo_database.fetch(
+        """SELECT array_agg(d.document_type ORDER BY d.id) AS types
+           FROM subscribers s JOIN kyc_documents d ON d.subscriber_id = s.id
+           WHERE s.kyc_status = 'PENDING' AND s.kyc_pending_since < $1 GROUP BY s.id ORDER BY 1""",
+        NOW,
+    )
+    assert [row["types"] for row in waiting] == [["id_front"], ["id_front", "id_back", "selfie"]]
+    open_requests = "SELECT count(*) FROM support_requests WHERE status = 'open'"
+    assert await demo_database.fetchval(open_requests) == 1
+
+
 async def test_transactions_are_in_the_past_and_in_order(demo_database: Database) -> None:
     first, last, days = await demo_database.fetchrow(
         """SELECT min(created_at), max(created_at), count(DISTINCT created_at::date)
