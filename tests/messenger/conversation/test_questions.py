@@ -53,7 +53,7 @@ def test_cash_question_is_answered_and_offers_agents(text, language, reply, comm
 def test_agents_of_the_named_place_are_listed(text, language, title):
     chat = ask(text, language)
     assert title in chat.reply_text
-    assert "• *Kargbo Shop*: 5 Main St, Bo" in chat.reply_text
+    assert "• *Kargbo Shop* · 5 Main St, Bo" in chat.reply_text
     assert list_offered(chat) == ["add_money", "withdraw", "menu"]
 
 

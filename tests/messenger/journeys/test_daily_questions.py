@@ -56,7 +56,7 @@ async def test_customer_asks_everyday_questions_in_three_languages(
         assert "Mon-Sat 8:00-18:00" in await phone.send_by_bridge("when are you open?")
 
         # Krio is answered in English.
-        assert "Kargbo Shop*: 5 Main St, Bo" in await phone.send_by_bridge("usay ejɛnt de na Bo?")
+        assert "Kargbo Shop* · 5 Main St, Bo" in await phone.send_by_bridge("usay ejɛnt de na Bo?")
         assert "*7.50 SLE*" in await phone.send_by_bridge("omɔs fɔ sɛn 500?")
 
         # French: the recipient sees no fee of the sender.

@@ -46,7 +46,7 @@ def _reply_with_agents(turn: Turn, agents: list[AgentSummary]) -> Next:
         turn.clear_facts("place")
         return "back"
     lines = [
-        f"• *{rendering.truncate(agent.name, _MAX_NAME_LENGTH)}*: {agent.address}"
+        f"• *{rendering.truncate(agent.name, _MAX_NAME_LENGTH)}* · {agent.address}"
         for agent in agents
     ]
     text = "\n".join([turn.translate("agents", place=place), *lines])
