@@ -223,6 +223,25 @@ def test_contact_shows_the_hours_and_address_that_are_set():
     assert "Talk to a person" in text
 
 
+def test_fee_of_an_amount_that_cannot_be_sent_names_the_obstacle():
+    chat = ask("how much does it cost to send 5000?")
+    assert "*75.00 SLE*" in chat.reply_text
+    assert "You don't have enough money in your wallet for this." in chat.reply_text
+    assert "PIN" not in chat.reply_text
+    assert list_offered(chat) == ["balance", "limits", "menu"]
+
+
+def test_fee_of_an_amount_that_compliance_rejects_gets_no_advice():
+    chat = ConversationDriver()
+    quote = chat.gateway.handle(gateway_requests.QuoteTransfer(sender_id="sub_me", amount="5000"))
+    rejected = msgspec.structs.replace(
+        quote.result, reasons=["COMPLIANCE_REJECTED", "INSUFFICIENT_FUNDS"]
+    )
+    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [RequestSucceeded(result=rejected)]}
+    chat(resolve_text_message("how much does it cost to send 5000?"))
+    assert "enough money" not in chat.reply_text
+
+
 # Limits and language
 
 

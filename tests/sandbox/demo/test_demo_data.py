@@ -164,7 +164,7 @@ async def test_demo_has_work_for_support_and_compliance_staff(demo_database: Dat
            WHERE s.kyc_status = 'PENDING' AND s.kyc_pending_since < $1 GROUP BY s.id ORDER BY 1""",
         NOW,
     )
-    assert [row["types"] for row in waiting] == [["id_front"], ["id_front", "id_back", "selfie"]]
+    assert [row["types"] for row in waiting] == [["id_front"], ["id_front", "selfie"]]
     open_requests = "SELECT count(*) FROM support_requests WHERE status = 'open'"
     assert await demo_database.fetchval(open_requests) == 1
 

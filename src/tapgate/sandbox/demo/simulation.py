@@ -37,7 +37,7 @@ _FIRST_DAY_FRACTION: Final = 0.6
 
 _HOUSE_PRICE: Final = 620_000
 _REVIEWED_DOCUMENTS: Final = (
-    (KycDocumentType.ID_FRONT, KycDocumentType.ID_BACK, KycDocumentType.SELFIE),
+    (KycDocumentType.ID_FRONT, KycDocumentType.SELFIE),
     (KycDocumentType.ID_FRONT,),
 )
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tapgate.messenger.conversation import rendering
+from tapgate.errors import Code
+from tapgate.messenger.conversation import error_messages, rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import build_lookup_script
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Turn
@@ -91,7 +92,10 @@ def _reply_with_fee(turn: Turn, quote: Quote) -> Next:
     names = {"amount": quote.amount, "fee": quote.fee_amount, "total": quote.total}
     amounts = {name: turn.format_money(text, quote.currency) for name, text in names.items()}
     parts = [turn.translate("fees.quote", **amounts)]
-    if quote.pin_required is not None:
+    obstacles = _list_obstacles(turn, quote)
+    if obstacles:
+        parts.append("\n".join(obstacles))
+    elif quote.pin_required is not None:
         parts.append(turn.translate("fees.pin" if quote.pin_required else "fees.no_pin"))
     if quote.limits is not None:
         left = {
@@ -99,8 +103,24 @@ def _reply_with_fee(turn: Turn, quote: Quote) -> Next:
             "month": turn.format_money(quote.limits.monthly_remaining, quote.currency),
         }
         parts.append(turn.translate("fees.left", **left))
-    commands = ("send", "limits", "menu") if turn.conversation.subscriber else ("register", "menu")
+    commands: list[Command] = ["send", "limits", "menu"]
+    if turn.conversation.subscriber is None:
+        commands = ["register", "menu"]
+    elif obstacles:
+        commands[0] = "balance"
     return turn.suggest_commands("\n\n".join(parts), *commands)
+
+
+def _list_obstacles(turn: Turn, quote: Quote) -> list[str]:
+    """Return why the amount cannot be sent now. A decision of compliance gets no advice."""
+    reasons = quote.reasons or []
+    if Code.COMPLIANCE_REJECTED in reasons:
+        return []
+    return [
+        turn.translate(f"error.{reason}")
+        for reason in reasons
+        if reason in error_messages.AMOUNT_ERROR_CODES and texts.has_text(f"error.{reason}")
+    ]
 
 
 # Declined payments
