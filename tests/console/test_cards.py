@@ -211,6 +211,7 @@ async def test_child_card_can_be_edited_and_gets_a_new_pin(
     code = await harness.get_pending_code(parent["phone_number"])
     text = await ada.get_page_text(page)
     assert "The parent sets the new PIN in chat." in text and code not in text
+    assert "last code" in text and "Queued" in text
 
 
 async def test_edit_of_a_child_card_is_rejected_if_the_name_has_changed(

@@ -1,18 +1,24 @@
 """Card list, card details and actions."""
 
 from functools import partial
+from typing import Any
 
 from tapgate.console.actions import Action, Field
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
-from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
+from tapgate.console.components.related import (
+    RECENT_LIMIT,
+    gather_by_name,
+    get_audit,
+    get_last_code,
+)
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.cards import CardBlockReason
+from tapgate.schemas.cards import CardBlockReason, CardType
 
 pages = Pages()
 
@@ -125,5 +131,15 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
             "/api/v1/transactions", {"card_serial": record["serial"], "limit": RECENT_LIMIT}
         ),
         audit=get_audit(request, record["serial"], resource_type="card"),
+        code=_load_parents_code(request, record),
     )
     return request.render("cards/card.html", card=record, **parts)
+
+
+async def _load_parents_code(request: PageRequest, card: dict[str, Any]) -> Any:
+    """Return the message with the parent's newest one-time code; None for other cards."""
+    if card["type"] != CardType.CHILD or card["subscriber_id"] is None:
+        return None
+    return await get_last_code(
+        request, "/api/v1/subscribers/{id}", card["subscriber_id"], template="one_time_code"
+    )
