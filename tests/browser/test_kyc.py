@@ -14,7 +14,10 @@ from drivers.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, Tab
 
 @pytest.fixture
 async def waiting(ada: Admin) -> list[str]:
-    """Create two customers who wait for a decision, and return their IDs."""
+    """Empty the queue, create two customers who wait for a decision, and return their IDs."""
+    for earlier in await ada.list_all("subscribers", kyc_status="PENDING"):
+        decision = {"decision": "reject", "reason": "Sample documents"}
+        require_success(await ada.post(f"subscribers/{earlier['id']}/kyc-decision", **decision))
     app = await ada.create_app()
     customers = [await app.register_customer(name) for name in ("Kadija Bah", "Foday Conteh")]
     for customer in customers:
