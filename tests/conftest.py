@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from asyncio import AbstractEventLoop
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -17,15 +18,20 @@ import httpx2
 import hypothesis
 import msgspec
 import pytest
+import structlog
+import uvloop
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import markers
+from builders.auth import FAST_ARGON2
 from databases import TEMPLATE_DATABASE, ConnectionCache, ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import dev_secrets
 from tapgate.api.services import Services
+from tapgate.auth import authenticator as authenticator_module
+from tapgate.auth.passwords import Passwords
 from tapgate.gateway import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
@@ -51,6 +57,20 @@ signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
 # Every httpx2 client would read all root certificates, even if it never uses TLS.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+
+#: Most tests log an administrator in. Hashing the password as in production would take longer than
+#: the rest of such a test; tests/auth covers it.
+authenticator_module.Passwords = functools.partial(Passwords, FAST_ARGON2)  # type: ignore[assignment, misc]
+
+# structlog's default renders each traceback with rich, which takes half a second.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+)
 
 # httpx2 imports sniffio for every request. If sniffio is not installed, every import attempt
 # searches sys.path; None in sys.modules makes the import fail immediately.
@@ -97,6 +117,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # keep the order of the collection
     return Scheduling(config, log)
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], AbstractEventLoop]]:
+    """Run tests on the event loop of production, which is also faster."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -6,11 +6,10 @@ import threading
 import argon2
 import pytest
 
+from builders.auth import FAST_ARGON2
 from tapgate.auth import passwords
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code
-
-FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
 async def test_hash_uses_the_owasp_argon2id_parameters() -> None:
