@@ -1,5 +1,6 @@
 """Shared fixtures: one embedded PostgreSQL per test process, one clean database per test."""
 
+import asyncio
 import functools
 import gc
 import importlib.util
@@ -8,8 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from asyncio import AbstractEventLoop
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -57,6 +57,9 @@ signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
 # Every httpx2 client would read all root certificates, even if it never uses TLS.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+
+# The event loop of production, which is also faster.
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 #: Most tests log an administrator in. Hashing the password as in production would take longer than
 #: the rest of such a test; tests/auth covers it.
@@ -117,11 +120,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # keep the order of the collection
     return Scheduling(config, log)
-
-
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], AbstractEventLoop]]:
-    """Run tests on the event loop of production, which is also faster."""
-    return {"uvloop": uvloop.new_event_loop}
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -146,14 +146,16 @@ async def test_process_that_reuses_a_recorded_pid_is_not_killed(server: Embedded
         server.stop()
         # PostgreSQL itself checks only processes of its own user.
         user = resolve_server_user(server.data_dir / "pgdata")
-        bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
+        bystander = await asyncio.to_thread(
+            subprocess.Popen, ["sleep", "60"], **user.popen_arguments()
+        )
         try:
             pid_file.write_text("\n".join([str(bystander.pid), *pid_lines[1:]]))
             assert await fetch_value(server.start(), "SELECT 1") == 1, name
-            assert bystander.returncode is None, name
+            assert bystander.poll() is None, name
         finally:
             bystander.kill()
-            await bystander.wait()
+            bystander.wait()
 
 
 async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(

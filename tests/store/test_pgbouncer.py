@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -53,17 +54,20 @@ async def run_pgbouncer(
     (folder / "pgbouncer.ini").write_text(text)
     await asyncio.to_thread(folder.chmod, 0o755)
     assert PGBOUNCER is not None
-    process = await asyncio.create_subprocess_exec(
-        PGBOUNCER, "-q", folder / "pgbouncer.ini", cwd="/", **user.popen_arguments()
+    process = await asyncio.to_thread(
+        subprocess.Popen,
+        [PGBOUNCER, "-q", folder / "pgbouncer.ini"],
+        cwd="/",
+        **user.popen_arguments(),
     )
     try:
         while not _is_port_open(port):
-            assert process.returncode is None
+            assert process.poll() is None
             await asyncio.sleep(0.01)
         yield build_tcp_url(url, "127.0.0.1", port)
     finally:
         process.kill()
-        await process.wait()
+        process.wait()
 
 
 def _is_port_open(port: int) -> bool:
