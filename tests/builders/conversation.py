@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.images import EncodedImage
-from tapgate.messenger import gateway_requests, image_requests, pin_reset_requests
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.model import (
@@ -241,16 +241,16 @@ class FakeGateway:
                 )
             case gateway_requests.VerifyOneTimeCode(code=code):
                 return code == CODE
-            case image_requests.CountKeptImages():
+            case gateway_requests.CountKeptImages():
                 return self.kept_images
-            case image_requests.AddKeptDocument():
+            case gateway_requests.AddKeptDocument():
                 self.kept_images -= 1
                 return self.kept_images
-            case pin_reset_requests.FindPinHolders():
-                return pin_reset_requests.PinHolders(
+            case gateway_requests.FindPinHolders():
+                return gateway_requests.PinHolders(
                     subscriber=self.subscriber, agent=self.agent, child_cards=self.child_cards
                 )
-            case pin_reset_requests.ResetPin(new_pin=new_pin):
+            case gateway_requests.ResetPin(new_pin=new_pin):
                 self.pin, self.failures = new_pin, 0
         return True
 

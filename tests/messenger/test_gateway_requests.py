@@ -12,7 +12,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
-from tapgate.messenger import gateway_requests, image_requests
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
 from tapgate.schemas.cards import DisclosedCard
 
@@ -212,6 +212,6 @@ def test_every_request_to_the_gateway_can_be_performed() -> None:
     assert not_performed == {
         gateway_requests.SendOneTimeCode,
         gateway_requests.VerifyOneTimeCode,
-        image_requests.AddKeptDocument,
-        image_requests.CountKeptImages,
+        gateway_requests.AddKeptDocument,
+        gateway_requests.CountKeptImages,
     }

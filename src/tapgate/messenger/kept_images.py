@@ -10,8 +10,7 @@ from typing import Final
 from tapgate.errors import Code
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES
-from tapgate.messenger.gateway_requests import AddDocument
-from tapgate.messenger.image_requests import AddKeptDocument
+from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument
 from tapgate.messenger.model import RequestOutcome, RequestRejected, RequestSucceeded
 from tapgate.messenger.services import Services
 

@@ -19,13 +19,14 @@ from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.gateway_requests import (
+    AddKeptDocument,
     ContactSupport,
+    CountKeptImages,
     GatewayRequest,
     SendMoney,
     SendOneTimeCode,
     VerifyOneTimeCode,
 )
-from tapgate.messenger.image_requests import AddKeptDocument, CountKeptImages
 from tapgate.messenger.model import (
     Event,
     FormSubmitted,

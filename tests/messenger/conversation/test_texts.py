@@ -21,6 +21,13 @@ def list_placeholders(text: str) -> set[str | None]:
 
 def test_languages_define_the_same_keys():
     assert texts.TEXTS["en"].keys() == texts.TEXTS["fr"].keys()
+    subjects = ("general", "money", "account", "errors")
+    modules = [
+        {name: vars(catalog)[name].TEXTS.keys() for name in subjects}
+        for catalog in (texts.en, texts.fr)
+    ]
+    assert modules[0] == modules[1]
+    assert sum(map(len, modules[0].values())) == len(texts.TEXTS["en"])  # no key in two modules
 
 
 def test_languages_use_the_same_placeholders():

@@ -12,7 +12,7 @@ from builders.conversation import (
     build_text_message,
 )
 from cases import each
-from tapgate.messenger import gateway_requests, image_requests
+from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import (
     DocumentReply,
     GatewayUnreachable,
@@ -322,7 +322,7 @@ def test_unsolicited_image_starts_document_submission():
     assert "2 photos" in chat.send_image()
     assert "other photo" in chat.choose_option("selfie")
     assert "deleted" in chat.choose_option("discard")
-    sent = [item.document_type for item in chat.list_requests(image_requests.AddKeptDocument)]
+    sent = [item.document_type for item in chat.list_requests(gateway_requests.AddKeptDocument)]
     assert sent == ["selfie", None]
     chat("kyc")
     chat.choose_option("selfie")

@@ -13,8 +13,7 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import AddDocument
-from tapgate.messenger.image_requests import AddKeptDocument, CountKeptImages
+from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument, CountKeptImages
 from tapgate.messenger.model import RequestRejected
 from tapgate.schemas.subscribers import KycDocumentType
 

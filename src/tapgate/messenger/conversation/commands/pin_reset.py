@@ -24,14 +24,14 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model import RequestRejected
-from tapgate.messenger.pin_reset_requests import (
+from tapgate.messenger.gateway_requests import (
     FindPinHolders,
     PinHolders,
     PinHolderType,
     RequestPinReset,
     ResetPin,
 )
+from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.normalization import normalize_text
 from tapgate.messenger.understanding.secret_detection import has_code

@@ -5,12 +5,9 @@ from typing import Literal
 import msgspec
 
 from tapgate.client import AsyncTapgateClient
-from tapgate.messenger.gateway_requests import (
-    GatewayRequest,
-    ListCards,
-    find_subscriber,
-    to_subscriber,
-)
+from tapgate.messenger.gateway_requests.base import GatewayRequest
+from tapgate.messenger.gateway_requests.cards import ListCards
+from tapgate.messenger.gateway_requests.subscribers import find_subscriber, to_subscriber
 from tapgate.messenger.model import Agent, Card, SecretStruct, Subscriber
 from tapgate.schemas.cards import CardStatus, CardType
 

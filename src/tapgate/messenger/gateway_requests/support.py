@@ -1,0 +1,56 @@
+"""Requests that find agents and contact support staff."""
+
+import msgspec
+
+from tapgate.client import AsyncTapgateClient
+from tapgate.messenger.gateway_requests.base import GatewayRequest
+from tapgate.messenger.model import SecretStruct
+from tapgate.schemas.agents import AgentStatus
+from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
+
+
+class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the public may know about an agent."""
+
+    name: str
+    address: str
+
+
+class FindAgents(GatewayRequest, frozen=True, kw_only=True):
+    """Find active agents by a part of their address."""
+
+    place: str
+    limit: int
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[AgentSummary]:
+        listed = gateway.agents.list(
+            address=self.place, status=AgentStatus.ACTIVE, limit=self.limit
+        )
+        return [
+            AgentSummary(name=agent.business_name or agent.name, address=agent.address or "")
+            for agent in (await listed.get_page()).data
+        ]
+
+
+class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Pass a text to support staff. The runner adds `transcript` and `message_id`.
+
+    With `append_only`, no support request is opened: the gateway rejects the text with
+    REQUEST_NOT_FOUND if the phone number has none.
+    """
+
+    phone: str
+    text: str
+    append_only: bool = False
+    transcript: tuple[str, ...] = ()
+    #: Identifies the customer's message, so that an interrupted turn passes it on once.
+    message_id: str | None = None
+
+    async def perform(self, gateway: AsyncTapgateClient) -> None:
+        text = "\n".join((self.text, "", "Last messages in the chat:", *self.transcript))
+        await gateway.support.send_message(
+            phone_number=self.phone,
+            text=(text if self.transcript else self.text)[:MAX_CUSTOMER_TEXT_LENGTH],
+            append_only=self.append_only,
+            message_id=self.message_id,
+        )
