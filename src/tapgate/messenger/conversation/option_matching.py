@@ -1,11 +1,11 @@
 """Synonyms for option titles in English and French, and the matching of text to options."""
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from tapgate.messenger.model import Option, OptionList
 from tapgate.messenger.understanding.normalization import NUMBER_PLACEHOLDER, normalize_text
-from tapgate.messenger.understanding.phrases import split_phrases
 
 #: Synonyms by option value. A single-word synonym can also match inside a sentence.
 _SYNONYMS: Final = {
@@ -51,7 +51,7 @@ def _extract_words(text: str) -> frozenset[str]:
 
 
 _SYNONYM_WORDS: Final = {
-    value: {_extract_words(name) for name in split_phrases(names)} - {frozenset()}
+    value: {_extract_words(name) for name in re.split(r"[;\n]", names)} - {frozenset()}
     for value, names in _SYNONYMS.items()
 }
 
