@@ -7,33 +7,17 @@ any such sign does not start a transfer.
 import re
 
 from tapgate.messenger.model import Command
-from tapgate.messenger.understanding.normalization import (
-    NUMBER_PLACEHOLDER,
-    normalize_text,
-    to_phonetic,
-)
+from tapgate.messenger.understanding.normalization import normalize_text, to_phonetic
 from tapgate.messenger.understanding.word_lists import compile_rules
-
-
-def _normalize_words(text: str) -> frozenset[str]:
-    return frozenset(normalize_text(word) for word in text.split())
-
 
 #: Phonetic keys of words for sending, including misspellings.
 _SEND_SOUNDS = frozenset(
-    to_phonetic(word)
-    for word in _normalize_words(
-        """send sen sned sedn sending transfer tranfer trasnfer transfar trasfer transfert
-        transferer envoyer envoie envoye envoi envoyez anvoyer remit"""
-    )
+    to_phonetic(normalize_text(word))
+    for word in """send sen sned sedn sending transfer tranfer trasnfer transfar trasfer transfert
+        transferer envoyer envoie envoye envoi envoyez anvoyer remit""".split()
 )
-_SEND_WORDS = _normalize_words(
-    """pay paye payer paie pe give gi giv tranzfa donne donner donnez verse verser versez wire move
-    share partager virement virment vireman"""
-)
-_MONEY_WORDS = _normalize_words(
-    "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"
-) | {NUMBER_PLACEHOLDER}
+_SEND_PATTERN = compile_rules(["send", "give"])
+_MONEY_PATTERN = compile_rules(["money", "cash", "currency", "number"])
 #: Words that suggest a negation, a stop, a past transfer, a question, an action of a third party,
 #: or an object other than money.
 _DOUBT_PATTERN = compile_rules(["doubt"])
@@ -64,8 +48,9 @@ def is_transfer_request(normalized: str, *, is_question: bool) -> bool:
     `normalized` is the result of `normalize_text`. `is_question` is True if the text has a question
     mark.
     """
-    words = normalized.split()
-    has_verb = any(word in _SEND_WORDS or to_phonetic(word) in _SEND_SOUNDS for word in words)
+    has_verb = _SEND_PATTERN.search(normalized) is not None or any(
+        to_phonetic(word) in _SEND_SOUNDS for word in normalized.split()
+    )
     return has_verb and not is_doubtful(normalized, is_question=is_question)
 
 
@@ -79,7 +64,7 @@ def is_doubtful(normalized: str, *, is_question: bool) -> bool:
 
 
 def mentions_money(normalized: str) -> bool:
-    return not _MONEY_WORDS.isdisjoint(normalized.split())
+    return _MONEY_PATTERN.search(normalized) is not None
 
 
 def is_prohibition(normalized: str, command: Command | None) -> bool:
