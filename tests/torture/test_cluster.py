@@ -20,7 +20,7 @@ from torture.findings import Findings
 
 pytestmark = [pytest.mark.failures, pytest.mark.webhooks, pytest.mark.messenger]
 
-_SIZE = Size(etcd=1, postgres=2, gateway=2, messenger=1)
+_SIZE = Size(etcd=1, postgres=3, gateway=2, messenger=1)
 _RATE = 6.0
 
 

@@ -6,7 +6,7 @@ import platform
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -33,7 +33,8 @@ _TAPGATE: Final = Path(sys.executable).with_name("tapgate")
 class Cluster:
     """All nodes of a cluster by name, for example `postgres-1` and `gateway-2`.
 
-    `settings` override the settings of all Tapgate nodes.
+    `settings` override the settings of all Tapgate nodes. Nodes in `multi_host_nodes` find the
+    primary themselves instead of through HAProxy.
     """
 
     def __init__(
@@ -42,11 +43,13 @@ class Cluster:
         *,
         size: Size | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
+        multi_host_nodes: Container[str] = (),
     ) -> None:
         self.folder = folder.resolve()
         self.nodes: dict[str, NodeProcess] = {}
         self._requested_size = size or Size()
         self._settings = settings
+        self._multi_host_nodes = multi_host_nodes
         self._lock = FileLock(self.folder / "lock")
         self._layout: Layout | None = None
 
@@ -184,6 +187,8 @@ class Cluster:
         for kind, command in (("gateway", "serve"), ("messenger", "messenger")):
             for name in layout.size.list_names(kind):
                 own = configuration.build_node_environ(layout, name, self._make_folder(name))
+                if name in self._multi_host_nodes:
+                    own["TAPGATE_DATABASE_URL"] = configuration.build_multi_host_url(layout)
                 self._add(name, Program([str(_TAPGATE)], {}), [command], **(shared | own))
 
     def _add_postgres(self, name: str, programs: Programs, user: ServerUser) -> None:

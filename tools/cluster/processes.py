@@ -85,7 +85,7 @@ class NodeProcess:
         if self._process is not None:
             with contextlib.suppress(psutil.Error):
                 await asyncio.to_thread(self._process.wait, timeout_seconds)
-        self.kill()
+        await asyncio.to_thread(self.kill)
 
     def kill(self) -> None:
         """Kill all processes immediately."""

@@ -145,7 +145,8 @@ async def _restart(nodes: Sequence[NodeProcess]) -> None:
 async def _take_down(nodes: Sequence[NodeProcess], seconds: float) -> None:
     for node in nodes:
         node.is_wanted = False
-        node.kill()
+    # In threads: waiting for the end of the processes must not stop the load.
+    await asyncio.gather(*(asyncio.to_thread(node.kill) for node in nodes))
     try:
         await asyncio.sleep(seconds)
     finally:

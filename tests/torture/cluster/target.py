@@ -24,12 +24,19 @@ _SETTINGS: Final = {
     "TAPGATE_DEMO": "off",
     "TAPGATE_RECEIPTS": "off",
 }
+#: Both ways to reach the primary are tested: HAProxy, and several hosts in the URL.
+_MULTI_HOST_NODES: Final = ("gateway-2",)
 
 
 class ClusterTarget:
     def __init__(self, folder: Path, size: Size, settings: Mapping[str, str]) -> None:
         folder.chmod(0o755)  # PostgreSQL may run as another user
-        self.cluster = Cluster(folder / "cluster", size=size, settings=_SETTINGS | dict(settings))
+        self.cluster = Cluster(
+            folder / "cluster",
+            size=size,
+            settings=_SETTINGS | dict(settings),
+            multi_host_nodes=_MULTI_HOST_NODES,
+        )
         #: Set while a fault lasts.
         self.fault_started = asyncio.Event()
 
