@@ -51,6 +51,7 @@ from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
+from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
@@ -192,7 +193,11 @@ def build_openapi_document() -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def open_services(
-    settings: Settings, database_url: str, *, clock: Clock = system_clock
+    settings: Settings,
+    database_url: str,
+    *,
+    clock: Clock = system_clock,
+    create_ledger: Callable[..., Ledger] = Ledger,
 ) -> AsyncIterator[Services]:
     """Start the services shared by all requests of a process, and stop them on exit."""
     async with contextlib.AsyncExitStack() as stack:
@@ -215,9 +220,18 @@ async def open_services(
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
-        ledger = await _build_ledger(settings, signals, clock, new_id, pins, latency_samples).start(
-            database_url
+        ledger = create_ledger(
+            signals,
+            currency=settings.currency,
+            timezone=settings.timezone,
+            clock=clock,
+            new_id=new_id,
+            is_correct_pin=pins.matches,
+            low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
+            notification_kinds=KINDS_BY_SETTING[settings.receipts],
+            on_batch=latency_samples.add_batch,
         )
+        await ledger.start(database_url)
         stack.push_async_callback(ledger.stop)
         health = HealthMonitor(settings, ledger.get_server_status)
         if settings.require_sync_replication:
@@ -250,27 +264,6 @@ async def open_services(
             latency_samples=latency_samples,
             rejection_log=rejection_log,
         )
-
-
-def _build_ledger(
-    settings: Settings,
-    signals: Signals,
-    clock: Clock,
-    new_id: ids.IdGenerator,
-    pins: PinVerifier,
-    latency_samples: LatencySamples,
-) -> Ledger:
-    return Ledger(
-        signals,
-        currency=settings.currency,
-        timezone=settings.timezone,
-        clock=clock,
-        new_id=new_id,
-        is_correct_pin=pins.matches,
-        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
-        notification_kinds=KINDS_BY_SETTING[settings.receipts],
-        on_batch=latency_samples.add_batch,
-    )
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
@@ -354,7 +347,9 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
-        open_services(settings, settings.database_url) as services,
+        open_services(
+            settings, settings.database_url, create_ledger=_select_ledger(settings)
+        ) as services,
         services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):
@@ -364,6 +359,12 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
             health=services.health,
             drain_seconds=settings.drain_seconds,
         )
+
+
+def _select_ledger(settings: Settings) -> Callable[..., Ledger]:
+    if settings.workers == 1:
+        return Ledger
+    return partial(NodeLedger, get_shared_folder(settings.data_dir))
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:

@@ -152,6 +152,11 @@ class Ledger:
         Raises `ApiError`: 503 if the queue is full, the ledger is stopping or the database is
         unreachable, and 500 if the command cannot be stored.
         """
+        # If the caller is canceled, only this wait ends: the command is still executed.
+        return await self.enqueue(command)
+
+    def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
+        """Add a command to the next batch, and return the future of its outcome."""
         if self._is_stopping:
             raise unavailable("The service is stopping. The transaction was not executed.")
         if self.before_submit is not None:
@@ -161,8 +166,7 @@ class Ledger:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(command, future))
         self._wakeup.set()
-        # If the caller is canceled, only this wait ends: the command is still executed.
-        return await future
+        return future
 
     async def assess(self, database: Database, command: Command) -> Assessment:
         """Assess a command, built by `assess.build_command`, without executing it.

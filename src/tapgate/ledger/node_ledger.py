@@ -1,0 +1,266 @@
+"""One writer per node: the workers of a node send their commands to one of them.
+
+The ledger is fast because a batch shares its round trips and its disk flush. If every worker wrote
+batches of its own, more workers would mean smaller batches. The worker that holds a lock file is
+therefore the writer: it executes the commands of all workers, which they send over a Unix socket.
+While there is no writer, for example because it was killed, each worker executes its own commands
+until another worker has taken over. Both ways are safe at any time, because commands are decided
+under the locks of the database.
+"""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Generic, Self, TypeVar
+
+import msgspec
+import structlog
+
+from tapgate.errors import ApiError, Code, unavailable
+from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ReviewDecision
+from tapgate.ledger.engine import Ledger
+from tapgate.store.file_lock import FileLock
+
+log = structlog.get_logger()
+
+_SIZE_BYTES: Final = 4
+_RETRY_SECONDS: Final = 0.05
+#: How long a stopping writer waits until the other workers have received their outcomes.
+_HANDOVER_SECONDS: Final = 5.0
+#: A writer that sends nothing for this long, although commands are waiting, is unresponsive. Longer
+#: than the timeout of the database, after which a batch fails.
+_RESPONSE_TIMEOUT_SECONDS: Final = 10.0
+
+T = TypeVar("T")
+
+
+class _Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    number: int
+    command: Command
+
+
+class _Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    code: Code
+    message: str | None
+    headers: dict[str, str]
+
+
+class _Response(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    number: int  # 0: the writer stops and accepts no further commands
+    outcome: Outcome | None
+    failure: _Failure | None = None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_request_decoder = msgspec.msgpack.Decoder(list[_Request])
+_response_decoder = msgspec.msgpack.Decoder(list[_Response])
+
+
+class _Channel(Generic[T]):
+    """Messages to the other end of a socket. Those of one event loop iteration share a frame."""
+
+    def __init__(self, stream: asyncio.StreamWriter) -> None:
+        self._stream = stream
+        self._unsent: list[T] = []
+        self.closed = asyncio.Event()
+
+    def send(self, message: T) -> None:
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._unsent.append(message)
+
+    def flush(self) -> None:
+        if self._unsent and not self._stream.is_closing():
+            data = _encoder.encode(self._unsent)
+            self._stream.write(len(data).to_bytes(_SIZE_BYTES) + data)
+        self._unsent.clear()
+
+    async def close(self) -> None:
+        self.flush()
+        self.closed.set()
+        self._stream.close()
+        with contextlib.suppress(OSError):
+            await self._stream.wait_closed()
+
+
+async def _read_frame(stream: asyncio.StreamReader) -> bytes | None:
+    """Return the next frame, or None if the other end has closed the connection."""
+    try:
+        size = int.from_bytes(await stream.readexactly(_SIZE_BYTES))
+        return await stream.readexactly(size)
+    except (asyncio.IncompleteReadError, OSError):
+        return None
+
+
+class _WriterConnection:
+    """A worker's connection to the writer."""
+
+    def __init__(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._channel = _Channel[_Request](stream)
+        self._waiting: dict[int, asyncio.Future[Outcome]] = {}
+        self._count = 0
+        self._last_activity = monotonic()
+        #: Set when the writer stops. It still sends the outcomes of the commands it has.
+        self.is_closing = False
+
+    @classmethod
+    async def open(cls, path: Path) -> Self | None:
+        """Connect to the writer, or return None if none responds."""
+        try:
+            async with asyncio.timeout(_RESPONSE_TIMEOUT_SECONDS):
+                reader, stream = await asyncio.open_unix_connection(path)
+                # The kernel accepts connections also for a process that hangs, the writer greets.
+                greeting = await _read_frame(reader)
+        except (OSError, TimeoutError):
+            return None
+        if greeting is None:
+            stream.close()
+            return None
+        return cls(reader, stream)
+
+    async def submit(self, command: Command) -> Outcome:
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        if not self._waiting:
+            self._last_activity = monotonic()
+        self._count += 1
+        self._waiting[self._count] = future
+        self._channel.send(_Request(self._count, command))
+        return await future
+
+    async def run(self) -> None:
+        """Receive outcomes until the writer stops or no longer responds."""
+        watchdog = asyncio.create_task(self._close_if_unresponsive())
+        try:
+            while (frame := await _read_frame(self._reader)) is not None:
+                self._last_activity = monotonic()
+                for response in _response_decoder.decode(frame):
+                    self._receive(response)
+                if self.is_closing and not self._waiting:
+                    return
+        finally:
+            watchdog.cancel()
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(
+                        unavailable("The connection to the ledger was lost. Try again shortly.")
+                    )
+                    future.exception()  # mark as retrieved, in case the caller was canceled
+            await self._channel.close()
+
+    def _receive(self, response: _Response) -> None:
+        if response.number == 0:
+            self.is_closing = True
+            return
+        future = self._waiting.pop(response.number)
+        if future.done():  # the caller was canceled
+            return
+        if response.failure is not None:
+            failure = response.failure
+            future.set_exception(ApiError(failure.code, failure.message, headers=failure.headers))
+        elif response.outcome is not None:
+            future.set_result(response.outcome)
+
+    async def _close_if_unresponsive(self) -> None:
+        while True:
+            await asyncio.sleep(_RESPONSE_TIMEOUT_SECONDS / 4)
+            if self._waiting and monotonic() - self._last_activity > _RESPONSE_TIMEOUT_SECONDS:
+                log.error("ledger.writer_unresponsive", waiting=len(self._waiting))
+                self._reader.feed_eof()
+
+
+class NodeLedger(Ledger):
+    """Ledger of a worker that shares a writer with the other workers of its node."""
+
+    def __init__(self, folder: Path, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._socket_path = folder / "ledger.sock"
+        self._lock = FileLock(folder / "ledger.lock")
+        self._writer: _WriterConnection | None = None
+        self._channels: set[_Channel[_Response]] = set()
+        self._sharing: asyncio.Task[None] | None = None
+
+    async def start(self, url: str) -> Self:
+        await super().start(url)
+        self._sharing = asyncio.create_task(self._share())
+        return self
+
+    async def stop(self) -> None:
+        if self._sharing is not None:
+            self._sharing.cancel()
+            await asyncio.wait([self._sharing])
+        for channel in self._channels:
+            channel.send(_Response(0, None))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_HANDOVER_SECONDS):
+                await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
+        await super().stop()
+
+    async def submit(self, command: LedgerCommand) -> Outcome:
+        writer = self._writer
+        if (
+            writer is None
+            or writer.is_closing
+            or isinstance(command, ReviewDecision)
+            or command.before_commit is not None  # a callback cannot be sent to another process
+        ):
+            return await super().submit(command)
+        return await writer.submit(command)
+
+    async def _share(self) -> None:
+        """Be the writer, or use the writer, as long as the process runs."""
+        try:
+            while True:
+                if self._lock.acquire():
+                    await self._serve()
+                self._writer = await _WriterConnection.open(self._socket_path)
+                if self._writer is not None:
+                    await self._use_writer(self._writer)
+                await asyncio.sleep(_RETRY_SECONDS)
+        except OSError as error:
+            log.error("ledger.writer_failed", error=type(error).__name__, exc_info=True)
+        finally:
+            self._lock.release()
+
+    async def _use_writer(self, writer: _WriterConnection) -> None:
+        try:
+            await writer.run()
+        finally:
+            self._writer = None
+
+    async def _serve(self) -> None:
+        self._socket_path.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self._accept, self._socket_path)
+        try:
+            await asyncio.get_running_loop().create_future()  # until canceled
+        finally:
+            server.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
+        """Execute the commands of another worker until it disconnects."""
+        channel = _Channel[_Response](stream)
+        self._channels.add(channel)
+        try:
+            stream.write((0).to_bytes(_SIZE_BYTES))  # greeting: an empty frame
+            while (frame := await _read_frame(reader)) is not None:
+                for request in _request_decoder.decode(frame):
+                    self._execute(request, channel)
+        finally:
+            self._channels.discard(channel)
+            await channel.close()
+
+    def _execute(self, request: _Request, channel: _Channel[_Response]) -> None:
+        def respond(future: asyncio.Future[Outcome]) -> None:
+            error = future.exception()
+            if isinstance(error, ApiError):
+                failure = _Failure(error.code, error.message, dict(error.headers))
+                channel.send(_Response(request.number, None, failure))
+            else:
+                channel.send(_Response(request.number, future.result()))
+
+        try:
+            self.enqueue(request.command).add_done_callback(respond)
+        except ApiError as error:
+            failure = _Failure(error.code, error.message, dict(error.headers))
+            channel.send(_Response(request.number, None, failure))
