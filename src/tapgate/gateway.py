@@ -50,7 +50,7 @@ from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
@@ -229,6 +229,7 @@ async def open_services(
             is_correct_pin=pins.matches,
             low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
             notification_kinds=KINDS_BY_SETTING[settings.receipts],
+            max_pending=MAX_PENDING_COMMANDS * settings.workers,
             on_batch=latency_samples.add_batch,
         )
         await ledger.start(database_url)

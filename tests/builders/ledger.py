@@ -59,6 +59,7 @@ class LedgerDriver:
         clock: FakeClock | None = None,
         timezone: str = "Africa/Freetown",
         slot: int = 1,
+        create: Callable[..., Ledger] = Ledger,
     ) -> "LedgerDriver":
         """Open a driver; a different slot simulates another process on the same database."""
         clock = clock or FakeClock(START)
@@ -67,7 +68,7 @@ class LedgerDriver:
         new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
-        ledger = await Ledger(
+        ledger = await create(
             signals,
             currency=CURRENCY,
             timezone=ZoneInfo(timezone),

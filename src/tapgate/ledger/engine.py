@@ -43,7 +43,7 @@ from tapgate.store.transaction import Transaction
 log = structlog.get_logger()
 
 MAX_BATCH_SIZE: Final = 500
-#: Above the concurrency limit for requests, because commands also come from other sources.
+#: Per worker. Above its concurrency limit for requests, because commands also come from elsewhere.
 MAX_PENDING_COMMANDS: Final = 2_000
 _MAX_ATTEMPTS: Final = 3
 #: Event loop iterations that a request may need to get from its socket to the ledger.
@@ -93,6 +93,7 @@ class Ledger:
         is_correct_pin: PinMatcher,
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
+        max_pending: int = MAX_PENDING_COMMANDS,
         on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database: Database  # set by `start`
@@ -104,6 +105,7 @@ class Ledger:
         self._is_correct_pin = is_correct_pin
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
+        self._max_pending = max_pending
         self._on_batch = on_batch
         #: Raises an ApiError if no command may be executed.
         self.before_submit: Callable[[], Awaitable[None]] | None = None
@@ -152,16 +154,19 @@ class Ledger:
         Raises `ApiError`: 503 if the queue is full, the ledger is stopping or the database is
         unreachable, and 500 if the command cannot be stored.
         """
+        if self.before_submit is not None:
+            await self.before_submit()
         # If the caller is canceled, only this wait ends: the command is still executed.
-        return await self.enqueue(command)
+        return await self._dispatch(command)
+
+    def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
+        return self.enqueue(command)
 
     def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
         """Add a command to the next batch, and return the future of its outcome."""
         if self._is_stopping:
             raise unavailable("The service is stopping. The transaction was not executed.")
-        if self.before_submit is not None:
-            await self.before_submit()
-        if len(self._pending) >= MAX_PENDING_COMMANDS:
+        if len(self._pending) >= self._max_pending:
             raise unavailable("The ledger queue is full. The transaction was not executed.")
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(command, future))

@@ -10,6 +10,7 @@ under the locks of the database.
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Generic, Self, TypeVar
@@ -197,7 +198,7 @@ class NodeLedger(Ledger):
                 await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
         await super().stop()
 
-    async def submit(self, command: LedgerCommand) -> Outcome:
+    def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         writer = self._writer
         if (
             writer is None
@@ -205,8 +206,8 @@ class NodeLedger(Ledger):
             or isinstance(command, ReviewDecision)
             or command.before_commit is not None  # a callback cannot be sent to another process
         ):
-            return await super().submit(command)
-        return await writer.submit(command)
+            return super()._dispatch(command)
+        return writer.submit(command)
 
     async def _share(self) -> None:
         """Be the writer, or use the writer, as long as the process runs."""

@@ -1,0 +1,231 @@
+"""Workers of a node that share one writer: same outcomes, takeover, lost and hanging writers."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.ledger import (
+    WRONG_PIN,
+    LedgerDriver,
+    build_command,
+    build_p2p,
+    build_request_key,
+    remove_limits,
+    require_balanced_books,
+)
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart, node_ledger
+from tapgate.ledger.commands import Command, Outcome, TransactionResult
+from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.store.database import Database
+
+_sequence = itertools.count(1)
+
+
+class Worker(LedgerDriver):
+    ledger: NodeLedger
+
+    @property
+    def executed(self) -> int:
+        return self.ledger.batch_stats.commands
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+async def workers(
+    tmp_path: Path, database_url: str, database: Database
+) -> AsyncIterator[list[Worker]]:
+    """Yield two workers of a node. The first is the writer, and the second is connected to it."""
+    workers: list[Worker] = []
+    for slot in (1, 2):
+        driver = await Worker.open(
+            database_url, database, slot=slot, create=partial(NodeLedger, tmp_path)
+        )
+        assert isinstance(driver, Worker)
+        workers.append(driver)
+        await wait_until((tmp_path / "ledger.sock").exists)
+    await remove_limits(workers[0])
+    await wait_until(lambda: workers[1].ledger._writer is not None)
+    yield workers
+    for worker in workers:
+        await worker.close()
+    await require_balanced_books(database)
+
+
+async def build_transfers(worker: Worker, count: int, **more: Any) -> list[Command]:
+    return [
+        build_command(
+            chart.TRANSFER,
+            await worker.create_subscriber(10_00),
+            await worker.create_subscriber(),
+            1_00,
+            idempotency_key=build_request_key(f"transfer-{next(_sequence)}"),
+            **more,
+        )
+        for _ in range(count)
+    ]
+
+
+async def submit_to_all(
+    workers: Sequence[Worker], commands: Sequence[Command]
+) -> list[Outcome | BaseException]:
+    """Submit the commands at once, alternating between the workers."""
+    return await asyncio.gather(
+        *(
+            workers[number % len(workers)].submit(command)
+            for number, command in enumerate(commands)
+        ),
+        return_exceptions=True,
+    )
+
+
+async def test_commands_of_all_workers_share_the_batches_of_the_writer(
+    workers: list[Worker],
+) -> None:
+    writer, other = workers
+    before = writer.executed
+    outcomes = await submit_to_all(workers, await build_transfers(writer, 40))
+    assert [outcome.code for outcome in outcomes if isinstance(outcome, Outcome)] == [None] * 40
+    assert (writer.executed - before, other.executed) == (40, 0)
+    assert writer.ledger.batch_stats.largest_batch >= 20
+
+
+async def test_declines_rejections_and_replays_are_the_same_through_the_writer(
+    workers: list[Worker],
+) -> None:
+    writer, other = workers
+    sender, receiver = await writer.create_subscriber(5_00), await writer.create_subscriber()
+    key = build_request_key("first")
+    commands = [
+        build_p2p(sender, receiver, 9_00),
+        build_p2p(sender, receiver, 1_00, payer_pin=WRONG_PIN),
+        build_p2p(sender, 12345, 1_00),
+        build_p2p(sender, receiver, 2_00, idempotency_key=key, context={"memo": "rent: ñ"}),
+        build_p2p(sender, receiver, 2_00, idempotency_key=key, context={"memo": "rent: ñ"}),
+    ]
+    outcomes = [await other.submit(command) for command in commands]
+    assert [outcome.code for outcome in outcomes] == [
+        Code.INSUFFICIENT_FUNDS,
+        Code.INVALID_PIN,
+        Code.SUBSCRIBER_NOT_FOUND,
+        None,
+        None,
+    ]
+    assert outcomes[4].replayed and outcomes[4].result == outcomes[3].result
+    assert [await writer.submit(command) for command in commands[3:]] == [outcomes[4]] * 2
+    assert outcomes[1].details == {"attempts_remaining": 2}
+    assert await writer.get_balance(receiver) == 2_00
+
+
+async def test_command_that_cannot_be_stored_is_an_error_of_its_worker(
+    workers: list[Worker],
+) -> None:
+    commands = await build_transfers(workers[0], 4)
+    commands += await build_transfers(workers[0], 1, context={"memo": "\0"})
+    outcomes = await submit_to_all(workers[1:], commands)
+    assert [isinstance(outcome, Outcome) for outcome in outcomes] == [True] * 4 + [False]
+    assert isinstance(outcomes[4], ApiError) and outcomes[4].code is Code.INTERNAL_ERROR
+
+
+async def test_command_with_a_callback_is_executed_by_its_worker(workers: list[Worker]) -> None:
+    called_with: list[TransactionResult] = []
+
+    async def record(_: Any, result: TransactionResult) -> None:
+        called_with.append(result)
+
+    (command,) = await build_transfers(workers[0], 1, before_commit=record)
+    outcome = await workers[1].submit(command)
+    assert called_with == [outcome.result]
+    assert workers[1].executed == 1
+
+
+async def test_stopping_writer_hands_over_without_an_error(
+    workers: list[Worker], database_url: str, tmp_path: Path
+) -> None:
+    writer, other = workers
+    commands = await build_transfers(writer, 60)
+    submitted: list[asyncio.Task[Outcome]] = []
+
+    async def keep_submitting() -> None:
+        for command in commands:
+            submitted.append(asyncio.create_task(other.submit(command)))
+            await asyncio.sleep(0.002)
+
+    load = asyncio.create_task(keep_submitting())
+    await wait_until(lambda: len(submitted) > 20)
+    await writer.ledger.stop()
+    await load
+    outcomes = await asyncio.gather(*submitted)
+    assert {outcome.code for outcome in outcomes} == {None}
+    assert other.executed > 0
+    await wait_until(lambda: other.ledger._lock._descriptor is not None)
+    third = await Worker.open(
+        database_url, other.database, slot=3, create=partial(NodeLedger, tmp_path)
+    )
+    await wait_until(lambda: third.ledger._writer is not None)  # type: ignore[attr-defined]
+    assert (await third.submit(commands[0])).replayed
+    await third.close()
+
+
+async def test_lost_writer_is_503_for_waiting_commands_and_the_next_ones_succeed(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, other = workers
+    commands = await build_transfers(writer, 6)
+    blocked = asyncio.Event()
+
+    async def block(*_: Any) -> None:
+        blocked.set()
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(writer.ledger, "_run_batch", block)
+    waiting = asyncio.create_task(submit_to_all([other], commands[:3]))
+    await blocked.wait()
+    assert writer.ledger._worker is not None
+    writer.ledger._worker.cancel()  # as if the process were killed
+    for channel in list(writer.ledger._channels):
+        channel._stream.transport.abort()
+    errors = await waiting
+    assert [error.code for error in errors if isinstance(error, ApiError)] == [
+        Code.SERVICE_UNAVAILABLE
+    ] * 3
+    outcomes = await submit_to_all([other], commands)
+    assert [outcome.code for outcome in outcomes if isinstance(outcome, Outcome)] == [None] * 6
+    assert other.executed == 6
+    monkeypatch.undo()
+    writer.ledger._worker = None
+
+
+async def test_unresponsive_writer_is_abandoned(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, other = workers
+    first, second = await build_transfers(writer, 2)
+    monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 0.2)
+    released = asyncio.Event()
+    run_batch = writer.ledger._run_batch
+
+    async def hang(*arguments: Any) -> Any:
+        await released.wait()
+        return await run_batch(*arguments)
+
+    monkeypatch.setattr(writer.ledger, "_run_batch", hang)
+    (error,) = await submit_to_all([other], [first])
+    assert isinstance(error, ApiError) and error.code is Code.SERVICE_UNAVAILABLE
+    released.set()
+    # The writer executes the command late; a retry is a replay or executes it, never both.
+    assert (await other.submit(first)).code is None
+    assert (await other.submit(second)).code is None
+    await wait_until(lambda: writer.executed > 0)
+    payer = first.payer.key
+    assert isinstance(payer, int)
+    assert await other.get_balance(payer) == 9_00
