@@ -122,7 +122,7 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
 async def test_full_queue_rejects_further_commands_immediately(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MAX_PENDING_COMMANDS", 2)
+    monkeypatch.setattr(ledger.ledger, "_max_pending", 2)
     commands = await build_transfers(ledger, 10)
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
