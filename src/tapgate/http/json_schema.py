@@ -163,11 +163,15 @@ def require_unique_names(names: Iterable[str]) -> None:
 
 
 def tidy_request(component: Schema) -> None:
-    """Remove null defaults, since null means the same as absent, and simplify nullable types."""
+    """Allow null for every optional field, since null means the same as absent.
+
+    Defaults that are null are removed, and nullable types are simplified.
+    """
     for name, schema in component["properties"].items():
-        if schema.get("default", ...) is None:
-            del schema["default"]
-        component["properties"][name] = _use_type_list(schema)
+        described = schema if schema.get("default") is None else _add_null(schema)
+        if described.get("default", ...) is None:
+            del described["default"]
+        component["properties"][name] = _use_type_list(described)
 
 
 def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
@@ -192,7 +196,16 @@ def tidy_response(component: Schema, kind: Any) -> None:
     component["required"] = required
 
 
+def _add_null(schema: Schema) -> Schema:
+    outer = {name: schema[name] for name in ("default", "examples") if name in schema}
+    inner = {name: value for name, value in schema.items() if name not in outer}
+    return {"anyOf": [inner, _NULL_SCHEMA], **outer}
+
+
 def _remove_null(schema: Schema) -> Schema:
+    if isinstance(schema.get("type"), list):
+        (kind,) = (name for name in schema["type"] if name != "null")
+        return {**schema, "type": kind}
     choices = schema.get("anyOf", [])
     if _NULL_SCHEMA not in choices:
         return schema
