@@ -65,7 +65,10 @@ def test_field_rules_appear_in_the_schema(document: dict[str, Any]) -> None:
     assert thing["required"] == ["name", "pin", "amount"]
     assert thing["properties"]["name"]["maxLength"] == 255
     assert thing["properties"]["pin"]["pattern"] == "^[0-9]{4}$"
-    assert thing["properties"]["colour"]["enum"] == ["red", "green"]
+    # Null means the same as absent.
+    colors, null = thing["properties"]["colour"]["anyOf"]
+    assert colors["enum"] == ["red", "green"]
+    assert null == {"type": "null"}
     assert thing["properties"]["tags"]["maxItems"] == 3
     assert thing["properties"]["tags"]["items"]["maxLength"] == 255
     assert thing["properties"]["email"]["format"] == "email"
