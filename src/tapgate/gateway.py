@@ -193,11 +193,7 @@ def build_openapi_document() -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def open_services(
-    settings: Settings,
-    database_url: str,
-    *,
-    clock: Clock = system_clock,
-    create_ledger: Callable[..., Ledger] = Ledger,
+    settings: Settings, database_url: str, *, clock: Clock = system_clock, is_worker: bool = False
 ) -> AsyncIterator[Services]:
     """Start the services shared by all requests of a process, and stop them on exit."""
     async with contextlib.AsyncExitStack() as stack:
@@ -220,19 +216,10 @@ async def open_services(
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
-        ledger = create_ledger(
-            signals,
-            currency=settings.currency,
-            timezone=settings.timezone,
-            clock=clock,
-            new_id=new_id,
-            is_correct_pin=pins.matches,
-            low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
-            notification_kinds=KINDS_BY_SETTING[settings.receipts],
-            max_pending=MAX_PENDING_COMMANDS * settings.workers,
-            on_batch=latency_samples.add_batch,
-        )
-        await ledger.start(database_url)
+        create_ledger = _select_ledger(settings, is_worker=is_worker)
+        ledger = await _build_ledger(
+            create_ledger, settings, signals, clock, new_id, pins, latency_samples
+        ).start(database_url)
         stack.push_async_callback(ledger.stop)
         health = HealthMonitor(settings, ledger.get_server_status)
         if settings.require_sync_replication:
@@ -265,6 +252,35 @@ async def open_services(
             latency_samples=latency_samples,
             rejection_log=rejection_log,
         )
+
+
+def _select_ledger(settings: Settings, *, is_worker: bool) -> Callable[..., Ledger]:
+    if is_worker and settings.workers > 1:
+        return partial(NodeLedger, get_shared_folder(settings.data_dir))
+    return Ledger
+
+
+def _build_ledger(
+    create_ledger: Callable[..., Ledger],
+    settings: Settings,
+    signals: Signals,
+    clock: Clock,
+    new_id: ids.IdGenerator,
+    pins: PinVerifier,
+    latency_samples: LatencySamples,
+) -> Ledger:
+    return create_ledger(
+        signals,
+        currency=settings.currency,
+        timezone=settings.timezone,
+        clock=clock,
+        new_id=new_id,
+        is_correct_pin=pins.matches,
+        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
+        notification_kinds=KINDS_BY_SETTING[settings.receipts],
+        max_pending=MAX_PENDING_COMMANDS * settings.workers,
+        on_batch=latency_samples.add_batch,
+    )
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
@@ -348,9 +364,7 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
-        open_services(
-            settings, settings.database_url, create_ledger=_select_ledger(settings)
-        ) as services,
+        open_services(settings, settings.database_url, is_worker=True) as services,
         services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):
@@ -360,12 +374,6 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
             health=services.health,
             drain_seconds=settings.drain_seconds,
         )
-
-
-def _select_ledger(settings: Settings) -> Callable[..., Ledger]:
-    if settings.workers == 1:
-        return Ledger
-    return partial(NodeLedger, get_shared_folder(settings.data_dir))
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:

@@ -197,8 +197,10 @@ def tidy_response(component: Schema, kind: Any) -> None:
 
 
 def _add_null(schema: Schema) -> Schema:
-    outer = {name: schema[name] for name in ("default", "examples") if name in schema}
-    inner = {name: value for name, value in schema.items() if name not in outer}
+    inner, outer = schema.copy(), Schema()
+    for name in ("default", "examples"):
+        if name in inner:
+            outer[name] = inner.pop(name)
     return {"anyOf": [inner, _NULL_SCHEMA], **outer}
 
 
