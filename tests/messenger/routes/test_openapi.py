@@ -95,7 +95,7 @@ async def test_document_has_the_names_types_and_tags_that_code_generators_need(
     assert [
         (name, field)
         for name, schema in schemas.items()
-        for field, found in schema["properties"].items()
+        for field, found in schema.get("properties", {}).items()
         if found.get("default", ...) is None
     ] == []
     assert schemas["BridgeMessage"]["properties"]["message"]["type"] == ["string", "null"]
