@@ -121,8 +121,7 @@ async def _attempt(
     )
     if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= tx.now():
         return 0
-    code_hash = _hash(vault, code_request, phone_number, code)
-    if not hmac.compare_digest(stored["code_hash"], code_hash):
+    if not _matches(stored["code_hash"], vault, code_request, phone_number, code):
         return await _count_failure(tx, code_request)
     await tx.execute(
         "DELETE FROM one_time_codes WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
@@ -144,6 +143,15 @@ async def _count_failure(tx: Transaction, code_request: CodeRequest) -> int:
         now,
     )
     return MAX_ATTEMPTS - failures
+
+
+def _matches(
+    code_hash: bytes, vault: Vault, code_request: CodeRequest, phone_number: str, code: str
+) -> bool:
+    expected = _hash(vault, code_request, phone_number, code)
+    # Version 1 stored hashes without the phone number. Codes sent before an upgrade stay valid.
+    former = vault.keyed_hash("one_time_code", repr((*code_request, code)).encode())
+    return hmac.compare_digest(code_hash, expected) or hmac.compare_digest(code_hash, former)
 
 
 def _hash(vault: Vault, code_request: CodeRequest, phone_number: str, code: str) -> bytes:

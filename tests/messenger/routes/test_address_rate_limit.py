@@ -47,7 +47,7 @@ async def limited_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[
 
 async def exhaust_burst(messenger: MessengerApp) -> None:
     for _ in range(BURST):
-        assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
+        assert (await messenger.client.post(BRIDGE_PATH)).status_code == 401
 
 
 def assert_limited(response: httpx2.Response) -> None:
@@ -56,7 +56,11 @@ def assert_limited(response: httpx2.Response) -> None:
     assert response.headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize("route", ENDPOINTS, ids=lambda route: f"{route.method} {route.path}")
+@pytest.mark.parametrize(
+    "route",
+    [route for route in ENDPOINTS if not route.unlimited],
+    ids=lambda route: f"{route.method} {route.path}",
+)
 async def test_every_route_limits_callers_without_a_credential(
     limited_messenger: MessengerApp, route: Endpoint
 ) -> None:
@@ -64,6 +68,13 @@ async def test_every_route_limits_callers_without_a_credential(
     responses = [await send(route.method, route.path, content=b"{}") for _ in range(BURST + 1)]
     assert [response.status_code == 429 for response in responses] == [False] * BURST + [True]
     assert_limited(responses[-1])
+
+
+async def test_health_checks_are_never_limited(limited_messenger: MessengerApp) -> None:
+    await exhaust_burst(limited_messenger)
+    for path in (HEALTH_PATH, "/live", "/ready"):
+        response = await limited_messenger.client.get(path)
+        assert response.status_code == 200
 
 
 @pytest.mark.parametrize("path", [BRIDGE_PATH, WEBHOOK_PATH, f"{WEBHOOK_PATH}/flows"])
@@ -109,12 +120,12 @@ async def test_addresses_are_limited_independently(tmp_path: Path, database_url:
         for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
             headers = {"X-Forwarded-For": address}
             responses = [
-                await messenger.client.get(HEALTH_PATH, headers=headers) for _ in range(BURST + 1)
+                await messenger.client.post(BRIDGE_PATH, headers=headers) for _ in range(BURST + 1)
             ]
             assert_limited(responses[-1])
-            assert responses[-2].status_code == 200
+            assert responses[-2].status_code == 401
         # All addresses of an IPv6 /64 network count as one.
-        response = await messenger.client.get(
-            HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"}
+        response = await messenger.client.post(
+            BRIDGE_PATH, headers={"X-Forwarded-For": "2001:db8::2"}
         )
         assert_limited(response)
