@@ -92,6 +92,7 @@ _SINGLE_PROCESS_PATHS = (
     "tests/browser/",
     "tests/journeys/",
     "tests/gateway/",
+    "tests/torture/test_cluster.py",
     "tests/torture/",
     "tests/test_supervisor.py",
     "tests/store/test_embedded_postgres.py",
