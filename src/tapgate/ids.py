@@ -106,3 +106,8 @@ def decode(prefix: str, text: str) -> int | None:
 def first_id_at(moment: datetime) -> int:
     """Return the smallest identifier that could have been generated at this time."""
     return max(0, (moment - _EPOCH) // timedelta(milliseconds=1)) << _TIME_SHIFT
+
+
+def get_time(identifier: int) -> datetime:
+    """Return the time in an identifier."""
+    return _EPOCH + timedelta(milliseconds=identifier >> _TIME_SHIFT)

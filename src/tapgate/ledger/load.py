@@ -8,13 +8,14 @@ all its merchants here, in one statement. A party identified by owner or account
 all accounts of the owner, because the PIN and its failure count belong to the owner.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.commands import Command, LedgerCommand, Party, decode_result
+from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.pins.lockout import PinState
@@ -31,14 +32,16 @@ _SELECT_LOCKABLE = f"""
         UNION ALL SELECT unnest($3::bigint[])
         UNION ALL SELECT other.id FROM accounts named JOIN accounts other USING (owner_id)
                   WHERE named.id = ANY ($3::bigint[])
-        UNION ALL SELECT unnest(ARRAY[from_account, to_account])
-                  FROM transactions WHERE id = ANY ($4::bigint[])
-        UNION ALL SELECT (SELECT commission_account_id FROM agents
-                          WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
-                                                       ELSE to_account END)
-                  FROM transactions
-                  WHERE id = ANY ($4::bigint[]) AND left(type, 10) = 'agent_cash'
+        UNION ALL SELECT unnest($4::bigint[])
     )) AND checked"""
+#: A statement of its own for batches that need it: a plan opens all partitions of the transactions.
+_FIND_TRANSACTION_ACCOUNTS = """
+    SELECT unnest(ARRAY[from_account, to_account,
+                        CASE WHEN left(type, 10) = 'agent_cash' THEN (
+                            SELECT commission_account_id FROM agents
+                            WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
+                                                         ELSE to_account END) END])
+    FROM transactions WHERE id = ANY ($1::bigint[])"""
 _LOCK_ORDER = "ORDER BY kind = 'settlement', id"
 _SELECT_CREDITED_MERCHANTS = (
     f"SELECT {_ACCOUNT_COLUMNS}, false FROM accounts WHERE owner_id = ANY ($5::bigint[])"
@@ -110,13 +113,16 @@ class BatchKeys:
             self.owner_ids.add(int(party.key))
             self._may_debit_merchants |= party.kind == chart.SETTLEMENT
 
-    def get_account_arguments(self) -> tuple[list[Any], ...]:
+    async def get_account_arguments(self, tx: Any) -> tuple[list[Any], ...]:
         """Return the query arguments that select the accounts."""
+        rows: list[Any] = []
+        if self.transaction_ids:
+            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, list(self.transaction_ids))
         return (
             list(self.card_serials),
             list(self.owner_ids),
             list(self.account_ids),
-            list(self.transaction_ids),
+            [row[0] for row in rows],
             list(self.merchant_ids),
         )
 
@@ -138,7 +144,8 @@ async def load_without_locks(
 ) -> State:
     """Load the same state as `load`, but without locking, so it may be out of date when used."""
     keys = BatchKeys(commands)
-    accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *keys.get_account_arguments()))
+    arguments = await keys.get_account_arguments(tx)
+    accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *arguments))
     return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
 
 
@@ -151,9 +158,8 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
 
 
 async def _lock_accounts(tx: Any, keys: BatchKeys) -> dict[int, Account]:
-    return _build_accounts(
-        await tx.fetch(_LOCK_ACCOUNTS, *keys.get_account_arguments(), keys.get_lock_names())
-    )
+    arguments = await keys.get_account_arguments(tx)
+    return _build_accounts(await tx.fetch(_LOCK_ACCOUNTS, *arguments, keys.get_lock_names()))
 
 
 def _build_accounts(rows: Sequence[Any]) -> dict[int, Account]:
@@ -218,37 +224,25 @@ def _build_platform_account(account_id: int, kind: str) -> Account:
 
 
 async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
-    if keys.request_keys:
+    by_key = await find_by_idempotency_keys(tx, keys.request_keys | keys.lookup_keys)
+    by_reference = await find_by_partner_references(tx, keys.partner_references)
+    if by_key or by_reference:
         rows = await tx.fetch(
-            """SELECT t.scope, t.request_id, t.fingerprint, t.to_account, t.amount, t.answer
-               FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
-               JOIN transactions t
-                 ON t.scope = requested.scope AND t.request_id = requested.request_id""",
-            *_split_pairs(keys.request_keys | keys.lookup_keys),
+            """SELECT id, scope, request_id, fingerprint, partner_id, partner_reference,
+                      to_account, amount, answer
+               FROM transactions WHERE id = ANY ($1::bigint[])""",
+            [*by_key, *by_reference],
         )
         state.prior_requests = {
             (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
             for row in rows
+            if row["id"] in by_key
         }
-    if keys.partner_references:
-        rows = await tx.fetch(
-            """SELECT t.partner_id, t.partner_reference, t.to_account, t.amount, t.answer
-               FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
-               JOIN transactions t
-                 ON t.partner_id = requested.partner_id
-                AND t.partner_reference = requested.reference
-                AND t.status <> 'failed'""",
-            *_split_pairs(keys.partner_references),
-        )
         state.prior_references = {
             (row["partner_id"], row["partner_reference"]): _build_prior_request(row, None)
             for row in rows
+            if row["id"] in by_reference
         }
-
-
-def _split_pairs(pairs: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    first, second = zip(*pairs, strict=True)
-    return list(first), list(second)
 
 
 def _build_prior_request(row: Any, fingerprint: bytes | None) -> PriorRequest:

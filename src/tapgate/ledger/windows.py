@@ -23,6 +23,7 @@ _SELECT_BY_SUBJECT: Final = {
     RuleSubject.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
 #: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
+#: $5 is the start of the longest window, so that PostgreSQL opens only the partitions since then.
 _COUNT_BY_SUBJECT: Final = {
     subject: f"""
         SELECT rule.id, subject.id, totals.count, totals.total
@@ -32,7 +33,7 @@ _COUNT_BY_SUBJECT: Final = {
                       AS parameters (id, since, types) OFFSET 0) AS rule
         CROSS JOIN LATERAL (
             SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
-            WHERE t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
+            WHERE t.id >= $5 AND t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
         ) AS totals WHERE totals.count > 0"""
     for subject, transactions in _SELECT_BY_SUBJECT.items()
 }
@@ -45,15 +46,17 @@ async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand])
         accounts = _get_subject_account_ids(state, commands, subject, rules) if rules else None
         if not accounts:
             continue
+        since = [
+            ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0))
+            for rule in rules
+        ]
         rows = await tx.fetch(
             sql,
             list(accounts),
             [rule.id for rule in rules],
-            [
-                ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0))
-                for rule in rules
-            ],
+            since,
             [" ".join(rule.transaction_types) for rule in rules],
+            min(since),
         )
         for rule_id, account_id, count, total in rows:
             state.window_totals[rule_id, account_id] = (count, total)

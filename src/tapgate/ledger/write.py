@@ -227,7 +227,7 @@ async def _update_transactions(tx: Any, rows: Sequence[StoredTransaction]) -> No
                            $5::timestamptz[], $6::bigint[], $7::bigint[])
                  AS new (id, status, refunded_amount, failure_code, completed_at, from_balance,
                          to_balance)
-               WHERE transactions.id = new.id""",
+               WHERE transactions.id = new.id AND transactions.id = ANY ($1::bigint[])""",
             [row.id for row in rows],
             [row.status for row in rows],
             [row.refunded_amount for row in rows],

@@ -10,6 +10,7 @@ from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result
+from tapgate.ledger.keys import find_by_idempotency_keys
 from tapgate.store.database import Database
 
 #: Scopes of a processor's terminals: the terminals themselves, and signing keys that were the scope
@@ -80,9 +81,9 @@ async def _fetch_payments(
     """Return the payments with an idempotency key, in the order of their scopes."""
     return await database.fetch(
         """SELECT status, failure_code, answer, context FROM transactions
-           WHERE scope = ANY ($1::text[]) AND request_id = $2 AND type = ANY ($3::text[])
-           ORDER BY array_position($1::text[], scope)""",
-        list(scopes),
-        request_id,
+           WHERE id = ANY ($1::bigint[]) AND type = ANY ($2::text[])
+           ORDER BY array_position($3::text[], scope)""",
+        await find_by_idempotency_keys(database, [(scope, request_id) for scope in scopes]),
         list(chart.PAYMENT_TYPES),
+        list(scopes),
     )

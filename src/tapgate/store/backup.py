@@ -84,9 +84,9 @@ async def _save_table(
         report(writer.bytes_written, name)
 
     writer.begin_table(name, list(table.columns))
-    await connection.copy_from_table(
-        table.name, schema_name=table.schema, columns=table.columns, output=write
-    )
+    columns = ", ".join(f'"{column}"' for column in table.columns)
+    # A query, because a partitioned table cannot be copied otherwise.
+    await connection.copy_from_query(f"SELECT {columns} FROM {table.quoted}", output=write)
     writer.end_table()
 
 

@@ -20,8 +20,13 @@ _SELECT_TABLES = """
             WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
               AND attgenerated = '') AS columns
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY ($1) AND c.relkind = 'r'
+    WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     ORDER BY n.nspname = $2 DESC, c.relname"""
+
+#: The statement triggers of partitions are their own.
+_SELECT_PARTITIONS = """
+    SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY ($1) AND c.relkind = 'r' AND c.relispartition"""
 
 _SELECT_SEQUENCES = """
     SELECT n.nspname AS schema, c.relname AS name, format('%I.%I', n.nspname, c.relname) AS quoted
@@ -37,12 +42,13 @@ _SELECT_FOREIGN_KEYS = """
     ORDER BY conrelid::regclass::text, conname"""
 
 #: Excludes indexes that back constraints. Rows are loaded roughly in primary key order, so the
-#: primary key indexes are cheap to maintain during loading.
+#: primary key indexes are cheap to maintain during loading. The indexes of partitions are dropped
+#: and created with those of their table.
 _SELECT_INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
-           pg_get_indexdef(indexrelid) AS restore
+           replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS restore
     FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE n.nspname = ANY ($1)
+    WHERE n.nspname = ANY ($1) AND NOT c.relispartition
       AND NOT EXISTS (SELECT FROM pg_constraint
                       WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))
     ORDER BY indexrelid::regclass::text"""
@@ -103,7 +109,8 @@ async def prepare_for_loading(
         for query in (_SELECT_FOREIGN_KEYS, _SELECT_INDEXES)
     ]
     removals = [row["remove"] for row in (*foreign_keys, *indexes)]
-    for table in tables:
+    partitions = [row[0] for row in await connection.fetch(_SELECT_PARTITIONS, schema.schemas)]
+    for table in (*tables, *partitions):
         await connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     for removal in removals:
         await connection.execute(removal)
@@ -111,5 +118,5 @@ async def prepare_for_loading(
     return [
         *(("index", row["restore"]) for row in indexes),
         *(("foreign key", row["restore"]) for row in foreign_keys),
-        *(("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER") for table in tables),
+        *(("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER") for table in (*tables, *partitions)),
     ]

@@ -72,7 +72,7 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
     """Return the refunds of a payment, oldest first, including declined ones."""
     rows = await database.fetch(
         f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
-            WHERE t.original_id = $1 ORDER BY t.id LIMIT $2""",
+            WHERE t.original_id = $1 AND t.id > $1 ORDER BY t.id LIMIT $2""",
         transaction_id,
         limit,
     )
