@@ -12,18 +12,27 @@ class Index(NamedTuple):
 
 
 async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) -> list[Index]:
-    """Drop and return all indexes of the tables, except those that back constraints."""
+    """Drop and return all indexes of the tables, except those that back constraints.
+
+    The index of a partition is dropped with that of its table, and is attached by its definition.
+    """
     rows = await connection.fetch(
-        """SELECT indexname, indexdef FROM pg_indexes
-           WHERE schemaname = current_schema() AND tablename = ANY ($1::text[])
-             AND indexname NOT IN (SELECT conname FROM pg_constraint)
-           ORDER BY indexname""",
+        """SELECT c.relname, c.relispartition,
+                  pg_get_indexdef(indexrelid) || CASE WHEN c.relispartition THEN
+                      format('; ALTER INDEX %s ATTACH PARTITION %s', inhparent::regclass,
+                             indexrelid::regclass) ELSE '' END AS definition
+           FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+           LEFT JOIN pg_inherits ON inhrelid = indexrelid
+           WHERE coalesce((SELECT inhparent FROM pg_inherits WHERE inhrelid = indrelid), indrelid)
+                     ::regclass::text = ANY ($1::text[])
+             AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
+           ORDER BY c.relispartition, c.relname""",
         list(tables),
     )
-    indexes = [Index(*row) for row in rows]
-    for index in indexes:
-        await connection.execute(f"DROP INDEX {index.name}")
-    return indexes
+    for row in rows:
+        if not row["relispartition"]:
+            await connection.execute(f"DROP INDEX {row['relname']}")
+    return [Index(row["relname"], row["definition"]) for row in rows]
 
 
 async def shuffle_rows(connection: asyncpg.Connection, table: str, key: str) -> None:

@@ -51,6 +51,7 @@ from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
 from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
+from tapgate.ledger.maintenance import LedgerMaintenance, ensure_partitions
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
@@ -300,6 +301,7 @@ async def prepare_installation(
         await require_same_installation(services)
         for line in [*await services.nodes.join(), *await services.throttle.list_warnings()]:
             yield line
+        await ensure_partitions(services.database, services.clock())
         async with services.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
         is_new = await _is_new_installation(services)
@@ -390,6 +392,11 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.authenticator.api_keys.last_used.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
+        LedgerMaintenance(
+            services.database,
+            services.clock,
+            key_retention_days=services.settings.idempotency_key_days,
+        ).run(),
         statement_operations.remove_expired(services.database, services.clock),
         support_operations.remove_expired(services.database, services.clock),
     )

@@ -72,6 +72,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_clock_offset: int
     settings_mismatch: str
     require_sync_replication: bool
+    #: 0 keeps them forever.
+    idempotency_key_days: int
     environment: str
     admin_email: str | None
     admin_password: str | None
@@ -194,6 +196,7 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
             "SETTINGS_MISMATCH", MISMATCH_REFUSE, (MISMATCH_REFUSE, MISMATCH_WARN)
         ),
         "require_sync_replication": reader.get_flag("REQUIRE_SYNC_REPLICATION"),
+        "idempotency_key_days": reader.get_integer("IDEMPOTENCY_KEY_DAYS", 0, 0, 36_500),
     }
 
 

@@ -37,11 +37,13 @@ async def _downgrade_and_migrate(
     async with harness.services.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
         for key, response in paid.items():
-            await tx.execute(
-                "UPDATE transactions SET scope = $2, request_id = 'one' WHERE id = $1",
-                ids.decode(ids.TRANSACTION, response.json()["transaction_id"]),
-                key.id,
-            )
+            transaction_id = ids.decode(ids.TRANSACTION, response.json()["transaction_id"])
+            for table, column in (("transactions", "id"), ("idempotency_keys", "transaction_id")):
+                await tx.execute(
+                    f"UPDATE {table} SET scope = $2, request_id = 'one' WHERE {column} = $1",
+                    transaction_id,
+                    key.id,
+                )
             await tx.execute(
                 "UPDATE hmac_keys SET request_scope = $2 WHERE id = $1",
                 ids.decode(ids.KEY, key.id),

@@ -17,6 +17,8 @@ from store.test_backup import dump_schema, fetch_rows
 from tapgate import ids
 from tapgate.audit import chain
 from tapgate.gateway import create_app, open_services, require_same_installation
+from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
+from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import Proof, verify
 from tapgate.pins.storage import set_pin
@@ -81,7 +83,7 @@ async def insert_sample_rows(url: str, name: str) -> None:
             if number == "0003":
                 code_request = ("reset_pin", 201, "subscriber")
                 code_hash = vault.keyed_hash(
-                    "one_time_code", repr((*code_request, _RESET_CODE)).encode()
+                    "one_time_code", repr((*code_request, "+23276000201", _RESET_CODE)).encode()
                 )
                 await tx.execute(
                     """INSERT INTO one_time_codes VALUES
@@ -238,6 +240,11 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
 async def use_migrated_installation(url: str, folder: Path) -> None:
     """Pay from a migrated balance, and reset the PIN with a code sent before the upgrade."""
     async with open_services(build_settings(url, folder), url) as services:
+        database = services.database
+        assert await ensure_partitions(database, services.clock())
+        keys, references = [("key_1", "p2p-1"), ("key_1", "unknown")], [(501, "remit-1")]
+        assert await find_by_idempotency_keys(database, keys) == [1003]
+        assert await find_by_partner_references(database, references) == [1010]
         await require_same_installation(services)
         async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)

@@ -113,9 +113,7 @@ def walk_plan(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def count_rows_read(plan: dict[str, Any], table: str = "transactions") -> int:
     """Return the number of rows read from a table, including filtered rows."""
-    scans = [
-        node for node in walk_plan(plan) if node.get("Relation Name", "").startswith(table)
-    ]
+    scans = [node for node in walk_plan(plan) if node.get("Relation Name", "").startswith(table)]
     assert scans
     assert "Seq Scan" not in {node["Node Type"] for node in scans}
     return round(

@@ -33,7 +33,8 @@ _COUNT_BY_SUBJECT: Final = {
                       AS parameters (id, since, types) OFFSET 0) AS rule
         CROSS JOIN LATERAL (
             SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
-            WHERE t.id >= $5 AND t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
+            WHERE t.id >= $5 AND t.id >= rule.since AND t.type = ANY (rule.types)
+              AND t.status <> 'failed'
         ) AS totals WHERE totals.count > 0"""
     for subject, transactions in _SELECT_BY_SUBJECT.items()
 }

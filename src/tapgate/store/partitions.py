@@ -5,13 +5,12 @@ the empty last partition is moved beyond them. If it has rows, it gets an upper 
 is the case for the table that existed before it was partitioned, and after months without this job.
 
 Only the exchange of bounds locks a table against payments, for milliseconds. Everything that takes
-longer is done before. The tables are changed in database transactions of their own, because payments
+longer is done before. Each table is changed in a database transaction of its own, because payments
 lock them in another order. A job that is interrupted leaves an unattached table at most, which the
 next one uses.
 """
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -42,7 +41,7 @@ class PartitionedTable(NamedTuple):
     column_options: str = ""
 
 
-#: Vacuum after a number of new rows, whatever the size: old pages become all-visible and frozen soon
+#: Vacuum after a number of new rows, whatever the size: pages become all-visible and frozen soon
 #: after they are written, and no vacuum of a large table is needed at the end of a month.
 _APPEND_ONLY: Final = (
     "autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000"
@@ -124,8 +123,8 @@ async def _add_months(
             await _add_upper_bound(connection, table, last.name, start)
         name_if_kept = last.name if last.lower is None else _get_name(table, start, "until")
     start = max(start, _FIRST_MONTH)
-    months = []
-    while start < max(end, start) or not months:
+    months: list[datetime] = []
+    while start < end or not months:
         months.append(start)
         start = get_month_start(start, 1)
     names = [_get_name(table, month) for month in months]
@@ -144,7 +143,7 @@ async def _add_months(
                 f"ALTER TABLE {name_if_kept} DROP CONSTRAINT IF EXISTS upper_bound"
             )
             await connection.execute(f"ALTER TABLE {overflow}_new RENAME TO {overflow}")
-        for name, lower, upper in zip(names, bounds, bounds[1:], strict=False):
+        for name, lower, upper in zip(names, bounds[:-1], bounds[1:], strict=True):
             await attach(connection, table, Partition(name, lower, upper))
         await attach(connection, table, Partition(overflow, bounds[-1], None))
     return names
@@ -182,7 +181,7 @@ async def create_detached(
             await connection.execute(f"ALTER TABLE {name} {table.column_options}")
         # Row triggers come with the attachment, statement triggers do not.
         await connection.execute(
-            f"""CREATE TRIGGER {table.name}_are_kept BEFORE TRUNCATE ON {name}
+            f"""CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON {name}
                 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"""
         )
 
@@ -198,12 +197,3 @@ async def attach(
         f"""ALTER TABLE {table.name} ATTACH PARTITION {partition.name}
             FOR VALUES FROM ({lower}) TO ({upper})"""
     )
-
-
-def list_months(partitions: Sequence[Partition]) -> list[datetime]:
-    """Return the months that have partitions of their own."""
-    return [
-        get_time(partition.lower)
-        for partition in partitions
-        if partition.lower is not None and partition.upper is not None
-    ]

@@ -42,16 +42,20 @@ _SELECT_FOREIGN_KEYS = """
     ORDER BY conrelid::regclass::text, conname"""
 
 #: Excludes indexes that back constraints. Rows are loaded roughly in primary key order, so the
-#: primary key indexes are cheap to maintain during loading. The indexes of partitions are dropped
-#: and created with those of their table.
+#: primary key indexes are cheap to maintain during loading. The index of a partition is dropped
+#: with that of its table, and attached to it again.
 _SELECT_INDEXES = """
-    SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
-           replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS restore
+    SELECT CASE WHEN NOT c.relispartition THEN format('DROP INDEX %s', indexrelid::regclass)
+           END AS remove,
+           pg_get_indexdef(indexrelid) || CASE WHEN c.relispartition THEN
+               format('; ALTER INDEX %s ATTACH PARTITION %s', inhparent::regclass,
+                      indexrelid::regclass) ELSE '' END AS restore
     FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE n.nspname = ANY ($1) AND NOT c.relispartition
+    LEFT JOIN pg_inherits ON inhrelid = indexrelid
+    WHERE n.nspname = ANY ($1)
       AND NOT EXISTS (SELECT FROM pg_constraint
                       WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))
-    ORDER BY indexrelid::regclass::text"""
+    ORDER BY c.relispartition, indexrelid::regclass::text"""
 
 
 class Table(NamedTuple):
@@ -108,7 +112,7 @@ async def prepare_for_loading(
         await connection.fetch(query, schema.schemas)
         for query in (_SELECT_FOREIGN_KEYS, _SELECT_INDEXES)
     ]
-    removals = [row["remove"] for row in (*foreign_keys, *indexes)]
+    removals = [row["remove"] for row in (*foreign_keys, *indexes) if row["remove"]]
     partitions = [row[0] for row in await connection.fetch(_SELECT_PARTITIONS, schema.schemas)]
     for table in (*tables, *partitions):
         await connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
@@ -118,5 +122,8 @@ async def prepare_for_loading(
     return [
         *(("index", row["restore"]) for row in indexes),
         *(("foreign key", row["restore"]) for row in foreign_keys),
-        *(("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER") for table in (*tables, *partitions)),
+        *(
+            ("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER")
+            for table in (*tables, *partitions)
+        ),
     ]
