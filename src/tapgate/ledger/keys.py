@@ -9,28 +9,39 @@ from collections.abc import Collection
 from typing import Any, Final
 
 _HAS_UNCOPIED_KEYS: Final = "EXISTS (SELECT FROM installation WHERE name = 'uncopied_keys')"
+#: OFFSET 0 fixes the plan: one lookup per key. A plan made while the table is small could otherwise
+#: read all keys for every batch later.
 _FIND_BY_KEY: Final = f"""
-    SELECT stored.transaction_id
+    SELECT found.transaction_id
     FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
-    JOIN idempotency_keys stored
-      ON stored.scope = requested.scope AND stored.request_id = requested.request_id
+    CROSS JOIN LATERAL (
+        SELECT transaction_id FROM idempotency_keys stored
+        WHERE stored.scope = requested.scope AND stored.request_id = requested.request_id OFFSET 0
+    ) AS found
     UNION
-    SELECT t.id
+    SELECT found.id
     FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
-    JOIN transactions_initial t
-      ON t.scope = requested.scope AND t.request_id = requested.request_id
+    CROSS JOIN LATERAL (
+        SELECT id FROM transactions_initial t
+        WHERE t.scope = requested.scope AND t.request_id = requested.request_id OFFSET 0
+    ) AS found
     WHERE {_HAS_UNCOPIED_KEYS}"""
 _FIND_BY_REFERENCE: Final = f"""
-    SELECT stored.transaction_id
+    SELECT found.transaction_id
     FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
-    JOIN partner_references stored
-      ON stored.partner_id = requested.partner_id AND stored.reference = requested.reference
+    CROSS JOIN LATERAL (
+        SELECT transaction_id FROM partner_references stored
+        WHERE stored.partner_id = requested.partner_id AND stored.reference = requested.reference
+        OFFSET 0
+    ) AS found
     UNION
-    SELECT t.id
+    SELECT found.id
     FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
-    JOIN transactions_initial t
-      ON t.partner_id = requested.partner_id AND t.partner_reference = requested.reference
-     AND t.status <> 'failed'
+    CROSS JOIN LATERAL (
+        SELECT id FROM transactions_initial t
+        WHERE t.partner_id = requested.partner_id AND t.partner_reference = requested.reference
+          AND t.status <> 'failed' OFFSET 0
+    ) AS found
     WHERE {_HAS_UNCOPIED_KEYS}"""
 
 

@@ -8,7 +8,7 @@ all its merchants here, in one statement. A party identified by owner or account
 all accounts of the owner, because the PIN and its failure count belong to the owner.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,7 +41,7 @@ _FIND_TRANSACTION_ACCOUNTS = """
                             SELECT commission_account_id FROM agents
                             WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
                                                          ELSE to_account END) END])
-    FROM transactions WHERE id = ANY ($1::bigint[])"""
+    FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3"""
 _LOCK_ORDER = "ORDER BY kind = 'settlement', id"
 _SELECT_CREDITED_MERCHANTS = (
     f"SELECT {_ACCOUNT_COLUMNS}, false FROM accounts WHERE owner_id = ANY ($5::bigint[])"
@@ -117,7 +117,7 @@ class BatchKeys:
         """Return the query arguments that select the accounts."""
         rows: list[Any] = []
         if self.transaction_ids:
-            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, list(self.transaction_ids))
+            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, *_bound_ids(self.transaction_ids))
         return (
             list(self.card_serials),
             list(self.owner_ids),
@@ -230,8 +230,8 @@ async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
         rows = await tx.fetch(
             """SELECT id, scope, request_id, fingerprint, partner_id, partner_reference,
                       to_account, amount, answer
-               FROM transactions WHERE id = ANY ($1::bigint[])""",
-            [*by_key, *by_reference],
+               FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3""",
+            *_bound_ids([*by_key, *by_reference]),
         )
         state.prior_requests = {
             (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
@@ -245,6 +245,11 @@ async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
         }
 
 
+def _bound_ids(ids: Collection[int]) -> tuple[list[int], int, int]:
+    """Return IDs with their range, by which PostgreSQL selects the partitions to open."""
+    return list(ids), min(ids), max(ids)
+
+
 def _build_prior_request(row: Any, fingerprint: bytes | None) -> PriorRequest:
     return PriorRequest(fingerprint, row["to_account"], row["amount"], decode_result(row["answer"]))
 
@@ -256,8 +261,8 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
                   to_account, card_serial, to_card_serial, usage_day, created_at
            FROM transactions
-           WHERE id = ANY ($1::bigint[]) AND to_account IS NOT NULL""",
-        list(keys.transaction_ids),
+           WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND to_account IS NOT NULL""",
+        *_bound_ids(keys.transaction_ids),
     )
     state.transactions = {row["id"]: StoredTransaction(*row) for row in rows}
     account_ids = {

@@ -10,6 +10,9 @@ from tapgate.ledger.state import Account, State
 from tapgate.rules.compliance import ComplianceRule, get_subject_accounts
 from tapgate.schemas.compliance import RuleSubject
 
+#: More than the time of a new ID can be ahead of the clock.
+_MAX_CLOCK_LEAD: Final = timedelta(hours=1)
+
 _SELECT_SENT: Final = (
     "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
 )
@@ -23,7 +26,8 @@ _SELECT_BY_SUBJECT: Final = {
     RuleSubject.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
 #: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
-#: $5 is the start of the longest window, so that PostgreSQL opens only the partitions since then.
+#: $5 and $6 are the start of the longest window and a time after now, so that PostgreSQL opens only
+#: the partitions in between.
 _COUNT_BY_SUBJECT: Final = {
     subject: f"""
         SELECT rule.id, subject.id, totals.count, totals.total
@@ -33,8 +37,8 @@ _COUNT_BY_SUBJECT: Final = {
                       AS parameters (id, since, types) OFFSET 0) AS rule
         CROSS JOIN LATERAL (
             SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
-            WHERE t.id >= $5 AND t.id >= rule.since AND t.type = ANY (rule.types)
-              AND t.status <> 'failed'
+            WHERE t.id >= $5 AND t.id < $6 AND t.id >= rule.since
+              AND t.type = ANY (rule.types) AND t.status <> 'failed'
         ) AS totals WHERE totals.count > 0"""
     for subject, transactions in _SELECT_BY_SUBJECT.items()
 }
@@ -58,6 +62,7 @@ async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand])
             since,
             [" ".join(rule.transaction_types) for rule in rules],
             min(since),
+            ids.first_id_at(state.now + _MAX_CLOCK_LEAD),
         )
         for rule_id, account_id, count, total in rows:
             state.window_totals[rule_id, account_id] = (count, total)
