@@ -392,11 +392,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.authenticator.api_keys.last_used.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
-        LedgerMaintenance(
-            services.database,
-            services.clock,
-            key_retention_days=services.settings.idempotency_key_days,
-        ).run(),
+        LedgerMaintenance(services.database, services.clock, services.settings).run(),
         statement_operations.remove_expired(services.database, services.clock),
         support_operations.remove_expired(services.database, services.clock),
     )

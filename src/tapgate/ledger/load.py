@@ -117,7 +117,7 @@ class BatchKeys:
         """Return the query arguments that select the accounts."""
         rows: list[Any] = []
         if self.transaction_ids:
-            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, *_bound_ids(self.transaction_ids))
+            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, *_add_range(self.transaction_ids))
         return (
             list(self.card_serials),
             list(self.owner_ids),
@@ -231,7 +231,7 @@ async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
             """SELECT id, scope, request_id, fingerprint, partner_id, partner_reference,
                       to_account, amount, answer
                FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3""",
-            *_bound_ids([*by_key, *by_reference]),
+            *_add_range([*by_key, *by_reference]),
         )
         state.prior_requests = {
             (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
@@ -245,7 +245,7 @@ async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
         }
 
 
-def _bound_ids(ids: Collection[int]) -> tuple[list[int], int, int]:
+def _add_range(ids: Collection[int]) -> tuple[list[int], int, int]:
     """Return IDs with their range, by which PostgreSQL selects the partitions to open."""
     return list(ids), min(ids), max(ids)
 
@@ -262,7 +262,7 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
                   to_account, card_serial, to_card_serial, usage_day, created_at
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND to_account IS NOT NULL""",
-        *_bound_ids(keys.transaction_ids),
+        *_add_range(keys.transaction_ids),
     )
     state.transactions = {row["id"]: StoredTransaction(*row) for row in rows}
     account_ids = {

@@ -10,6 +10,7 @@ import structlog
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
+from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.partitions import create_months
@@ -31,10 +32,10 @@ _KEY_TABLES: Final = ("idempotency_keys", "partner_references")
 class LedgerMaintenance:
     """Background worker. Every process runs it; one of them works."""
 
-    def __init__(self, database: Database, clock: Clock, *, key_retention_days: int) -> None:
+    def __init__(self, database: Database, clock: Clock, settings: Settings) -> None:
         self._database = database
         self._clock = clock
-        self._key_retention_days = key_retention_days
+        self._key_retention_days = settings.idempotency_key_days
 
     async def run(self) -> NoReturn:
         await run_periodically(self.maintain, every=_INTERVAL_SECONDS, name="ledger.maintenance")
