@@ -66,6 +66,7 @@ from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import node_routes as nodes
 from tapgate.reporting import routes as overview
+from tapgate.reporting.metric_sources import open_metric_sources
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
@@ -217,16 +218,19 @@ async def open_services(
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
-        create_ledger = _select_ledger(settings, is_worker=is_worker)
-        ledger = await _build_ledger(
-            create_ledger, settings, signals, clock, new_id, pins, latency_samples
-        ).start(database_url)
+        ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
+        await ledger.start(database_url)
         stack.push_async_callback(ledger.stop)
         health = HealthMonitor(settings, ledger.get_server_status)
         if settings.require_sync_replication:
             ledger.before_submit = health.require_sync_replication
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
+        metric_sources = await stack.enter_async_context(
+            open_metric_sources(
+                settings, throttle, ledger, latency_samples, database, queue_database
+            )
+        )
         rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
         stack.push_async_callback(rejection_log.stop)
         yield Services(
@@ -252,24 +256,22 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
             rejection_log=rejection_log,
+            metric_sources=metric_sources,
         )
 
 
-def _select_ledger(settings: Settings, *, is_worker: bool) -> Callable[..., Ledger]:
-    if is_worker and settings.workers > 1:
-        return partial(NodeLedger, get_shared_folder(settings.data_dir))
-    return Ledger
-
-
 def _build_ledger(
-    create_ledger: Callable[..., Ledger],
     settings: Settings,
     signals: Signals,
     clock: Clock,
     new_id: ids.IdGenerator,
     pins: PinVerifier,
-    latency_samples: LatencySamples,
+    *,
+    is_worker: bool,
 ) -> Ledger:
+    create_ledger: Callable[..., Ledger] = Ledger
+    if is_worker and settings.workers > 1:
+        create_ledger = partial(NodeLedger, get_shared_folder(settings.data_dir))
     return create_ledger(
         signals,
         currency=settings.currency,
@@ -280,7 +282,6 @@ def _build_ledger(
         low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],
         max_pending=MAX_PENDING_COMMANDS * settings.workers,
-        on_batch=latency_samples.add_batch,
     )
 
 

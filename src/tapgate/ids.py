@@ -111,3 +111,8 @@ def first_id_at(moment: datetime) -> int:
 def get_time(identifier: int) -> datetime:
     """Return the time in an identifier."""
     return _EPOCH + timedelta(milliseconds=identifier >> _TIME_SHIFT)
+
+
+def get_time_sql(column: str) -> str:
+    """Return an SQL expression for the time at which an identifier was generated."""
+    return f"to_timestamp((({column} >> {_TIME_SHIFT}) + {_EPOCH_MS}) / 1000.0)"

@@ -258,7 +258,8 @@ class LedgerDriver:
 
     async def submit_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         """Process the commands as one batch."""
-        return await self.ledger._run_with_retries(commands)
+        outcomes, _ = await self.ledger._run_with_retries(commands)
+        return outcomes
 
 
 async def require_balanced_books(database: Database) -> None:

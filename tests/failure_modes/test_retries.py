@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import time_machine
@@ -19,7 +19,7 @@ from harness import PIN, WRONG_PIN, BearerAuth
 from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.errors import unavailable
-from tapgate.ledger.commands import LedgerCommand, Outcome
+from tapgate.ledger.commands import LedgerCommand
 from tapgate.ledger.engine import Ledger
 
 parametrize_routes = pytest.mark.parametrize("route", ROUTES)
@@ -85,9 +85,7 @@ async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
     terminal = (await two_gateways.create_merchant()).server
     run_batch, request_ids = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
-    async def run_and_disconnect(
-        ledger: Ledger, commands: Sequence[LedgerCommand]
-    ) -> list[Outcome]:
+    async def run_and_disconnect(ledger: Ledger, commands: Sequence[LedgerCommand]) -> NoReturn:
         await run_batch(ledger, commands)
         raise unavailable("The database cannot be reached")
 

@@ -8,7 +8,7 @@ A site calls the endpoints like an API client, but within the process.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -25,7 +25,7 @@ from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response
-from tapgate.http.metrics import Metrics
+from tapgate.http.metrics import AuthFailure, Metrics
 from tapgate.http.responses import (
     encode_json,
     render_json,
@@ -40,6 +40,8 @@ from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.audit import AuditResult
 
 _log = structlog.get_logger()
+
+_AUTH_FAILURE_CODES: Final = frozenset({Code.UNAUTHORIZED, Code.INVALID_PIN, Code.INVALID_OTP})
 
 
 class Site(Protocol):
@@ -102,6 +104,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
             ],
         )
         self.metrics.registry.register(HealthMetrics(services.health, services.nodes))
+        for source in services.metric_sources:
+            self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status
 
     @cached_property
@@ -236,6 +240,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
     async def on_error(
         self, route: GuardedRoute | None, context: RequestContext, error: ApiError
     ) -> None:
+        if error.code in _AUTH_FAILURE_CODES and route is not None:
+            self.metrics.count_auth_failure(_classify_auth_failure(route, context, error))
         if route is None or (context.caller is None and not route.is_public):
             return  # no endpoint matches, or the caller is not authenticated
         if error.code is Code.FORBIDDEN:
@@ -257,3 +263,17 @@ class App(WebApp[RequestContext, GuardedRoute]):
                     request_id=context.request_id,
                     failure=logs.describe_exception(failure),
                 )
+
+
+def _classify_auth_failure(
+    route: GuardedRoute, context: RequestContext, error: ApiError
+) -> AuthFailure:
+    if error.code is Code.INVALID_PIN:
+        return AuthFailure.PIN
+    if error.code is Code.INVALID_OTP:
+        return AuthFailure.ONE_TIME_CODE
+    if route.is_public:  # the credential is in the body: a password or a refresh token
+        return AuthFailure.LOGIN
+    if not {b"x-signature", b"x-api-key-id", b"x-service-name"}.isdisjoint(context.headers):
+        return AuthFailure.SIGNATURE
+    return AuthFailure.TOKEN if b"authorization" in context.headers else AuthFailure.NONE

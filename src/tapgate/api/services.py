@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
     from tapgate.clock import Clock
+    from tapgate.http.metrics import MetricSource
     from tapgate.http.throttle import Throttle
     from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
@@ -84,6 +85,8 @@ class Services:
     rejection_log: RejectionLog
     #: Counts a new delivery status of a message in the metrics.
     count_message_status: Callable[[str], None] = lambda _status: None
+    #: Metrics besides those of requests.
+    metric_sources: Sequence[MetricSource] = ()
     heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:

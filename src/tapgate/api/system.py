@@ -57,7 +57,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
     async def get_metrics(request: RequestContext) -> Reply[bytes]:
         """Get the metrics of this node in the Prometheus text format."""
-        return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
+        return Reply(await app.metrics.scrape(), content_type=CONTENT_TYPE)
 
     return endpoints
 

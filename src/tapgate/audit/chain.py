@@ -26,6 +26,7 @@ from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
+from tapgate.store.work_queue import build_backlog_sql
 
 #: Previous hash of the first entry.
 GENESIS = bytes(32)
@@ -38,6 +39,13 @@ _FETCH_SIZE = 200
 #: always verified.
 CHECKPOINT_LAG = 10_000
 _CHECKPOINT_INTERVAL = 1_000
+#: Unsealed entries, as a backlog.
+BACKLOG_SQL = build_backlog_sql(
+    "audit",
+    "audit_entries WHERE hash IS NULL AND sequence > (SELECT sequence FROM audit_head)",
+    created="occurred_at",
+    due="occurred_at",
+)
 _hash_pool = BoundedThreadPool("audit verifications", threads=1, max_pending=8)
 
 

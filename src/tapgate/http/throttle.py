@@ -78,6 +78,11 @@ class Throttle:
         with contextlib.suppress(CacheUnavailableError):
             await self._cache_buckets.refund(key, rate)
 
+    @property
+    def is_cache_reachable(self) -> bool | None:
+        """Whether the latest request to the cache succeeded. None if there is no cache."""
+        return None if self._cache_buckets is None else self._cache_retry_at is None
+
     async def list_warnings(self) -> list[str]:
         """Return a startup warning for the operator if the cache is unreachable."""
         if self._cache_buckets is None:

@@ -8,7 +8,7 @@ disk flush.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from time import perf_counter
 from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
@@ -27,6 +27,7 @@ from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
+from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.replays import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
@@ -35,6 +36,7 @@ from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
 from tapgate.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.store.database import Database
+from tapgate.store.pool import Pool
 from tapgate.store.server_status import ServerStatus, get_server_status
 from tapgate.store.sessions import build_payment_limits
 from tapgate.store.signals import Signals
@@ -68,8 +70,12 @@ class PendingCommand(NamedTuple):
     future: asyncio.Future[Outcome]
 
 
-#: Called after every committed batch with its size and its duration in seconds.
-BatchCallback = Callable[[int, float], None]
+#: Called after every batch, and for commands that failed without reaching the database.
+BatchCallback = Callable[[BatchReport], None]
+
+
+def ignore_batch(report: BatchReport) -> None:
+    """Do nothing."""
 
 
 class BatchStats(msgspec.Struct):
@@ -94,7 +100,6 @@ class Ledger:
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
         max_pending: int = MAX_PENDING_COMMANDS,
-        on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database: Database  # set by `start`
         self._signals = signals
@@ -106,7 +111,7 @@ class Ledger:
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
         self._max_pending = max_pending
-        self._on_batch = on_batch
+        self.on_batch: BatchCallback = ignore_batch
         #: Raises an ApiError if no command may be executed.
         self.before_submit: Callable[[], Awaitable[None]] | None = None
         self._pending: deque[PendingCommand] = deque()
@@ -144,6 +149,15 @@ class Ledger:
             log.warning("ledger.replay_counts_lost", error=type(error).__name__)
         await self._database.close()
 
+    @property
+    def queue_length(self) -> int:
+        """Commands that wait for the next batch."""
+        return len(self._pending)
+
+    @property
+    def pool(self) -> Pool:
+        return self._database.pool
+
     async def get_server_status(self) -> ServerStatus:
         """Return the state of the database server, as the ledger's sessions see it."""
         return await get_server_status(self._database)
@@ -155,7 +169,11 @@ class Ledger:
         unreachable, and 500 if the command cannot be stored.
         """
         if self.before_submit is not None:
-            await self.before_submit()
+            try:
+                await self.before_submit()
+            except ApiError as error:
+                self._report_failure([command], error)
+                raise
         # If the caller is canceled, only this wait ends: the command is still executed.
         return await self._dispatch(command)
 
@@ -165,9 +183,9 @@ class Ledger:
     def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
         """Add a command to the next batch, and return the future of its outcome."""
         if self._is_stopping:
-            raise unavailable("The service is stopping. The transaction was not executed.")
+            raise self._reject(command, "The service is stopping.")
         if len(self._pending) >= self._max_pending:
-            raise unavailable("The ledger queue is full. The transaction was not executed.")
+            raise self._reject(command, "The ledger queue is full.")
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(command, future))
         self._wakeup.set()
@@ -212,7 +230,7 @@ class Ledger:
                 started = perf_counter()
                 outage = await self._process_batch(batch)
                 if outage is not None and perf_counter() - started > _MAX_OUTAGE_SECONDS:
-                    _fail_all(self._pending, outage)
+                    self._fail_all(self._pending, outage)
                     self._pending.clear()
 
     async def _gather_batch(self) -> None:
@@ -232,24 +250,27 @@ class Ledger:
 
         If a batch of several commands fails for another reason, each is processed individually.
         """
-        started = perf_counter()
+        started, previous_retries = perf_counter(), self.batch_stats.retries
+        commands = [pending.command for pending in batch]
         try:
-            outcomes = await self._run_with_retries([pending.command for pending in batch])
+            outcomes, timing = await self._run_with_retries(commands)
         except ApiError as outage:
-            _fail_all(batch, outage)
+            self._fail_all(batch, outage)
             return outage
         except Exception as error:
             if len(batch) > 1:
                 await self._process_individually(batch)
                 return None
             log.error("ledger.command_failed", error=type(error).__name__, exc_info=True)
-            _fail_all(batch, ApiError(Code.INTERNAL_ERROR))
+            self._fail_all(batch, ApiError(Code.INTERNAL_ERROR))
         else:
-            self._record_batch(len(batch), perf_counter() - started)
-            self.replay_counter.count(outcomes)
             for pending, outcome in zip(batch, outcomes, strict=True):
                 if not pending.future.done():
                     pending.future.set_result(outcome)
+            retries = self.batch_stats.retries - previous_retries
+            self._record_batch(
+                BatchReport(commands, outcomes, timing, perf_counter() - started, retries)
+            )
         return None
 
     async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
@@ -260,16 +281,35 @@ class Ledger:
         for index, pending in enumerate(batch):
             outage = await self._process_batch([pending])
             if outage is not None:
-                _fail_all(batch[index + 1 :], outage)
+                self._fail_all(batch[index + 1 :], outage)
                 return
 
-    def _record_batch(self, size: int, seconds: float) -> None:
+    def _record_batch(self, report: BatchReport) -> None:
+        size = len(report.commands)
         self.batch_stats.batches += 1
         self.batch_stats.commands += size
         self.batch_stats.largest_batch = max(self.batch_stats.largest_batch, size)
-        self._on_batch(size, seconds)
+        self.replay_counter.count(report.outcomes)
+        self.on_batch(report)
 
-    async def _run_with_retries(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
+    def _fail_all(self, batch: Collection[PendingCommand], error: ApiError) -> None:
+        for pending in batch:
+            if not pending.future.done():
+                pending.future.set_exception(error)
+                pending.future.exception()  # mark as retrieved, in case the caller was canceled
+        self._report_failure([pending.command for pending in batch], error)
+
+    def _reject(self, command: LedgerCommand, reason: str) -> ApiError:
+        error = unavailable(f"{reason} The transaction was not executed.")
+        self._report_failure([command], error)
+        return error
+
+    def _report_failure(self, commands: Sequence[LedgerCommand], error: ApiError) -> None:
+        self.on_batch(BatchReport(commands, [Outcome(None, error.code)] * len(commands)))
+
+    async def _run_with_retries(
+        self, commands: Sequence[LedgerCommand]
+    ) -> tuple[list[Outcome], BatchTiming]:
         for attempt in range(_MAX_ATTEMPTS):
             try:
                 return await self._run_batch(commands)
@@ -284,20 +324,29 @@ class Ledger:
                     raise
         raise AssertionError
 
-    async def _run_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
+    async def _run_batch(
+        self, commands: Sequence[LedgerCommand]
+    ) -> tuple[list[Outcome], BatchTiming]:
+        started = perf_counter()
         async with self._database.transaction() as tx:
             if self._new_id.is_ahead:
                 # Lists select transactions by ID range, so IDs must not run ahead of the clock.
                 self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
             rules = await self._get_rules(tx)
             state = await load(tx, commands, rules, self._clock, self._timezone)
+            loaded = perf_counter()
             decisions = [self._decide(state, command) for command in commands]
+            decided = perf_counter()
             await write(tx, state, decisions, self._new_id)
             for command, decision in zip(commands, decisions, strict=True):
                 if command.before_commit is not None:
                     transaction = Transaction(tx, self._clock, self._new_id)
                     await _run_before_commit(transaction, command.before_commit, decision.outcome)
-        return [decision.outcome for decision in decisions]
+            written = perf_counter()
+        timing = BatchTiming(
+            loaded - started, decided - loaded, written - decided, perf_counter() - written
+        )
+        return [decision.outcome for decision in decisions], timing
 
     def _decide(self, state: State, command: LedgerCommand) -> Decision:
         try:
@@ -340,10 +389,3 @@ async def _run_before_commit(
     except ApiError as error:
         # `_process_batch` treats an ApiError as an outage and would fail the whole batch.
         raise RuntimeError(f"a before-commit hook raised {error.code}") from error
-
-
-def _fail_all(batch: Iterable[PendingCommand], error: ApiError) -> None:
-    for pending in batch:
-        if not pending.future.done():
-            pending.future.set_exception(error)
-            pending.future.exception()  # mark as retrieved, in case the caller was canceled

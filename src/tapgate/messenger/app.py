@@ -7,17 +7,17 @@ and a signature over the body after it is read. Public endpoints are also served
 from collections.abc import Iterable
 from functools import cached_property
 
-from tapgate.errors import ApiError
+from tapgate.errors import ApiError, Code
 from tapgate.http.app import WebApp, log_failure
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.health_metrics import HealthMetrics
-from tapgate.http.metrics import CONTENT_TYPE, Metrics
+from tapgate.http.metrics import CONTENT_TYPE, AuthFailure, Metrics
 from tapgate.http.overload import OverloadError
 from tapgate.http.route import Route, RouteLabel
 from tapgate.messenger import web
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
-from tapgate.messenger.routes.access import PUBLIC, Access
+from tapgate.messenger.routes.access import BRIDGE, PUBLIC, Access
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import RequestContext
 from tapgate.runtime.node_files import get_shared_folder
@@ -42,6 +42,8 @@ class App(WebApp[RequestContext, Route]):
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
         )
         self._metrics.registry.register(HealthMetrics(services.health, services.nodes))
+        for source in services.metric_sources:
+            self._metrics.add_source(source)
         super().__init__(
             services,
             RequestContext,
@@ -62,7 +64,7 @@ class App(WebApp[RequestContext, Route]):
         @endpoints.get("/metrics", access=PUBLIC, media=(CONTENT_TYPE,))
         async def get_metrics(request: RequestContext) -> Reply[bytes]:
             """Return the metrics of this node in the Prometheus text format."""
-            return Reply(self._metrics.render(), content_type=CONTENT_TYPE)
+            return Reply(await self._metrics.scrape(), content_type=CONTENT_TYPE)
 
         return endpoints
 
@@ -99,7 +101,12 @@ class App(WebApp[RequestContext, Route]):
         context.principal, context.is_authorized = principal, True
 
     async def on_error(self, route: Route | None, context: RequestContext, error: ApiError) -> None:
-        """Log a server error and replace its message."""
+        """Log a server error and replace its message; count failed authentication."""
+        if error.code is Code.UNAUTHORIZED and route is not None:
+            is_bridge = route.endpoint.access is BRIDGE
+            self._metrics.count_auth_failure(
+                AuthFailure.TOKEN if is_bridge else AuthFailure.SIGNATURE
+            )
         if error.status >= 500:
             if not isinstance(error, OverloadError):
                 log_failure(context, error)

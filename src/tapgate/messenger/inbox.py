@@ -20,6 +20,7 @@ from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, Tex
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
+from tapgate.store.work_queue import build_backlog_sql
 from tapgate.vault import Vault
 
 #: Time for which the sweeps of other processes skip a new message.
@@ -29,6 +30,13 @@ _WITHHELD_LEASE_DURATION = timedelta(seconds=15)
 _WITHHELD_TTL_SECONDS = 60.0
 #: Messages per database transaction; one commit per message would dominate the cost.
 _BATCH_SIZE = 100
+
+BACKLOG_SQL = build_backlog_sql(
+    "inbox",
+    "messenger.received WHERE status = 'waiting'",
+    created="received_at",
+    due="received_at",
+)
 
 _decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 

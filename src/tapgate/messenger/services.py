@@ -1,9 +1,10 @@
 """Dependencies shared by the routes and background workers of one messenger process."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from tapgate.clock import Clock
+from tapgate.http.metrics import MetricSource
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
@@ -37,6 +38,7 @@ class Services:
     health: HealthMonitor
     nodes: NodeRegistry
     active_conversations: CachedResult[int]
+    metric_sources: Sequence[MetricSource] = ()
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
     #: If None, there are no PIN forms, and `messenger_text_pin` decides whether the webhook accepts

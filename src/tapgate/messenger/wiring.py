@@ -10,12 +10,15 @@ import httpx2
 from tapgate import ids
 from tapgate.client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate.clock import Clock, system_clock
+from tapgate.http.backlog_metrics import BacklogMetrics
+from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.throttle import Throttle
-from tapgate.messenger import conversation_store, gateway_requests
+from tapgate.messenger import conversation_store, gateway_requests, inbox
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.inbox_worker import InboxWorker
 from tapgate.messenger.language_sync import LanguageSync
+from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import Retention
@@ -96,6 +99,11 @@ async def _build_services(
     throttle = Throttle(settings)
     stack.push_async_callback(throttle.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
+    process_metrics = ProcessMetrics(
+        settings, NodeRole.MESSENGER, {"requests": database.pool}, throttle
+    )
+    stack.callback(process_metrics.close)
+    await stack.enter_async_context(run_background_tasks(process_metrics.run()))
     health = HealthMonitor(settings, functools.partial(get_server_status, database))
     return Services(
         settings=settings,
@@ -110,6 +118,10 @@ async def _build_services(
         health=health,
         nodes=NodeRegistry(settings, NodeRole.MESSENGER, database, health),
         active_conversations=conversation_store.cache_active_count(database, clock),
+        metric_sources=[
+            process_metrics,
+            BacklogMetrics(database, [claims.BACKLOG_SQL, inbox.BACKLOG_SQL]),
+        ],
         graph=await _open_graph_client(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import NoReturn
+from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
 import httpx2
@@ -74,6 +74,7 @@ class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _QUEUE = WorkQueue("messages", ", ".join(_ClaimedMessage.__struct_fields__))
+BACKLOG_SQL: Final = _QUEUE.build_backlog_sql("messages")
 _DELIVERED = ResultUpdate(_QUEUE, "status = 'delivered', parameters = NULL", {}, accepts_late=True)
 _RETRY = ResultUpdate(_QUEUE, "next_attempt_at = result.retry_at", {"retry_at": "timestamptz"})
 

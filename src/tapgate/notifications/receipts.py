@@ -24,7 +24,7 @@ from tapgate.notifications.messages import Message, enqueue_messages
 from tapgate.runtime.background import run_periodically
 from tapgate.schemas.subscribers import SubscriberLanguage
 from tapgate.settings import ALL_RECEIPTS, NO_NOTIFICATIONS, NO_RECEIPTS, RECEIVED_RECEIPTS
-from tapgate.store.work_queue import build_dequeue_sql
+from tapgate.store.work_queue import build_backlog_sql, build_dequeue_sql
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200
@@ -50,6 +50,13 @@ _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
     SubscriberLanguage.EN: {True: "to {}", False: "from {}"},
     SubscriberLanguage.FR: {True: "à {}", False: "de la part de {}"},
 }
+
+BACKLOG_SQL: Final = build_backlog_sql(
+    "receipts",
+    "notices",
+    created=ids.get_time_sql("transaction_id"),
+    due=ids.get_time_sql("transaction_id"),
+)
 
 #: The counterparty is named as on statements. The amount received may be less than the transaction
 #: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the

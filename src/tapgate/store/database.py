@@ -61,7 +61,7 @@ class Database:
         self._url = url
         self._session = {**_SESSION_SETTINGS, **session}
         self._build_limits = build_limits
-        self._pool = Pool(self._open_pooled, size)
+        self.pool = Pool(self._open_pooled, size)
         self._retired_at = -_RETIRE_INTERVAL_SECONDS
 
     @classmethod
@@ -103,8 +103,8 @@ class Database:
         # A connection that is still in use after the timeout is unresponsive.
         with contextlib.suppress(TimeoutError, *DATABASE_ERRORS):
             async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
-                await self._pool.close()
-        self._pool.terminate()
+                await self.pool.close()
+        self.pool.terminate()
 
     def retire_connections(self) -> None:
         """Replace all connections, because they belong to a server that accepts no writes.
@@ -114,7 +114,7 @@ class Database:
         if monotonic() - self._retired_at >= _RETIRE_INTERVAL_SECONDS:
             self._retired_at = monotonic()
             _log.warning("database.read_only")
-            self._pool.retire_all()
+            self.pool.retire_all()
 
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
@@ -125,7 +125,7 @@ class Database:
             self._convert_failure(error, connection)
             raise
         finally:
-            self._pool.release(connection)
+            self.pool.release(connection)
 
     @contextlib.asynccontextmanager
     async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
@@ -204,11 +204,11 @@ class Database:
             self._convert_failure(error, connection)
             raise
         finally:
-            self._pool.release(connection)
+            self.pool.release(connection)
 
     async def _acquire(self) -> asyncpg.Connection:
         try:
-            return await self._pool.acquire(DATABASE_TIMEOUT_SECONDS)
+            return await self.pool.acquire(DATABASE_TIMEOUT_SECONDS)
         except DATABASE_ERRORS as error:
             raise Failure.LOST.build_error() from error
 

@@ -7,12 +7,21 @@ as much as the single statement that most requests run (measured in docs/benchma
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import asyncpg
 
 #: A firewall or NAT may have dropped connections that were idle for longer.
 _MAX_IDLE_SECONDS: Final = 300.0
+
+
+class PoolState(NamedTuple):
+    """Connections that may be open, are open and are in use, and callers that wait for one."""
+
+    size: int
+    open: int
+    in_use: int
+    waiting: int
 
 
 class Pool:
@@ -27,6 +36,9 @@ class Pool:
         self._retired: set[asyncpg.Connection] = set()
         #: A waiter that receives None may open a new connection.
         self._waiters: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
+        #: Times that a caller waited for a connection, and the seconds it waited.
+        self.wait_count = 0
+        self.wait_seconds = 0.0
         self._is_closing = False
         self._all_released = asyncio.Event()
 
@@ -38,15 +50,17 @@ class Pool:
         self._require_open()
         connection = self._pop_idle()
         if connection is None:
-            async with asyncio.timeout(timeout_seconds):
-                while connection is None:
-                    connection = await self._open_or_wait()
+            connection = await self._wait_for_connection(timeout_seconds)
             if self._is_closing:  # closed while waiting: close() does not see this connection
                 connection.terminate()
                 self._open_count -= 1
             self._require_open()
         self._in_use.add(connection)
         return connection
+
+    def get_state(self) -> PoolState:
+        waiting = sum(not waiter.done() for waiter in self._waiters)
+        return PoolState(self._size, self._open_count, len(self._in_use), waiting)
 
     def retire_all(self) -> None:
         """Close all idle connections, and the others when they are released."""
@@ -95,6 +109,18 @@ class Pool:
                 connection.terminate()
             self._open_count -= 1
         return None
+
+    async def _wait_for_connection(self, timeout_seconds: float) -> asyncpg.Connection:
+        get_time = asyncio.get_running_loop().time
+        started = get_time()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                while (connection := await self._open_or_wait()) is None:
+                    pass
+            return connection
+        finally:
+            self.wait_count += 1
+            self.wait_seconds += get_time() - started
 
     async def _open_or_wait(self) -> asyncpg.Connection | None:
         if self._open_count < self._size:

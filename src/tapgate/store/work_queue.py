@@ -25,6 +25,8 @@ from tapgate.store.database import Database
 #: Longer than the timeout of an attempt. If a process has recorded no result by then, any process
 #: may claim the job.
 LEASE_DURATION: Final = timedelta(seconds=30)
+#: A backlog is counted up to this number.
+MAX_COUNTED_JOBS: Final = 10_000
 _MAX_BACKOFF_SECONDS: Final = 60.0
 #: Session settings for workers. A statement may be planned while a queue is empty and executed
 #: while it is long, so plans must use the indexes.
@@ -72,6 +74,12 @@ class WorkQueue:
         self._due = due
         self._lease = lease
         self._count_attempt = "attempts = attempts + 1, " if counts_attempts else ""
+
+    def build_backlog_sql(self, queue: str, *, condition: str = "true") -> str:
+        """Return a query of the queue's backlog; see `build_backlog_sql`."""
+        return build_backlog_sql(
+            queue, f"{self.table} WHERE {self._is_pending} AND {condition}", due=self._due
+        )
 
     async def claim(self, source: Source, *, now: datetime, limit: int) -> list[asyncpg.Record]:
         """Lease up to `limit` due jobs, those due longest first."""
@@ -225,6 +233,22 @@ def build_dequeue_sql(table: str, key: str) -> str:
     ), taken AS (
         DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM due) RETURNING *
     )"""
+
+
+def build_backlog_sql(
+    queue: str, selection: str, *, created: str = "created_at", due: str = "now()"
+) -> str:
+    """Return a query of the number of jobs, the age of the oldest, and how long one has been due.
+
+    `selection` is a table with a WHERE clause. The query reads at most `MAX_COUNTED_JOBS` rows.
+    """
+    return f"""
+        SELECT '{queue}' AS queue, count(*)::int AS jobs,
+               coalesce(greatest(extract(epoch FROM now() - min(created_at)), 0), 0)::float8
+                 AS oldest,
+               coalesce(greatest(extract(epoch FROM now() - min(due_at)), 0), 0)::float8 AS overdue
+        FROM (SELECT {created} AS created_at, {due} AS due_at
+              FROM {selection} LIMIT {MAX_COUNTED_JOBS}) AS job"""
 
 
 def compute_backoff(attempts: int) -> timedelta:

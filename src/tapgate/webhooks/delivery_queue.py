@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import asyncpg
 
@@ -20,6 +21,11 @@ _QUEUE = WorkQueue(
        event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
        endpoint.previous_secret_expires_at, endpoint.status_changed_at""",
     destination="endpoint_id",
+)
+#: Deliveries to disabled endpoints wait until the endpoint is enabled.
+BACKLOG_SQL: Final = _QUEUE.build_backlog_sql(
+    "webhooks",
+    condition=f"endpoint_id IN (SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE})",
 )
 #: OFFSET keeps the planner from joining all events, which it might prefer while there are none.
 _JOIN_EVENT_AND_ENDPOINT = """

@@ -44,6 +44,7 @@ _QUEUE = WorkQueue(
     pending="waiting",
     lease=LEASE_DURATION,
 )
+BACKLOG_SQL = _QUEUE.build_backlog_sql("outbox")
 _PART_ACCEPTED = ResultUpdate(
     _QUEUE,
     "channel_message_id = result.channel_ids, next_attempt_at = result.leased_until",

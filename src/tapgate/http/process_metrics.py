@@ -1,0 +1,113 @@
+"""Prometheus metrics of the processes of a node: build, workers, disk, cache and connections."""
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NoReturn
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tapgate import VERSION
+from tapgate.http.throttle import Throttle
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.shared_metrics import Counter, Gauge, SharedMetrics
+from tapgate.schemas.nodes import NodeRole
+from tapgate.settings import Settings
+from tapgate.store.pool import Pool
+
+_UPDATE_SECONDS: Final = 2.0
+_QUEUE_LENGTH_TEXT: Final = "Commands that wait for the next batch of the ledger"
+
+
+class ProcessMetrics:
+    """State of each worker, which it updates regularly so that all workers can report the sum.
+
+    `pools` are the connection pools of the process. `get_ledger_queue_length` is None in a process
+    without a ledger.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        role: NodeRole,
+        pools: Mapping[str, Pool],
+        throttle: Throttle,
+        get_ledger_queue_length: Callable[[], int] | None = None,
+    ) -> None:
+        self._role, self._pools, self._throttle = role, pools, throttle
+        self._get_ledger_queue_length = get_ledger_queue_length
+        self._data_dir = get_shared_folder(settings.data_dir)
+        labels, series = ["pool"], [(name,) for name in pools]
+        self._workers = Gauge("tapgate_workers", "Worker processes of the service on the node")
+        self._ledger_queue = Gauge("tapgate_ledger_queue_length", _QUEUE_LENGTH_TEXT)
+        #: In the order of the fields of `PoolState`.
+        self._connections = [
+            Gauge(f"tapgate_database_pool_{name}", text, labels, series)
+            for name, text in (
+                ("size", "Database connections that a pool may open"),
+                ("open", "Open database connections of a pool"),
+                ("in_use", "Database connections of a pool that are in use"),
+                ("waiting", "Callers that wait for a database connection"),
+            )
+        ]
+        self._waits = Counter(
+            "tapgate_database_pool_waits", "Waits for a database connection", labels, series
+        )
+        self._wait_seconds = Counter(
+            "tapgate_database_pool_wait_seconds",
+            "Seconds that callers waited for a database connection",
+            labels,
+            series,
+        )
+        #: Waits of each pool that are already counted.
+        self._counted_waits = [(0, 0.0)] * len(series)
+        families = [self._workers, *self._connections, self._waits, self._wait_seconds]
+        if get_ledger_queue_length is not None:
+            families.append(self._ledger_queue)
+        self._shared = SharedMetrics(self._data_dir / f"{role}-process", families)
+
+    async def run(self) -> NoReturn:
+        await run_periodically(self.update, every=_UPDATE_SECONDS, name="process_metrics")
+
+    async def update(self) -> None:
+        self._workers.set(1)
+        if self._get_ledger_queue_length is not None:
+            self._ledger_queue.set(self._get_ledger_queue_length())
+        for index, pool in enumerate(self._pools.values()):
+            for gauge, value in zip(self._connections, pool.get_state(), strict=True):
+                gauge.set(value, index)
+            count, seconds = self._counted_waits[index]
+            self._waits.add(index, pool.wait_count - count)
+            self._wait_seconds.add(index, pool.wait_seconds - seconds)
+            self._counted_waits[index] = pool.wait_count, pool.wait_seconds
+        self._shared.mark_gauges_updated()
+
+    def collect(self) -> Iterator[Metric]:
+        build = GaugeMetricFamily(
+            "tapgate_build_info",
+            "Version of the service; the value is always 1",
+            labels=["version", "python", "service"],
+        )
+        build.add_metric([VERSION, platform.python_version(), self._role], 1)
+        yield build
+        disk = shutil.disk_usage(self._data_dir)
+        yield GaugeMetricFamily(
+            "tapgate_disk_free_bytes", "Free bytes on the disk of the data folder", value=disk.free
+        )
+        yield GaugeMetricFamily(
+            "tapgate_disk_size_bytes", "Size of the disk of the data folder", value=disk.total
+        )
+        is_reachable = self._throttle.is_cache_reachable
+        if is_reachable is not None:
+            yield GaugeMetricFamily(
+                "tapgate_cache_reachable",
+                "Whether the latest request to the cache of rate limits succeeded",
+                value=is_reachable,
+            )
+        yield from self._shared.collect()
+
+    def close(self) -> None:
+        self._shared.mark_gauges_updated()
+        self._shared.close()

@@ -1,0 +1,53 @@
+"""Metrics of a gateway process besides those of its requests."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from tapgate.api.latency_samples import LatencySamples
+from tapgate.audit import chain
+from tapgate.http.backlog_metrics import BacklogMetrics
+from tapgate.http.metrics import MetricSource
+from tapgate.http.process_metrics import ProcessMetrics
+from tapgate.http.throttle import Throttle
+from tapgate.ledger.engine import Ledger, ignore_batch
+from tapgate.ledger.metrics import LedgerMetrics
+from tapgate.notifications import messages, receipts
+from tapgate.runtime.background import run_background_tasks
+from tapgate.runtime.node_files import get_shared_folder
+from tapgate.schemas.nodes import NodeRole
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.webhooks import delivery_queue
+
+BACKLOG_QUERIES: Final = (
+    delivery_queue.BACKLOG_SQL,
+    messages.BACKLOG_SQL,
+    receipts.BACKLOG_SQL,
+    chain.BACKLOG_SQL,
+)
+
+
+@contextlib.asynccontextmanager
+async def open_metric_sources(
+    settings: Settings,
+    throttle: Throttle,
+    ledger: Ledger,
+    latency_samples: LatencySamples,
+    database: Database,
+    queue_database: Database,
+) -> AsyncIterator[list[MetricSource]]:
+    """Open the metrics of a process, and record the batches of its ledger."""
+    pools = {"requests": database.pool, "queue": queue_database.pool, "ledger": ledger.pool}
+    process_metrics = ProcessMetrics(
+        settings, NodeRole.GATEWAY, pools, throttle, lambda: ledger.queue_length
+    )
+    ledger_metrics = LedgerMetrics(get_shared_folder(settings.data_dir), latency_samples.add_batch)
+    ledger.on_batch = ledger_metrics.count
+    backlog_metrics = BacklogMetrics(queue_database, BACKLOG_QUERIES)
+    with contextlib.closing(process_metrics), contextlib.closing(ledger_metrics):
+        async with run_background_tasks(process_metrics.run()):
+            try:
+                yield [ledger_metrics, process_metrics, backlog_metrics]
+            finally:
+                ledger.on_batch = ignore_batch
