@@ -66,7 +66,7 @@ from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import node_routes as nodes
 from tapgate.reporting import routes as overview
-from tapgate.reporting.metric_sources import open_metric_sources
+from tapgate.reporting.metric_sources import open_metrics
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
@@ -226,10 +226,8 @@ async def open_services(
             ledger.before_submit = health.require_sync_replication
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
-        metric_sources = await stack.enter_async_context(
-            open_metric_sources(
-                settings, throttle, ledger, latency_samples, database, queue_database
-            )
+        metrics = open_metrics(
+            settings, throttle, ledger, latency_samples, database, queue_database
         )
         rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
         stack.push_async_callback(rejection_log.stop)
@@ -256,7 +254,7 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
             rejection_log=rejection_log,
-            metric_sources=metric_sources,
+            metric_sources=await stack.enter_async_context(metrics),
         )
 
 

@@ -138,7 +138,10 @@ def test_every_log_event_is_documented_with_its_level() -> None:
     documented = re.findall(
         r"^\| `([a-z_]+\.[a-z_]+)` \| (\w+) \| \S.*\. \|$", LOGS.read_text(), re.MULTILINE
     )
-    assert documented == sorted(set(list_log_calls()))
+    expected = sorted(set(list_log_calls()))
+    missing = [event for event in expected if event not in documented]
+    assert not missing, f"Add rows to docs/logs.md: | `event` | level | What it means. | {missing}"
+    assert documented == expected  # sorted, and without events that do not exist
 
 
 def test_fields_of_the_request_log_line_are_documented() -> None:

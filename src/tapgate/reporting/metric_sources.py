@@ -29,7 +29,7 @@ BACKLOG_QUERIES: Final = (
 
 
 @contextlib.asynccontextmanager
-async def open_metric_sources(
+async def open_metrics(
     settings: Settings,
     throttle: Throttle,
     ledger: Ledger,
