@@ -7,7 +7,8 @@ import pytest
 
 from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_command, build_refund
 from tapgate.ledger import chart
-from tapgate.ledger.verify import CLAIMS, verify
+from tapgate.ledger.claims import CLAIMS
+from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
 

@@ -20,7 +20,7 @@ from tapgate.errors import ApiError
 from tapgate.settings import SettingsError, load_settings
 from tapgate.store import StoreError
 from tapgate.store.migrate import migrate as apply_migrations
-from tapgate.vault import VaultError
+from tapgate.vault import Vault, VaultError
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",
@@ -121,12 +121,24 @@ def migrate() -> None:
 
 
 @app.command()
-def verify() -> None:
-    """Verify the ledger and the audit log."""
+def verify(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also read what was verified before.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=16, help="Number of database connections that read.")
+    ] = 1,
+) -> None:
+    """Verify the ledger and the audit log.
+
+    Transactions and entries that an earlier run verified are not read again.
+    """
     from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
-    with supervisor.provide_database_url(load_settings(os.environ)) as url:
-        holds = asyncio.run(verify_installation(url))
+    settings = load_settings(os.environ)
+    with supervisor.provide_database_url(settings) as url:
+        vault = Vault(settings.secret_key)
+        holds = asyncio.run(verify_installation(url, vault, full=everything, jobs=jobs))
     if not holds:
         raise typer.Exit(1)
 

@@ -113,7 +113,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
     await restore.analyze(url)
     if manifest.secret_fingerprint is not None:
         await _record_restore(settings, url, manifest)
-    return await verify_installation(url)
+    return await verify_installation(url, Vault(settings.secret_key), full=True)
 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:

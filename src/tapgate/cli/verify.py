@@ -4,6 +4,8 @@ The proof of the ledger is recorded if the database allows writes. The console a
 latest proof.
 """
 
+import contextlib
+from collections.abc import Sequence
 from time import perf_counter
 
 import asyncpg
@@ -12,15 +14,21 @@ from rich.console import Console
 from tapgate.audit import chain
 from tapgate.clock import system_clock
 from tapgate.ledger import proofs
-from tapgate.ledger.verify import Proof, verify
+from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.verify import Proof
 from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 
-async def verify_installation(url: str) -> bool:
+async def verify_installation(url: str, vault: Vault, *, full: bool, jobs: int = 1) -> bool:
     database = await Database.connect(url)
     try:
-        async with database.dedicated_connection() as connection:
-            proof, recorded = await _verify_and_record(connection)
+        async with contextlib.AsyncExitStack() as stack:
+            connections = [
+                await stack.enter_async_context(database.dedicated_connection())
+                for _ in range(jobs)
+            ]
+            proof, recorded = await _verify_and_record(connections, vault, full=full)
         audit = await chain.verify(database)
     finally:
         await database.close()
@@ -35,14 +43,19 @@ async def verify_installation(url: str) -> bool:
     return proof.is_valid and audit.valid
 
 
-async def _verify_and_record(connection: asyncpg.Connection) -> tuple[Proof, bool]:
+async def _verify_and_record(
+    connections: Sequence[asyncpg.Connection], vault: Vault, *, full: bool
+) -> tuple[Proof, bool]:
     """Verify the ledger and return the proof, and whether it was recorded.
 
     A read-only replica can be verified too, but cannot store the result.
     """
+    connection, *helpers = connections
     started_at, started = system_clock(), perf_counter()
-    proof = await verify(connection)
+    proof, progress = await verify_with_checkpoints(connection, vault, full=full, helpers=helpers)
     try:
+        if proof.is_valid:
+            await save_progress(connection, vault, progress, started_at)
         await proofs.record(
             connection, proof, started_at=started_at, seconds=perf_counter() - started
         )

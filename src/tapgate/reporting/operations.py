@@ -13,7 +13,8 @@ from tapgate.clock import Clock, format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdGenerator
 from tapgate.ledger import proofs
-from tapgate.ledger.verify import Proof, verify
+from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.verify import Proof
 from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollups import load_rollups
@@ -26,6 +27,7 @@ from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
 
 _trail: Final = AuditTrail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"
@@ -65,17 +67,19 @@ async def get_overview(
 
 
 async def verify_ledger(
-    database: Database, actor: Actor, clock: Clock, new_id: IdGenerator
+    database: Database, actor: Actor, clock: Clock, new_id: IdGenerator, *, vault: Vault
 ) -> tuple[proofs.StoredProof, Proof]:
-    """Verify the ledger and record the proof.
+    """Verify what is new in the ledger since the last verification, and record the proof.
 
-    Only one verification runs at a time across all gateway processes; it reads the whole ledger.
+    Only one verification runs at a time across all gateway processes.
     """
     try:
         async with _verify_job.acquire_connection(database) as connection:
             started_at, started = clock(), perf_counter()
-            proof = await verify(connection)
+            proof, progress = await verify_with_checkpoints(connection, vault)
             seconds = perf_counter() - started
+            if proof.is_valid:
+                await save_progress(connection, vault, progress, started_at)
             async with connection.transaction():
                 stored_proof = await proofs.record(
                     connection, proof, started_at=started_at, seconds=seconds

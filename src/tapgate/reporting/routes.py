@@ -38,9 +38,10 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
 async def verify_ledger(request: RequestContext) -> LedgerProof:
     """Verify the ledger.
 
-    Runs the ledger checks of `tapgate verify`, each in one database snapshot, and records the
-    result. With millions of transactions, the verification takes many seconds. Transactions
-    continue during that time. Only one verification runs at a time; concurrent requests get 429.
+    Runs the ledger checks of `tapgate verify` and records the result. Transactions and entries that
+    were verified before are not read again; `tapgate verify --all` reads everything. The first
+    verification of millions of transactions takes minutes. Transactions continue during that time.
+    Only one verification runs at a time; concurrent requests get 429.
 
     If a check fails, the response is still 200, with `holds` false. For each claim, the response
     contains the number of violations and up to five examples.
@@ -48,6 +49,10 @@ async def verify_ledger(request: RequestContext) -> LedgerProof:
     services = request.services
     return to_ledger_proof(
         *await operations.verify_ledger(
-            services.database, request.actor, services.clock, services.new_id
+            services.database,
+            request.actor,
+            services.clock,
+            services.new_id,
+            vault=services.vault,
         )
     )

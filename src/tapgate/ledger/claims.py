@@ -1,0 +1,203 @@
+"""Claims about the ledger that `verify` checks, and the queries for rows that contradict them.
+
+The queries share no code with the modules that write the ledger. A query returns the prefix and the
+number of an ID (both NULL if the row has no ID) and a description.
+
+The claims about transactions and entries hold for every range of IDs, and are checked range by
+range. The parameters $1 and $2 are the first ID of the range and the first ID after it. All other
+claims are about the current state. Their parameter $1 is the start of the transactions that were
+not verified before: an ID, 0 for a verification of everything.
+"""
+
+from typing import Final
+
+BALANCES: Final = "every balance is the sum of its entries"
+USAGE: Final = "daily and monthly usage matches the amounts sent"
+CARD_SPENDING: Final = "daily spending of limited cards matches their payments"
+TOTALS: Final = "overview totals match the transactions"
+
+#: Checked for each range of IDs. The refunds of a range are those of its payments, and those in the
+#: range of earlier payments.
+RANGE_CLAIMS: Final[dict[str, str]] = {
+    "every entry refers to two existing accounts": """
+        SELECT 'txn_', e.transaction_id, 'an account is missing' FROM entries e
+        WHERE e.transaction_id >= $1 AND e.transaction_id < $2
+          AND (NOT EXISTS (SELECT FROM accounts WHERE id = e.debit_account)
+               OR NOT EXISTS (SELECT FROM accounts WHERE id = e.credit_account))""",
+    "every entry belongs to a completed transaction": """
+        SELECT 'txn_', e.transaction_id, coalesce('status ' || t.status, 'transaction is missing')
+        FROM entries e
+        LEFT JOIN transactions t ON t.id = e.transaction_id AND t.id >= $1 AND t.id < $2
+        WHERE e.transaction_id >= $1 AND e.transaction_id < $2
+          AND (t.id IS NULL OR t.status IN ('failed', 'under_review'))""",
+    "transaction amounts and fees match their entries": """
+        WITH moved AS (
+            SELECT t.id, t.amount, t.fee_amount,
+                   sum(e.amount) FILTER (WHERE e.debit_account = t.from_account
+                                           AND e.credit_account = t.to_account) AS paid,
+                   sum(e.amount) FILTER (WHERE e.credit_account <> t.to_account
+                                           AND e.credit_account = ANY (ARRAY(
+                       SELECT id FROM accounts WHERE kind = 'fees'))) AS fee
+            FROM transactions t LEFT JOIN entries e
+              ON e.transaction_id = t.id AND e.transaction_id >= $1 AND e.transaction_id < $2
+            WHERE t.id >= $1 AND t.id < $2
+              AND t.status IN ('completed', 'partially_refunded', 'refunded')
+            GROUP BY t.id)
+        SELECT 'txn_', id, format('amount %s and fee %s, entries %s and %s', amount, fee_amount,
+                                  coalesce(paid, 0), coalesce(fee, 0))
+        FROM moved WHERE amount IS DISTINCT FROM paid OR fee_amount <> coalesce(fee, 0)""",
+    "refunded amounts match the refunds and never exceed the payment": """
+        WITH originals AS (
+            SELECT id FROM transactions WHERE id >= $1 AND id < $2
+            UNION
+            SELECT original_id FROM transactions
+            WHERE id >= $1 AND id < $2 AND original_id IS NOT NULL AND original_id < $1
+        ), refunds AS (
+            SELECT original_id, sum(amount) AS amount FROM transactions
+            WHERE type = 'refund' AND status = 'completed' AND original_id IS NOT NULL
+              AND id >= $1 AND original_id >= $1 AND original_id < $2
+            GROUP BY original_id
+            UNION ALL
+            SELECT original_id, sum(amount) FROM transactions
+            WHERE type = 'refund' AND status = 'completed' AND original_id < $1
+              AND original_id IN (SELECT id FROM originals WHERE id < $1)
+            GROUP BY original_id)
+        SELECT 'txn_', t.id, format('%s of %s refunded, refunds %s', t.refunded_amount, t.amount,
+                                    coalesce(r.amount, 0))
+        FROM originals JOIN transactions t USING (id) LEFT JOIN refunds r ON r.original_id = t.id
+        WHERE t.refunded_amount <> coalesce(r.amount, 0) OR t.refunded_amount > t.amount
+           OR (t.status = 'refunded') <> (t.refunded_amount = t.amount)
+           OR (t.status = 'partially_refunded')
+              <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)""",
+}
+
+#: The sums of the entries before $1 are passed as $2 and $3, except for transactions that were ever
+#: under review: their entries are written when they are released. For limits, $2 is the first day,
+#: and for the overview totals the first bucket.
+STATE_CLAIMS: Final[dict[str, str]] = {
+    BALANCES: """
+        WITH reviewed AS (
+            SELECT id FROM transactions WHERE held > 0 AND id < $1
+        ), sides AS (
+            SELECT debit_account AS account_id, -amount AS amount FROM entries
+            WHERE transaction_id >= $1
+            UNION ALL
+            SELECT credit_account, amount FROM entries WHERE transaction_id >= $1
+            UNION ALL
+            SELECT unnest(ARRAY[debit_account, credit_account]), unnest(ARRAY[-amount, amount])
+            FROM entries WHERE transaction_id IN (SELECT id FROM reviewed)
+            UNION ALL
+            SELECT account_id, amount FROM unnest($2::bigint[], $3::numeric[])
+                AS earlier (account_id, amount)
+        ), sums AS (SELECT account_id, sum(amount) AS total FROM sides GROUP BY account_id)
+        SELECT 'acc_', a.id, format('balance %s, entries %s', a.balance, coalesce(s.total, 0))
+        FROM accounts a LEFT JOIN sums s ON s.account_id = a.id
+        WHERE a.checked AND a.balance <> coalesce(s.total, 0)""",
+    "no account is below its minimum balance": """
+        SELECT 'acc_', id, format('balance %s, held %s, overdraft %s', balance, held, overdraft)
+        FROM accounts WHERE checked AND balance - held + overdraft < 0""",
+    "held funds match payments under review": """
+        WITH reviews AS (
+            SELECT from_account, sum(t.held) AS held
+            FROM transactions t JOIN accounts a ON a.id = from_account
+            WHERE t.status = 'under_review' AND a.checked GROUP BY from_account)
+        SELECT 'acc_', a.id, format('held %s, under review %s', a.held, coalesce(r.held, 0))
+        FROM accounts a LEFT JOIN reviews r ON r.from_account = a.id
+        WHERE a.held <> coalesce(r.held, 0)""",
+    USAGE: """
+        WITH sent AS (
+            SELECT a.id,
+                   coalesce(sum(t.amount - t.refunded_amount)
+                       FILTER (WHERE t.usage_day = a.usage_day), 0) AS day_used,
+                   coalesce(sum(t.amount - t.refunded_amount), 0) AS month_used
+            FROM accounts a
+            LEFT JOIN transactions t ON t.from_account = a.id AND t.status <> 'failed'
+                  AND date_trunc('month', t.usage_day) = date_trunc('month', a.usage_day)
+                  AND t.id >= $1
+            WHERE a.usage_day >= $2
+            GROUP BY a.id)
+        SELECT 'acc_', a.id, format('used %s (day) and %s (month), sent %s and %s',
+                                    a.day_used, a.month_used, s.day_used, s.month_used)
+        FROM accounts a JOIN sent s USING (id)
+        WHERE (a.day_used, a.month_used) <> (s.day_used, s.month_used)""",
+    CARD_SPENDING: """
+        WITH spent AS (
+            SELECT c.id, c.account_id, c.day_spent,
+                   coalesce(sum(t.amount - t.refunded_amount), 0) AS paid
+            FROM cards c
+            LEFT JOIN transactions t ON t.from_account = c.account_id
+                  AND t.card_serial = c.serial AND t.usage_day = c.usage_day
+                  AND t.status <> 'failed' AND t.id >= $1
+            WHERE c.daily_limit IS NOT NULL AND c.usage_day >= $2
+            GROUP BY c.id)
+        SELECT 'acc_', account_id, format('card spending %s, payments %s', day_spent, paid)
+        FROM spent WHERE day_spent <> paid""",
+    "commission is paid once on cash that is deposited and withdrawn": """
+        WITH recent AS (
+            SELECT * FROM cash_matches
+            WHERE matched_at >= (SELECT max(matched_at) FROM cash_matches) - interval '7 days'
+        ), own AS (
+            SELECT transaction_id AS id, sum(amount) AS amount FROM cash_matches GROUP BY 1
+        ), used AS (
+            SELECT matched_id AS id, sum(amount) AS amount FROM cash_matches
+            WHERE matched_id IN (SELECT matched_id FROM recent) GROUP BY 1
+        ), paid AS (
+            SELECT e.transaction_id AS id, sum(e.amount) AS amount
+            FROM entries e JOIN accounts a ON a.id = e.debit_account
+            WHERE a.kind = 'commission_expense'
+              AND e.transaction_id IN (SELECT transaction_id FROM recent)
+            GROUP BY 1)
+        SELECT 'txn_', m.transaction_id, 'matched with a transaction that it does not reverse'
+        FROM recent m
+        LEFT JOIN transactions later ON later.id = m.transaction_id
+        LEFT JOIN transactions earlier ON earlier.id = m.matched_id
+        WHERE ((later.type, earlier.type) IN (('agent_cashin', 'agent_cashout'),
+                                              ('agent_cashout', 'agent_cashin'))
+               AND later.from_account = earlier.to_account
+               AND later.to_account = earlier.from_account
+               AND later.completed_at IS NOT NULL AND earlier.completed_at IS NOT NULL)
+              IS NOT TRUE
+        UNION ALL
+        SELECT 'txn_', t.id, format('%s of %s matched with later transactions', used.amount,
+                                    CASE t.type WHEN 'agent_cashin' THEN coalesce(own.amount, 0)
+                                                ELSE t.amount END)
+        FROM used JOIN transactions t USING (id) LEFT JOIN own USING (id)
+        WHERE used.amount > CASE t.type WHEN 'agent_cashin' THEN coalesce(own.amount, 0)
+                                        ELSE t.amount END
+        UNION ALL
+        SELECT 'txn_', t.id, format('amount %s, matched %s, commission %s', t.amount, own.amount,
+                                    coalesce(paid.amount, 0))
+        FROM own JOIN transactions t USING (id) LEFT JOIN paid USING (id)
+        WHERE t.id IN (SELECT transaction_id FROM recent)
+          AND own.amount + coalesce(paid.amount, 0) > t.amount""",
+    "every wallet, float, settlement and clearing account has a holder": """
+        SELECT 'acc_', a.id, 'no holder' FROM accounts a
+        WHERE a.owner_id IS NOT NULL
+          AND NOT EXISTS (SELECT FROM subscribers WHERE account_id = a.id)
+          AND NOT EXISTS (SELECT FROM agents
+                          WHERE account_id = a.id OR commission_account_id = a.id)
+          AND NOT EXISTS (SELECT FROM processors WHERE account_id = a.id)
+          AND NOT EXISTS (SELECT FROM partners WHERE account_id = a.id)""",
+    TOTALS: """
+        WITH actual AS (
+            SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type,
+                   CASE WHEN status IN ('failed', 'under_review') THEN status
+                        ELSE 'completed' END AS outcome,
+                   coalesce(failure_code, '') AS code,
+                   count(*) AS count, sum(amount) AS amount, sum(fee_amount) AS fees
+            FROM transactions WHERE id >= $1 AND created_at >= $2 GROUP BY 1, 2, 3, 4
+        ), counted AS (
+            SELECT quarter, type, outcome, coalesce(failure_code, '') AS code,
+                   sum(count) AS count, sum(amount) AS amount, sum(fees) AS fees
+            FROM figures WHERE quarter >= $2 GROUP BY 1, 2, 3, 4)
+        SELECT NULL, NULL,
+               format('%s UTC, %s %s %s: count %s, amount %s, fees %s; actual %s, %s and %s',
+                      to_char(quarter AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'), type, outcome,
+                      code, coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0),
+                      coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))
+        FROM actual s FULL JOIN counted c USING (quarter, type, outcome, code)
+        WHERE (coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0))
+           <> (coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))""",
+}
+
+CLAIMS: Final = (*RANGE_CLAIMS, *STATE_CLAIMS)

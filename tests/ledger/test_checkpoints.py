@@ -1,0 +1,138 @@
+"""Verification that continues where an earlier one ended."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from builders.ledger import LedgerDriver, build_command, build_refund
+from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from tapgate.clock import system_clock
+from tapgate.ledger import chart, verify
+from tapgate.ledger.checkpoints import UNCHANGED, save_progress, verify_with_checkpoints
+from tapgate.ledger.commands import ReviewDecision
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+_VAULT = Vault("a secret key of thirty-two characters")
+
+
+@pytest.fixture
+async def ledger(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
+    """Yield a ledger that is not verified after the test, because tests tamper with it."""
+    ledger = await LedgerDriver.open(database_url, database)
+    yield ledger
+    await ledger.close()
+
+
+@pytest.fixture(autouse=True)
+def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "RANGE_SIZE", 3)
+    monkeypatch.setattr(verify, "MIN_AGE", timedelta(milliseconds=-1))
+
+
+async def _verify(database: Database, *, full: bool = False, jobs: int = 1) -> dict[str, int]:
+    """Verify, save the progress of a valid ledger, and return the number of contradictions."""
+    async with database.connection() as connection, database.connection() as helper:
+        proof, progress = await verify_with_checkpoints(
+            connection, _VAULT, full=full, helpers=[helper][: jobs - 1]
+        )
+        if proof.is_valid:
+            await save_progress(connection, _VAULT, progress, system_clock())
+    return {finding.claim: finding.broken for finding in proof.findings if finding.broken}
+
+
+async def _pay(ledger: LedgerDriver, count: int) -> tuple[int, int]:
+    """Make payments and return the IDs of the merchant and of the last payment."""
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
+    for _ in range(count):
+        command = build_command(chart.POS_PAYMENT, card, merchant, 1_00)
+        payment = (await ledger.submit(command)).require_accepted()
+    return merchant, payment.transaction_id
+
+
+async def _tamper(database: Database, sql: str) -> None:
+    await database.execute(
+        f"SET session_replication_role = replica; {sql}; SET session_replication_role = origin"
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+async def test_ranges_cover_all_transactions_once(ledger: LedgerDriver, jobs: int) -> None:
+    await _pay(ledger, 10)
+    assert await _verify(ledger.database, jobs=jobs) == {}
+    rows = await ledger.database.fetch("SELECT * FROM verified_ranges ORDER BY end_id")
+    assert len(rows) > 3
+    assert [row["first_id"] for row in rows] == [0, *(row["end_id"] for row in rows[:-1])]
+    assert sum(row["transactions"] for row in rows) == await ledger.database.fetchval(
+        "SELECT count(*) FROM transactions"
+    )
+    different = """
+        SELECT FROM accounts JOIN verified_sums ON account_id = id
+        WHERE checked AND balance <> amount"""
+    assert await ledger.database.fetch(different) == []
+
+
+async def test_verification_continues_after_refunds_and_reviews(ledger: LedgerDriver) -> None:
+    merchant, payment = await _pay(ledger, 5)
+    sender, receiver = await create_sender_and_receiver(ledger)
+    held = (await submit_transfer(ledger, sender, receiver)).require_accepted()
+    assert held.status == "under_review"
+    assert await _verify(ledger.database) == {}
+    ledger.clock.advance(hours=1)
+    (await ledger.submit(build_refund(merchant, payment, 40))).require_accepted()
+    release = ReviewDecision(transaction_id=held.transaction_id, release=True)
+    (await ledger.submit(release)).require_accepted()
+    await _pay(ledger, 4)
+    assert await _verify(ledger.database) == {}
+    assert await _verify(ledger.database, full=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("tampering", "claim"),
+    [
+        ("UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'",
+         "every balance is the sum of its entries"),
+        ("UPDATE accounts SET held = 1 WHERE kind = 'wallet'",
+         "held funds match payments under review"),
+        ("UPDATE verified_sums SET amount = amount + 1", UNCHANGED),
+        ("DELETE FROM verified_sums", UNCHANGED),
+        ("UPDATE verified_ranges SET digest = '\\x00'", UNCHANGED),
+        ("DELETE FROM verified_ranges WHERE first_id = 0", UNCHANGED),
+        ("DELETE FROM verified_ranges WHERE end_id = (SELECT max(end_id) FROM verified_ranges)",
+         UNCHANGED),
+        ("DELETE FROM verified_sums_seal", UNCHANGED),
+    ],
+)  # fmt: skip
+async def test_verification_from_a_checkpoint_finds(
+    ledger: LedgerDriver, tampering: str, claim: str
+) -> None:
+    await _pay(ledger, 5)
+    assert await _verify(ledger.database) == {}
+    await _tamper(ledger.database, tampering)
+    assert claim in await _verify(ledger.database)
+
+
+async def test_verification_of_everything_finds_a_consistent_forgery(ledger: LedgerDriver) -> None:
+    """Entries, transactions, balances, limits and totals agree, but are not those verified."""
+    _, payment = await _pay(ledger, 5)
+    assert await _verify(ledger.database) == {}
+    await _tamper(
+        ledger.database,
+        f"""UPDATE transactions SET created_at = created_at + interval '1 microsecond'
+            WHERE id = {payment}""",
+    )
+    assert await _verify(ledger.database) == {}
+    assert await _verify(ledger.database, full=True) == {UNCHANGED: 1}
+
+
+async def test_changed_entry_before_the_checkpoint_is_found_by_reading_everything(
+    ledger: LedgerDriver,
+) -> None:
+    await _pay(ledger, 5)
+    assert await _verify(ledger.database) == {}
+    await _tamper(ledger.database, "UPDATE entries SET amount = amount + 1 WHERE position = 0")
+    assert await _verify(ledger.database) == {}
+    broken = await _verify(ledger.database, full=True)
+    assert {"every balance is the sum of its entries", UNCHANGED} <= broken.keys()
