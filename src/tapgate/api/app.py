@@ -227,7 +227,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
             rate = None
             if principal.kind == "api_key":
                 rate = throttle.get_limit(principal.rate_limit, principal.burst)
-            context.rate_limit_result = rate_limit = await throttle.take(
+            context.rate_limit_result = rate_limit = await throttle.take_leased(
                 principal.rate_limit_key, rate
             )
             if not rate_limit.is_allowed:

@@ -4,13 +4,11 @@ All processes of a node share the limits. Nodes that use a common cache share th
 """
 
 import contextlib
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import structlog
-
 from tapgate.errors import ApiError, Code
+from tapgate.http.leased_buckets import LeasedBuckets
 from tapgate.http.token_buckets import (
     MICROSECONDS_PER_SECOND,
     CacheUnavailableError,
@@ -18,15 +16,12 @@ from tapgate.http.token_buckets import (
     RateLimit,
     RateLimitResult,
 )
+from tapgate.http.token_leases import NodeLeases
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.settings import Settings
 
 if TYPE_CHECKING:
     from tapgate.http.cache_buckets import CacheBuckets
-
-_log = structlog.get_logger()
-
-_CACHE_RETRY_SECONDS = 1.0
 
 
 def build_rate_limit_error(result: RateLimitResult, message: str | None = None) -> ApiError:
@@ -39,11 +34,12 @@ class Throttle:
 
     def __init__(self, settings: Settings) -> None:
         self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
-        self._node_buckets = NodeBuckets(
-            get_shared_folder(settings.data_dir) / "buckets", self.default_limit
-        )
+        folder = get_shared_folder(settings.data_dir)
+        self._node_buckets = NodeBuckets(folder / "buckets", self.default_limit)
         self._cache_buckets = self._create_cache_buckets(settings.cache_url)
-        self._cache_retry_at: float | None = None
+        self._leased_buckets: LeasedBuckets | None = None
+        if self._cache_buckets is not None:
+            self._leased_buckets = LeasedBuckets(self._cache_buckets, NodeLeases(folder / "leases"))
         self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
     def get_limit(self, per_second: int | None, burst: int | None) -> RateLimit:
@@ -55,24 +51,30 @@ class Throttle:
         )
 
     async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
-        """Try to take one token from a bucket. `rate` defaults to the platform's rate limit."""
-        if self._cache_buckets is None or self._is_cache_unavailable():
-            return self._node_buckets.take(key, rate)
-        try:
-            result = await self._cache_buckets.take(key, rate)
-        except CacheUnavailableError as error:
-            if self._cache_retry_at is None:
-                _log.warning("throttle.cache_unavailable", error=str(error))
-            self._cache_retry_at = time.monotonic() + _CACHE_RETRY_SECONDS
-            return self._node_buckets.take(key, rate)
-        if self._cache_retry_at is not None:
-            _log.info("throttle.cache_recovered")
-            self._cache_retry_at = None
-        return result
+        """Try to take one token from a bucket. `rate` defaults to the platform's rate limit.
+
+        The limit is exact across nodes while the cache is available.
+        """
+        if self._cache_buckets is not None and self._cache_buckets.is_available:
+            with contextlib.suppress(CacheUnavailableError):
+                return await self._cache_buckets.take(key, rate)
+        return self._node_buckets.take(key, rate)
+
+    async def take_leased(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
+        """Try to take one token, from those that this node has leased if the bucket is busy.
+
+        Each node may exceed the limit by `RateLimit.max_lease`. Do not use it for limits that
+        protect credentials.
+        """
+        if self._leased_buckets is not None and self._leased_buckets.is_available:
+            result = self._leased_buckets.take(key, rate or self.default_limit)
+            if result is not None:
+                return result
+        return await self.take(key, rate)
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Put a token back. It is lost if the cache has since become unavailable or recovered."""
-        if self._cache_buckets is None or self._is_cache_unavailable():
+        if self._cache_buckets is None or not self._cache_buckets.is_available:
             self._node_buckets.refund(key, rate)
             return
         with contextlib.suppress(CacheUnavailableError):
@@ -81,7 +83,7 @@ class Throttle:
     @property
     def is_cache_reachable(self) -> bool | None:
         """Whether the latest request to the cache succeeded. None if there is no cache."""
-        return None if self._cache_buckets is None else self._cache_retry_at is None
+        return None if self._cache_buckets is None else self._cache_buckets.is_available
 
     async def list_warnings(self) -> list[str]:
         """Return a startup warning for the operator if the cache is unreachable."""
@@ -104,10 +106,9 @@ class Throttle:
 
         return CacheBuckets(url, self.default_limit)
 
-    def _is_cache_unavailable(self) -> bool:
-        return self._cache_retry_at is not None and time.monotonic() < self._cache_retry_at
-
     async def close(self) -> None:
         self._node_buckets.close()
+        if self._leased_buckets is not None:
+            await self._leased_buckets.close()
         if self._cache_buckets is not None:
             await self._cache_buckets.close()

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from tapgate.runtime.node_files import allocate
 
 MICROSECONDS_PER_SECOND = 1_000_000
+#: A smaller lease would save no calls of the cache.
+MIN_LEASE = 4
 
 
 class CacheUnavailableError(Exception):
@@ -40,6 +42,9 @@ class RateLimit:
         self.limit = int(per_second)
         self.period_us = max(1, round(MICROSECONDS_PER_SECOND / per_second))
         self.window_us = burst * self.period_us
+        lease = int(min(burst / 8, per_second / 4))
+        #: Tokens of a shared bucket that a node may hold in advance; 0 if too few to be useful.
+        self.max_lease = lease if lease >= MIN_LEASE else 0
 
     def build_result(self, allowed: bool, full_in: int) -> RateLimitResult:
         retry_in = 0 if allowed else full_in + self.period_us - self.window_us

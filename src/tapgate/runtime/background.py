@@ -16,7 +16,7 @@ _log = structlog.get_logger()
 @contextlib.asynccontextmanager
 async def run_background_tasks(*coroutines: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
     """Run coroutines in the background and cancel them on exit."""
-    tasks = [_start_task(coroutine) for coroutine in coroutines]
+    tasks = [start_task(coroutine) for coroutine in coroutines]
     try:
         yield
     finally:
@@ -25,10 +25,10 @@ async def run_background_tasks(*coroutines: Coroutine[Any, Any, NoReturn]) -> As
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _start_task(coroutine: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+def start_task(coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
     """Start a task whose failure is logged. asyncio would report it only on garbage collection."""
 
-    def log_failure(task: asyncio.Task[NoReturn]) -> None:
+    def log_failure(task: asyncio.Task[object]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("background.task_failed", failure=logs.describe_exception(error))
 

@@ -1,0 +1,108 @@
+"""Requests served from leased tokens of busy shared buckets, without asking the cache."""
+
+import asyncio
+import contextlib
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from tapgate.http.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
+from tapgate.http.token_leases import RETURN_AFTER_US, LeaseRequest, NodeLeases
+from tapgate.runtime.background import start_task
+
+if TYPE_CHECKING:
+    from tapgate.http.cache_buckets import CacheBuckets
+
+#: Pause between two calls of the cache. A lease is extended when half of it is left, which is
+#: enough for about 125 ms.
+_PAUSE_SECONDS = 0.01
+_MAX_KEYS_PER_CALL = 100
+
+
+class _Lease(NamedTuple):
+    rate: RateLimit
+    return_at: int
+
+
+class LeasedBuckets:
+    """Keeps the leases of this node: extends busy ones and returns unused tokens.
+
+    A process extends the leases whose requests it received, and returns what it has deposited.
+    """
+
+    def __init__(self, cache_buckets: "CacheBuckets", leases: NodeLeases) -> None:
+        self._cache_buckets = cache_buckets
+        self._leases = leases
+        self._requests: dict[str, tuple[RateLimit, LeaseRequest]] = {}
+        #: Leases by key, ordered by the time of their return.
+        self._deposited: dict[str, _Lease] = {}
+        self._task: asyncio.Task[object] | None = None
+
+    @property
+    def is_available(self) -> bool:
+        return self._cache_buckets.is_available
+
+    def take(self, key: str, rate: RateLimit) -> RateLimitResult | None:
+        """Take a leased token; None if the cache must be asked."""
+        if not rate.max_lease:
+            return None
+        result, request = self._leases.take(key, rate)
+        if request is not None:
+            self._requests[key] = rate, request
+            if self._task is None or self._task.done():
+                self._task = start_task(self._run())
+        return result
+
+    async def close(self) -> None:
+        """Return all unused tokens."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._cache_buckets.is_available:
+            with contextlib.suppress(CacheUnavailableError):
+                await self._return_tokens(self._deposited, unused_for_us=0)
+        self._leases.close()
+
+    async def _run(self) -> None:
+        while self._requests or self._deposited:
+            await asyncio.sleep(_PAUSE_SECONDS)
+            # Tokens that cannot be returned are lost. Requests that fail are repeated.
+            with contextlib.suppress(CacheUnavailableError):
+                await self._request_leases()
+                await self._return_unused()
+
+    async def _request_leases(self) -> None:
+        requests, self._requests = self._requests, {}
+        keys = iter(requests)
+        while batch := list(islice(keys, _MAX_KEYS_PER_CALL)):
+            wanted = {key: (requests[key][0], requests[key][1].tokens) for key in batch}
+            results = await self._cache_buckets.lease(wanted)
+            for key, (granted, full_in) in zip(batch, results, strict=True):
+                rate, request = requests[key]
+                self._leases.deposit(key, request, granted, full_in)
+                if granted:
+                    return_at = time.monotonic_ns() // 1000 + RETURN_AFTER_US
+                    self._deposited.pop(key, None)
+                    self._deposited[key] = _Lease(rate, return_at)
+
+    async def _return_unused(self) -> None:
+        now, ended = time.monotonic_ns() // 1000, {}
+        for key, lease in self._deposited.items():
+            if lease.return_at > now:
+                break
+            ended[key] = lease
+        for key in ended:
+            del self._deposited[key]
+        # If another process has extended a lease since, that process returns it.
+        await self._return_tokens(ended, unused_for_us=RETURN_AFTER_US)
+
+    async def _return_tokens(self, leases: dict[str, _Lease], *, unused_for_us: int) -> None:
+        keys = iter(leases)
+        while batch := list(islice(keys, _MAX_KEYS_PER_CALL)):
+            amounts = {
+                key: tokens * leases[key].rate.period_us
+                for key in batch
+                if (tokens := self._leases.withdraw(key, unused_for_us=unused_for_us))
+            }
+            if amounts:
+                await self._cache_buckets.refund_many(amounts)
