@@ -11,10 +11,11 @@ import os
 import socket
 import tempfile
 import time
+from collections.abc import Awaitable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 import uvicorn
@@ -104,6 +105,9 @@ def create_app(folder: Path) -> App:
     return App(services, endpoints)
 
 
+T = TypeVar("T")
+
+
 class CompleteRequest:
     """Request whose body has been received completely."""
 
@@ -123,6 +127,9 @@ class CompleteRequest:
 
     async def read_body(self, limit: int) -> bytes:
         return BODY
+
+    async def cancel_on_disconnect(self, work: Awaitable[T]) -> T:
+        return await work
 
 
 async def measure_app(app: App) -> float:

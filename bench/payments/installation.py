@@ -98,6 +98,7 @@ async def run_installation(
         "TAPGATE_DATA_DIR": str(data_dir),
         "TAPGATE_PORT": str(port),
         "TAPGATE_WORKERS": str(workers),
+        "TAPGATE_REPORT_WORKERS": "0",
         "TAPGATE_RATE_LIMIT": _NO_LIMIT,
         "TAPGATE_RATE_BURST": _NO_LIMIT,
         "TAPGATE_MAX_CONNECTIONS": _NO_LIMIT,

@@ -44,7 +44,7 @@ class ChildProcess:
         listener: socket.socket,
         environ: Mapping[str, str],
         *,
-        responder: StartupResponder,
+        responder: StartupResponder | None,
         drain_seconds: float = 0,
     ) -> None:
         self._service = service
@@ -89,8 +89,9 @@ class ChildProcess:
                 lifeline.setblocking(False)
                 if await asyncio.get_running_loop().sock_recv(lifeline, 1):
                     self.ready.set()
-                    self._responder.on_worker_ready()
-                    stack.callback(self._responder.on_worker_exit)
+                    if self._responder is not None:
+                        self._responder.on_worker_ready()
+                        stack.callback(self._responder.on_worker_exit)
                 return f"exited with status {await process.wait()}"
             finally:
                 await _stop_process(process, self._stop_seconds)

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from itertools import chain
@@ -24,11 +24,11 @@ from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
-from tapgate.agents.queries import load_records as load_agent_records
 from tapgate.api.app import App, Site
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
-from tapgate.api.openapi_webhooks import WebhookEvent
+from tapgate.api.report_calls import ReportClient
+from tapgate.api.report_server import ReportServer
 from tapgate.api.services import Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.audit import routes as audit
@@ -39,10 +39,10 @@ from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
-from tapgate.compliance.alerts.queries import load_records as load_alert_records
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
+from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
 from tapgate.general_ledger import routes as general_ledger
 from tapgate.http import worker
@@ -70,29 +70,17 @@ from tapgate.reporting.metric_sources import open_metrics
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
+from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.agents import AgentRecord
-from tapgate.schemas.cards import CardRecord
-from tapgate.schemas.compliance import AlertRecord
 from tapgate.schemas.nodes import NodeRole
-from tapgate.schemas.processors import ProcessorRecord
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.support import SupportRequestEvent
-from tapgate.schemas.transactions import TransactionRecord
-from tapgate.schemas.webhooks import (
-    TEST_EVENT,
-    WEBHOOK_EVENT_CATALOG,
-    DisabledEndpoint,
-    EventType,
-    TestEventData,
-)
 from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store import work_queue
-from tapgate.store.connection_budget import divide_connections
+from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
+from tapgate.store.replica import Replica
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import open_transaction
 from tapgate.subscribers import routes as subscribers
@@ -100,13 +88,11 @@ from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.support import operations as support_operations
 from tapgate.support import routes as support
 from tapgate.transactions import routes as transactions
-from tapgate.transactions.queries import load_records as load_transaction_records
 from tapgate.vault import Vault
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
-from tapgate.webhooks.event_data import RecordLoader
 from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
@@ -142,36 +128,6 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     general_ledger.endpoints,
 )
 
-#: Loaders for the records in ledger events, by resource type.
-EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
-    "transaction": load_transaction_records,
-    "alert": load_alert_records,
-    "agent": load_agent_records,
-}
-
-#: Record type in the `data` of an event, by resource type.
-EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
-    "transaction": TransactionRecord,
-    "card": CardRecord,
-    "subscriber": SubscriberRecord,
-    "alert": AlertRecord,
-    "support": SupportRequestEvent,
-    "agent": AgentRecord,
-    "processor": ProcessorRecord,
-    "webhook_endpoint": DisabledEndpoint,
-    "webhook": TestEventData,
-}
-
-#: Events described in the OpenAPI document.
-WEBHOOK_EVENTS: Final = tuple(
-    WebhookEvent(
-        name=event.name,
-        description=event.description,
-        record_type=EVENT_RECORD_TYPES[event.resource_type],
-    )
-    for event in (*WEBHOOK_EVENT_CATALOG, EventType(TEST_EVENT, "A test event, sent on request."))
-)
-
 #: Currency of the amounts in the OpenAPI document, if no installation is described.
 _EXAMPLE_CURRENCY: Final = "SLE"
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
@@ -195,20 +151,31 @@ def build_openapi_document() -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def open_services(
-    settings: Settings, database_url: str, *, clock: Clock = system_clock, is_worker: bool = False
+    settings: Settings,
+    database_url: str,
+    *,
+    clock: Clock = system_clock,
+    is_worker: bool = False,
+    is_report_worker: bool = False,
 ) -> AsyncIterator[Services]:
-    """Start the services shared by all requests of a process, and stop them on exit."""
+    """Start the services shared by all requests of a process, and stop them on exit.
+
+    A report worker has no ledger. It does not listen for changes either: every listening process
+    confirms a change before its caller gets a response, which a busy report worker would delay.
+    """
     async with contextlib.AsyncExitStack() as stack:
         connections = divide_connections(settings.database_connections)
-        database = await Database.connect(database_url, size=connections.requests)
+        pool_size = REPORT_POOL_CONNECTIONS if is_report_worker else connections.requests
+        database = await Database.connect(database_url, size=pool_size)
         stack.push_async_callback(database.close)
         queue_database = await Database.connect(
             database_url, size=connections.queue, session=work_queue.SESSION_SETTINGS
         )
         stack.push_async_callback(queue_database.close)
         signals = Signals(database_url)
-        await signals.start()
-        stack.push_async_callback(signals.stop)
+        if not is_report_worker:
+            await signals.start()
+            stack.push_async_callback(signals.stop)
         slot = await database.fetchval("SELECT nextval('process_slots')")
         get_milliseconds = (
             None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
@@ -219,11 +186,15 @@ async def open_services(
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
         ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
-        await ledger.start(database_url)
-        stack.push_async_callback(ledger.stop)
+        if not is_report_worker:
+            await ledger.start(database_url)
+            stack.push_async_callback(ledger.stop)
         health = HealthMonitor(settings, ledger.get_server_status)
         if settings.require_sync_replication:
             ledger.before_submit = health.require_sync_replication
+        replica = await Replica.connect(settings)
+        if replica is not None:
+            stack.push_async_callback(replica.database.close)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
         metrics = open_metrics(
@@ -254,7 +225,8 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
             rejection_log=rejection_log,
-            metric_sources=await stack.enter_async_context(metrics),
+            metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
+            replica=replica,
         )
 
 
@@ -364,11 +336,17 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
     logs.configure()
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
+    if REPORT_WORKER_VARIABLE in os.environ:
+        async with open_services(settings, settings.database_url, is_report_worker=True) as opened:
+            await ReportServer(create(opened), opened).run()
+        return
     async with (
         open_services(settings, settings.database_url, is_worker=True) as services,
         services.nodes.remove_on_exit(),
         _start_background_tasks(services),
     ):
+        if path := os.environ.get(REPORT_SOCKET_VARIABLE):
+            services.report_client = ReportClient(path)
         await worker.serve(
             create(services),
             ConnectionLimit(settings),

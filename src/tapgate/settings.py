@@ -67,6 +67,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_connections: int
     cache_url: str | None
     workers: int
+    report_workers: int
+    database_replica_url: str | None
+    replica_max_lag: int
     node_id: str
     drain_seconds: int
     max_clock_offset: int
@@ -182,6 +185,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         ),
         messenger_verify_token=verify_token,
         **_read_node_settings(reader),
+        **_read_report_settings(reader),
         **_read_messenger_settings(reader),
     )
 
@@ -197,6 +201,16 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
         ),
         "require_sync_replication": reader.get_flag("REQUIRE_SYNC_REPLICATION"),
         "idempotency_key_days": reader.get_integer("IDEMPOTENCY_KEY_DAYS", 0, 0, 36_500),
+    }
+
+
+def _read_report_settings(reader: "_SettingsReader") -> dict[str, Any]:
+    return {
+        "report_workers": reader.get_integer("REPORT_WORKERS", 1, 0, 16),
+        "database_replica_url": reader.get_url(
+            "DATABASE_REPLICA_URL", schemes=("postgresql", "postgres")
+        ),
+        "replica_max_lag": reader.get_integer("REPLICA_MAX_LAG", 2, 1, 60),
     }
 
 

@@ -14,6 +14,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
@@ -45,6 +46,10 @@ class Service(NamedTuple):
     host: str
     port: int
     processes: int
+    #: Unix socket on which the service listens, instead of a port.
+    socket_path: Path | None = None
+    #: Environment variables for this service only.
+    variables: Mapping[str, str] = {}
     #: Maximum database connections of each process.
     database_connections: int = 0
     #: Environment variables with secrets that this service must not receive.
@@ -52,6 +57,8 @@ class Service(NamedTuple):
 
     @property
     def url(self) -> str:
+        if self.socket_path is not None:
+            return str(self.socket_path)
         return format_url(self.host, self.port)
 
 
@@ -69,7 +76,10 @@ def run(
         postgres = stack.enter_context(_run_embedded_postgres(settings))
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url, "TAPGATE_NODE_ID": settings.node_id}
-        responders = [StartupResponder(listener) for listener in listeners]
+        responders = [
+            StartupResponder(listener) if service.socket_path is None else None
+            for service, listener in zip(services, listeners, strict=True)
+        ]
         children = [
             ChildProcess(
                 service.name,
@@ -85,8 +95,9 @@ def run(
 
         def release_ports() -> None:
             """Leave the ports to the workers, which close them once they have drained."""
-            for responder, listener in zip(responders, listeners, strict=True):
+            for responder in filter(None, responders):
                 responder.close()
+            for listener in listeners:
                 listener.close()
 
         async def serve() -> None:
@@ -94,13 +105,15 @@ def run(
             with contextlib.suppress(asyncio.CancelledError):
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
-                for responder in responders:
+                for responder in filter(None, responders):
                     responder.open()
                 await _prepare_database(url, services)
                 async for line in prepare(settings, url):
                     print_line(line)
                 listening = [
-                    f"The {service.name} listens on {service.url}." for service in services
+                    f"The {service.name} listens on {service.url}."
+                    for service in services
+                    if service.socket_path is None
                 ]
                 await _supervise(children, [*listening, *hints()], postgres)
 
@@ -121,7 +134,8 @@ def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, st
     credentials, because the `prepare` hook creates this admin.
     """
     withheld = service.withheld_variables | _FIRST_ADMIN_VARIABLES
-    return {name: value for name, value in environ.items() if name not in withheld}
+    kept = {name: value for name, value in environ.items() if name not in withheld}
+    return {**kept, **service.variables}
 
 
 @contextlib.contextmanager
@@ -217,6 +231,8 @@ def _bind_with_retries(service: Service) -> socket.socket:
     deadline = time.monotonic() + _BIND_TIMEOUT_SECONDS
     while True:
         try:
+            if service.socket_path is not None:
+                return _bind_unix(service.socket_path)
             return _bind(service.host, service.port)
         except OSError as error:
             # The workers of a killed supervisor release the port shortly after it exits.
@@ -232,6 +248,17 @@ def _bind(host: str, port: int) -> socket.socket:
         listener = unless_bound.enter_context(socket.socket(family, kind))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        unless_bound.pop_all()
+        return listener
+
+
+def _bind_unix(path: Path) -> socket.socket:
+    """Bind a socket that only this user can connect to, in place of that of an earlier start."""
+    with contextlib.ExitStack() as unless_bound:
+        listener = unless_bound.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o600)
         unless_bound.pop_all()
         return listener
 

@@ -1,8 +1,8 @@
 """In-process clients of an application, without sockets."""
 
 import asyncio
-from collections.abc import AsyncIterable
-from typing import cast
+from collections.abc import AsyncIterable, Awaitable
+from typing import TypeVar, cast
 
 import httpx2
 
@@ -20,6 +20,8 @@ from tapgate.client import (
 from tapgate.errors import ApiError, Code
 from tapgate.gateway import create_app
 from tapgate.http.messages import Application, Response, add_header
+
+T = TypeVar("T")
 
 
 class InProcessRequest:
@@ -44,6 +46,9 @@ class InProcessRequest:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
         return bytes(body)
 
+    async def cancel_on_disconnect(self, work: Awaitable[T]) -> T:
+        return await work
+
 
 class AppTransport(httpx2.AsyncBaseTransport):
     def __init__(self, app: Application, peer: str = "127.0.0.1") -> None:
@@ -52,6 +57,10 @@ class AppTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._app.respond(InProcessRequest(request, self._peer))
+        if response.stream is not None:
+            body = b"".join([chunk async for chunk in response.stream])
+            response.stream.close()
+            response = response._replace(body=body)
         return decode_response(response, request.method)
 
 

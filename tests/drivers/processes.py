@@ -42,9 +42,13 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
 def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
-    """Return the environment of this process, with only these settings of Tapgate."""
+    """Return the environment of this process, with only these settings of Tapgate.
+
+    There are no report workers, so that an installation starts faster.
+    """
     inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-    return inherited | {"TAPGATE_DATA_DIR": str(data_dir)} | variables
+    defaults = {"TAPGATE_DATA_DIR": str(data_dir), "TAPGATE_REPORT_WORKERS": "0"}
+    return inherited | defaults | variables
 
 
 def run_command(

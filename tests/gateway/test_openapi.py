@@ -14,7 +14,8 @@ from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliver
 from harness import Harness
 from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import TABLE
-from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
+from tapgate.event_records import EVENT_RECORD_LOADERS
+from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http import json_schema
 from tapgate.schemas.fields import IdempotencyKeyRule
 from tapgate.schemas.webhooks import TEST_EVENT, WEBHOOK_EVENT_TYPES

@@ -10,7 +10,7 @@ from builders.participants import create_card
 from builders.payments import create_processor, submit_and_get_id, submit_refund
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver, create_endpoint
 from harness import PIN, Harness
-from tapgate.gateway import EVENT_RECORD_LOADERS
+from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications.receipts import ReceiptWorker

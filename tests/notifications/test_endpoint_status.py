@@ -10,7 +10,7 @@ from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliver
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.gateway import EVENT_RECORD_LOADERS
+from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.vault import VaultError
 from tapgate.webhooks import model, retry_schedule
 from tapgate.webhooks.model import StatusReason

@@ -56,6 +56,7 @@ class Installation:
                     "TAPGATE_DATA_DIR": str(self.folder / "data"),
                     "TAPGATE_PORT": str(self.port),
                     "TAPGATE_WORKERS": str(WORKERS),
+                    "TAPGATE_REPORT_WORKERS": "0",  # all processes may be killed as gateways
                     "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
                     "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
                     "TAPGATE_RATE_LIMIT": _NO_LIMIT,

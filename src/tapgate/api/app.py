@@ -15,6 +15,7 @@ import structlog
 from tapgate.api.charges import LookupCharge
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
+from tapgate.api.report_calls import load_result
 from tapgate.api.request_context import RequestContext
 from tapgate.api.route import GuardedRoute
 from tapgate.api.services import RejectedRequest, Services
@@ -22,7 +23,7 @@ from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
-from tapgate.http.endpoint import Endpoint, Reply
+from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
 from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response
 from tapgate.http.metrics import AuthFailure, Metrics
@@ -152,10 +153,24 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 raise rejection
             if len(request.body) > route.body_limit:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
-            return await route.run(request, parameters)
+            result = await route.run(request, parameters)
+            return await load_result(result) if isinstance(result, RelayedReply) else result
         except ApiError as error:
             await self.on_error(route, request, error)
             raise
+
+    async def run_report(self, request: RequestContext) -> tuple[int, Any]:
+        """Run a report for a gateway worker, which has checked the request; return its status.
+
+        The gateway worker handles errors.
+        """
+        methods, parameters = self._router.find(request.path) or ({}, [])
+        route = methods[request.method]
+        if not route.is_report:
+            raise ValueError(f"{route.endpoint.name} is not a report")
+        if not route.is_public and (rejection := route.get_rejection(request.principal)):
+            raise rejection
+        return route.status, await route.run(request, parameters)
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         """Return whether a principal may call an endpoint and, if given, send a restricted field.

@@ -15,6 +15,7 @@ from tapgate.store.transaction import Transaction, open_transaction
 
 if TYPE_CHECKING:
     from tapgate.api.latency_samples import LatencySamples
+    from tapgate.api.report_calls import ReportClient
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
     from tapgate.clock import Clock
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from tapgate.runtime.nodes import NodeRegistry
     from tapgate.settings import Settings
     from tapgate.store.database import Database
+    from tapgate.store.replica import Replica
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
 
 
-def create_heavy_read_limit() -> FairLimit:
+def create_heavy_read_limit(*, timeout: float = 2.0) -> FairLimit:
     """Return the concurrency limit for expensive reads.
 
     It has fewer slots than the connection pool has connections, and a single caller can use only
@@ -43,7 +45,7 @@ def create_heavy_read_limit() -> FairLimit:
         slots_per_group=2,
         queue=32,
         queue_per_group=8,
-        timeout=2.0,
+        timeout=timeout,
     )
 
 
@@ -88,6 +90,15 @@ class Services:
     #: Metrics besides those of requests.
     metric_sources: Sequence[MetricSource] = ()
     heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
+    #: Report workers of the node; None if reports run in this process.
+    report_client: ReportClient | None = None
+    replica: Replica | None = None
+
+    async def get_report_database(self) -> Database:
+        """Return the database for a report: the replica if it has caught up, or the primary."""
+        if self.replica is not None and await self.replica.catches_up(self.database):
+            return self.replica.database
+        return self.database
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""

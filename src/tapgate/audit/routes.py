@@ -65,7 +65,7 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
     )
 
 
-@endpoints.get("/api/v1/audit/verify", access=_ACCESS)
+@endpoints.get("/api/v1/audit/verify", access=_ACCESS, report=True)
 async def verify_audit_chain(request: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 

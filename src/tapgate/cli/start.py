@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from tapgate import private_files, supervisor
 from tapgate.child_process import StartError
+from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
+from tapgate.runtime.node_files import get_socket_path
 from tapgate.settings import DEFAULT_MESSENGER_URL, NO_DEMO, Settings, load_settings
 from tapgate.store import FolderInUseError
-from tapgate.store.connection_budget import get_messenger_connections
+from tapgate.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
 from tapgate.supervisor import PrepareHook, Service
 
 #: Variables withheld from the gateway's workers, which do not need these secrets.
@@ -23,7 +25,7 @@ _MESSENGER_SECRETS = frozenset(
 
 def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
     settings = load_settings(environ)
-    services, prepare_hooks = [_build_gateway_service(settings)], [_load_gateway_hook(settings)]
+    services, prepare_hooks = _build_gateway_services(settings), [_load_gateway_hook(settings)]
     if with_messenger:
         services.append(_build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
@@ -59,16 +61,28 @@ def run_messenger(environ: Mapping[str, str], host: str | None) -> None:
         ) from error
 
 
-def _build_gateway_service(settings: Settings) -> Service:
-    return Service(
+def _build_gateway_services(settings: Settings) -> list[Service]:
+    """Return the gateway and its report workers, if it has any."""
+    gateway = Service(
         "gateway",
         "tapgate.sandbox.gateway" if settings.has_simulators else "tapgate.gateway",
         settings.host,
         settings.port,
         settings.workers,
-        settings.database_connections,
+        database_connections=settings.database_connections,
         withheld_variables=_MESSENGER_SECRETS,
     )
+    if not settings.report_workers:
+        return [gateway]
+    path = get_socket_path(settings.data_dir, "reports.sock")
+    reports = gateway._replace(
+        name="report worker",
+        processes=settings.report_workers,
+        socket_path=path,
+        variables={REPORT_WORKER_VARIABLE: "1"},
+        database_connections=REPORT_CONNECTIONS,
+    )
+    return [gateway._replace(variables={REPORT_SOCKET_VARIABLE: str(path)}), reports]
 
 
 def _build_messenger_service(settings: Settings, host: str) -> Service:
@@ -78,7 +92,7 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
         host,
         settings.messenger_port,
         settings.messenger_workers,
-        get_messenger_connections(settings.database_connections),
+        database_connections=get_messenger_connections(settings.database_connections),
     )
 
 

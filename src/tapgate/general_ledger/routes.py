@@ -46,7 +46,7 @@ async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCod
         return await operations.update_codes(tx, request.actor, body.data)
 
 
-@endpoints.get("/accounts", heavy=True)
+@endpoints.get("/accounts", heavy=True, report=True)
 async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
     """Get the balances by account kind.
 
@@ -57,11 +57,11 @@ async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
     credits.
     """
     services = request.services
-    codes, totals = await queries.load_totals(services.database, None)
+    codes, totals = await queries.load_totals(await services.get_report_database(), None)
     return LedgerAccounts(data=build_kind_balances(codes, totals, services.settings.currency))
 
 
-@endpoints.get("/trial-balance", heavy=True)
+@endpoints.get("/trial-balance", heavy=True, report=True)
 async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -> TrialBalance:
     """Get the trial balance.
 
@@ -74,7 +74,7 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
     settings = services.settings
     end = parse_period_end(query.as_of, settings.timezone)
     last = services.clock() if end is None else end - timedelta(milliseconds=1)
-    codes, totals = await queries.load_totals(services.database, end)
+    codes, totals = await queries.load_totals(await services.get_report_database(), end)
     return build_trial_balance(codes, totals, format_rfc3339(last), settings.currency)
 
 
@@ -82,6 +82,7 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
     "/journal",
     media=("application/json", "text/csv", "text/plain"),
     heavy=True,
+    report=True,
 )
 async def export_ledger_journal(
     request: RequestContext, query: JournalQuery
@@ -97,9 +98,12 @@ async def export_ledger_journal(
     also in the `X-Next-Cursor` header, is the `cursor` for the next file. A later file continues
     the day. The journal of the current day grows until the day ends.
     """
-    settings = request.services.settings
+    services, settings = request.services, request.services.settings
     file = await export_journal(
-        request.services.database, query, zone=settings.timezone, currency=settings.currency
+        await services.get_report_database(),
+        query,
+        zone=settings.timezone,
+        currency=settings.currency,
     )
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     if file.next_cursor is not None:

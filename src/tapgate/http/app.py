@@ -130,11 +130,14 @@ class WebApp(ABC, Generic[C, R]):
             log_failure(context, error)
             response = self.render_error(self.build_internal_error(context))
         self._record_request(label, context, response.status, started)
-        status, head, body, pause = response
         rate_limit = context.rate_limit_result
         rate_head = b"" if rate_limit is None else self.render_rate_limit(rate_limit)
-        full_head = b"%bx-request-id: %b\r\n%b" % (head, context.request_id.encode(), rate_head)
-        return Response(status, full_head, body, pause)
+        full_head = b"%bx-request-id: %b\r\n%b" % (
+            response.head,
+            context.request_id.encode(),
+            rate_head,
+        )
+        return response._replace(head=full_head)
 
     async def _handle(
         self, route: R, parameters: list[str], context: C, request: Request
@@ -153,7 +156,8 @@ class WebApp(ABC, Generic[C, R]):
         else:
             context.body = await self._receive_small_body(context, request, pending_rejection)
         with self._concurrency_limit:
-            return await self._run_route(route, parameters, context)
+            work = self._run_route(route, parameters, context)
+            return await (request.cancel_on_disconnect(work) if route.is_report else work)
 
     async def _receive_small_body(self, context: C, request: Request, rejection: ApiError) -> bytes:
         """Receive a body only to verify its signature, on a route that rejects the signer.

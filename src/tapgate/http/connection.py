@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
 from tapgate.http.body_budget import BodyBudget
+from tapgate.http.messages import BodyStream, ClientDisconnectedError
 
 #: Maximum bytes parsed per event loop iteration. One read can contain ten thousand pipelined
 #: requests, which must not block the loop.
@@ -21,6 +22,9 @@ LINGER_BYTES = 16 * 1024 * 1024
 LINGER_SECONDS = 5.0
 
 NO_DEADLINE = float("inf")
+
+#: A client that reads nothing of a streamed body for this long is disconnected.
+_SEND_TIMEOUT_SECONDS = 30.0
 
 
 class ServerState(Protocol):
@@ -51,6 +55,8 @@ class BoundedConnection(ABC, asyncio.Protocol):
         self._pause_timer: asyncio.TimerHandle | None = None  # ends a pause in reading
         self._held_bytes = 0  # body bytes of requests without a response
         self._charged_bytes = 0  # portion charged to the budget
+        self._can_write = True
+        self._write_waiter: asyncio.Future[None] | None = None
         self._deadline = NO_DEADLINE
         self._timer: asyncio.TimerHandle
         self.is_closed = False
@@ -75,6 +81,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closed = True
+        self._wake_writer()
         self._timer.cancel()
         self._cancel_pause()
         self._server.connections.discard(self)
@@ -84,6 +91,31 @@ class BoundedConnection(ABC, asyncio.Protocol):
         if self.on_lost is not None:
             self.on_lost()
             self.on_lost = None
+
+    def pause_writing(self) -> None:
+        self._can_write = False
+
+    def resume_writing(self) -> None:
+        self._can_write = True
+        self._wake_writer()
+
+    def _wake_writer(self) -> None:
+        if self._write_waiter is not None and not self._write_waiter.done():
+            self._write_waiter.set_result(None)
+
+    async def _write_stream(self, stream: BodyStream) -> None:
+        """Write a body as fast as the client reads it."""
+        async for chunk in stream:
+            while not (self._can_write or self.is_closed):
+                self._write_waiter = self._loop.create_future()
+                try:
+                    async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
+                        await self._write_waiter
+                except TimeoutError:
+                    raise ClientDisconnectedError from None
+            if self.is_closed:
+                raise ClientDisconnectedError
+            self._transport.write(chunk)
 
     def _close(self) -> None:
         """Close once pending data is written. Abort after `IDLE_TIMEOUT_SECONDS`."""

@@ -23,6 +23,7 @@ import msgspec
 
 from tapgate.errors import Code
 from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
+from tapgate.http.messages import BodyStream
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate.schemas.records import NOT_FOUND_CODES, require_id
 
@@ -69,6 +70,19 @@ class Reply(msgspec.Struct, Generic[T]):
     content_type: str = JSON_MEDIA_TYPE
 
 
+class RelayedReply(msgspec.Struct, kw_only=True):
+    """Response that another process rendered. A large body is relayed while it is received."""
+
+    status: int
+    headers: Mapping[str, str]
+    content_type: str
+    size: int  # of the whole body, in bytes
+    #: Whether the handler rendered the body itself. Otherwise it is a JSON record.
+    is_file: bool
+    body: bytes = b""
+    stream: BodyStream | None = None
+
+
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """Query parameter or header that the handler parses, described for the OpenAPI document."""
 
@@ -102,6 +116,8 @@ class EndpointOptions(TypedDict, total=False):
       endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
+    - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
+      cancels them if the client disconnects.
     """
 
     access: Any
@@ -122,6 +138,7 @@ class EndpointOptions(TypedDict, total=False):
     requires: tuple[Callable[[Any, Any], None], ...]
     unlimited: bool
     heavy: bool | str
+    report: bool
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +172,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     requires: tuple[Callable[[Any, Any], None], ...] = ()
     unlimited: bool = False
     heavy: bool | str = False
+    report: bool = False
 
     @property
     def name(self) -> str:

@@ -1,11 +1,13 @@
 """HTTP requests and responses, independent of the server that carries them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from tapgate.errors import ApiError, Code
+
+T = TypeVar("T")
 
 #: Default response headers. They forbid browsers to guess the content type, to load resources, and
 #: to show the response in a frame.
@@ -41,6 +43,20 @@ class Request(Protocol):
         """
         ...
 
+    async def cancel_on_disconnect(self, work: Awaitable[T]) -> T:
+        """Await work. If the client disconnects, cancel it and raise ClientDisconnectedError."""
+        ...
+
+
+class BodyStream(Protocol):
+    """Body that is sent while it is received from another process."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    def close(self) -> None:
+        """End the transfer, also before the end of the body."""
+        ...
+
 
 class Response(NamedTuple):
     status: int
@@ -48,6 +64,8 @@ class Response(NamedTuple):
     body: bytes
     #: Seconds for which the server stops reading from the connection after this response.
     pause: float = 0.0
+    #: Rest of the body. Its length is part of Content-Length.
+    stream: BodyStream | None = None
 
 
 class Application(Protocol):
@@ -93,7 +111,7 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
 def encode_response(
     response: Response, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
 ) -> bytes:
-    status, head, body, _ = response
+    status, head, body = response[:3]
     return b"".join(
         (
             _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,

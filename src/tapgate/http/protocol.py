@@ -88,7 +88,6 @@ class HttpProtocol(BoundedConnection):
         )
         self._pipelined: deque[HttpRequest] = deque()
         self._is_http_1_0: bool | None = None  # from the first request; 1.0 closes after a response
-        self._can_write = True
         self._is_draining = False  # close after responding to the requests received so far
 
     # The connection
@@ -97,7 +96,7 @@ class HttpProtocol(BoundedConnection):
         super().connection_lost(exc)
         self._pipelined.clear()
         if self._current is not None:
-            self._current.wake_reader()
+            self._current.on_disconnect()
         # Break reference cycles, so that memory is freed without the garbage collector.
         self._current = self._incoming = None
         del self._parser
@@ -109,11 +108,8 @@ class HttpProtocol(BoundedConnection):
             self._current is not None and self._incoming is not None and self._incoming.is_complete
         )
 
-    def pause_writing(self) -> None:
-        self._can_write = False
-
     def resume_writing(self) -> None:
-        self._can_write = True
+        super().resume_writing()
         self._start_next()
 
     def drain(self) -> None:
@@ -312,12 +308,28 @@ class HttpProtocol(BoundedConnection):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
-    def _send_response(self, request: HttpRequest, response: Response) -> None:
+    async def _send_response(self, request: HttpRequest, response: Response) -> None:
         stays_open = not self._is_draining or bool(self._pipelined)
         keep_alive = stays_open and request.keep_alive and request.is_complete
         if request.method == "HEAD":
             response = response._replace(body=b"")
         data = encode_response(response, self._server.default_headers, keep_alive=keep_alive)
+        if response.stream is None:
+            self._end_response(request, response, data, keep_alive=keep_alive)
+            return
+        try:
+            if request.method != "HEAD" and not self.is_closed:
+                self._transport.write(data)
+                data = b""
+                await self._write_stream(response.stream)
+        finally:
+            response.stream.close()
+        self._end_response(request, response, data, keep_alive=keep_alive)
+
+    def _end_response(
+        self, request: HttpRequest, response: Response, data: bytes, *, keep_alive: bool
+    ) -> None:
+        """Write the rest of a response and continue with the next request."""
         request.has_responded = True
         self._held_bytes -= request.held_bytes
         request.held_bytes = 0
@@ -365,7 +377,7 @@ class HttpProtocol(BoundedConnection):
 
     async def _handle_request(self, request: HttpRequest) -> None:
         try:
-            self._send_response(request, await self._app.respond(request))
+            await self._send_response(request, await self._app.respond(request))
         except ClientDisconnectedError:
             pass
         except Exception as error:

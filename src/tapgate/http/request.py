@@ -1,11 +1,14 @@
 """HTTP request on a connection, with the state of its body and response."""
 
 import asyncio
-from typing import Protocol
+from collections.abc import Awaitable
+from typing import Any, Protocol, TypeVar
 
 from tapgate.errors import ApiError, Code
 from tapgate.http.messages import ClientDisconnectedError, check_content_length
 from tapgate.http.overload import OverloadError
+
+T = TypeVar("T")
 
 
 class BodySource(Protocol):
@@ -21,9 +24,9 @@ class HttpRequest:
     """Implementation of `tapgate.http.messages.Request`."""
 
     __slots__ = (
-        "_buffer", "_connection", "_is_discarded", "_limit", "_waiter", "has_requested_body",
-        "has_responded", "headers", "held_bytes", "is_complete", "is_overloaded", "keep_alive",
-        "method", "path", "peer", "query", "received_bytes", "task",
+        "_buffer", "_connection", "_is_discarded", "_limit", "_waiter", "_work",
+        "has_requested_body", "has_responded", "headers", "held_bytes", "is_complete",
+        "is_overloaded", "keep_alive", "method", "path", "peer", "query", "received_bytes", "task",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +44,7 @@ class HttpRequest:
         self._is_discarded = False
         self._limit: int | None = None  # body limit; None until the application reads the body
         self._waiter: asyncio.Future[None] | None = None
+        self._work: asyncio.Future[Any] | None = None  # canceled if the client disconnects
         self.method = method
         self.path = path
         self.query = query
@@ -69,6 +73,26 @@ class HttpRequest:
             raise OverloadError
         body, self._buffer = self._buffer, b""
         return body if type(body) is bytes else bytes(body)
+
+    async def cancel_on_disconnect(self, work: Awaitable[T]) -> T:
+        task = asyncio.ensure_future(work)
+        if self._connection.is_closed:
+            task.cancel()
+        self._work = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._connection.is_closed:
+                raise ClientDisconnectedError from None
+            raise
+        finally:
+            self._work = None
+
+    def on_disconnect(self) -> None:
+        """End the work that only the client waited for."""
+        self.wake_reader()
+        if self._work is not None:
+            self._work.cancel()
 
     async def _receive_all(self, limit: int) -> None:
         check_content_length(self.headers, limit)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.http.endpoint import JSON_MEDIA_TYPE, Reply
+from tapgate.http.endpoint import JSON_MEDIA_TYPE, RelayedReply, Reply
 from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
 from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
 
@@ -23,6 +23,9 @@ def render_result(status: int, result: Any) -> Response:
         return Response(status, _EMPTY_HEAD, b"")
     if type(result) is Reply:
         return _render_reply(status, result)
+    if type(result) is RelayedReply:
+        head = _encode_head(result.content_type, result.size, result.headers)
+        return Response(result.status, head, result.body, stream=result.stream)
     return render_json(status, encode_json(result))
 
 
@@ -31,13 +34,17 @@ def _render_reply(status: int, reply: Reply[Any]) -> Response:
     status, headers = reply.status or status, reply.headers
     if reply.content_type == JSON_MEDIA_TYPE and _CACHE_CONTROL not in headers:
         return render_json(status, body, headers)
+    return Response(status, _encode_head(reply.content_type, len(body), headers), body)
+
+
+def _encode_head(content_type: str, size: int, headers: Mapping[str, str]) -> bytes:
     default_headers = {
-        "Content-Type": reply.content_type,
-        "Content-Length": str(len(body)),
+        "Content-Type": content_type,
+        "Content-Length": str(size),
         _CACHE_CONTROL: "no-store",
         **SECURITY_HEADERS,
     }
-    return Response(status, encode_headers(default_headers | dict(headers)), body)
+    return encode_headers(default_headers | dict(headers))
 
 
 def render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:

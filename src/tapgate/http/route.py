@@ -39,6 +39,7 @@ class Route:
         self.status = endpoint.status
         self.is_public: bool = endpoint.access.public
         self.is_unlimited = endpoint.unlimited
+        self.is_report = endpoint.report
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
         self._path_parameters = endpoint.path_parameters

@@ -34,7 +34,7 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     )
 
 
-@endpoints.post("/api/v1/ledger/verify", access=Access(roles="AF"))
+@endpoints.post("/api/v1/ledger/verify", access=Access(roles="AF"), report=True)
 async def verify_ledger(request: RequestContext) -> LedgerProof:
     """Verify the ledger.
 

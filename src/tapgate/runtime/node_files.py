@@ -15,6 +15,7 @@ from tapgate.store.file_lock import FileLock
 _log = structlog.get_logger()
 
 _MAX_WORKERS = 1024
+_MAX_SOCKET_PATH_BYTES = 100
 
 
 def get_shared_folder(data_dir: Path) -> Path:
@@ -30,6 +31,21 @@ def get_shared_folder(data_dir: Path) -> Path:
         _log.warning("data_dir.not_writable", error=type(error).__name__)
     if os.access(folder, os.W_OK):
         return folder
+    return _get_temporary_folder(data_dir)
+
+
+def get_socket_path(data_dir: Path, name: str) -> Path:
+    """Return the path of a Unix socket that the processes of a node share.
+
+    It is in the shared folder, unless the path would be too long for the operating system.
+    """
+    path = get_shared_folder(data_dir).absolute() / name
+    if len(bytes(path)) <= _MAX_SOCKET_PATH_BYTES:
+        return path
+    return _get_temporary_folder(data_dir) / name
+
+
+def _get_temporary_folder(data_dir: Path) -> Path:
     name = blake2b(bytes(data_dir.absolute()), digest_size=8).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"tapgate-{os.geteuid()}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)

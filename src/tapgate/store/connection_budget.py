@@ -13,6 +13,9 @@ _LISTENER_CONNECTIONS: Final = 1
 #: Verification of the books and of the audit log, which open connections while they run.
 _JOB_CONNECTIONS: Final = 2
 _FIXED_CONNECTIONS: Final = LEDGER_CONNECTIONS + _LISTENER_CONNECTIONS + _JOB_CONNECTIONS
+#: Pool of a report worker, and all its connections.
+REPORT_POOL_CONNECTIONS: Final = 6
+REPORT_CONNECTIONS: Final = REPORT_POOL_CONNECTIONS + _JOB_CONNECTIONS
 #: Part of the connections of a process, at most, for its queue workers.
 _QUEUE_PART: Final = 5
 _MAX_QUEUE_CONNECTIONS: Final = 4

@@ -15,6 +15,7 @@ from tapgate.schemas.transactions import (
     TransactionFilters,
     TransactionRecord,
 )
+from tapgate.store.database import Database
 from tapgate.transactions.export import export_csv
 from tapgate.transactions.reader import TransactionReader
 
@@ -49,6 +50,7 @@ async def list_transactions(
     access=Access(scope="payments:read", roles="ACSF"),
     media=("text/csv",),
     heavy=True,
+    report=True,
 )
 async def export_transactions(request: RequestContext, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.
@@ -59,8 +61,10 @@ async def export_transactions(request: RequestContext, query: ExportFilters) -> 
     `masked`, is `true` for a masked transaction, whose names, card serial and memo are empty. If
     the file contains a masked transaction, the response has the header `X-Masked: true`.
     """
-    services = request.services
-    export = await export_csv(lambda filters: _create_reader(request).list_page(filters), query)
+    services, database = request.services, await request.services.get_report_database()
+    export = await export_csv(
+        lambda filters: _create_reader(request, database).list_page(filters), query
+    )
     day = get_platform_day(services.clock(), services.settings.timezone)
     headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
     if export.next_cursor is not None:
@@ -123,8 +127,11 @@ async def list_processor_transactions(
     return await _create_reader(request).list_processor_page(id, query)
 
 
-def _create_reader(request: RequestContext) -> TransactionReader:
+def _create_reader(request: RequestContext, database: Database | None = None) -> TransactionReader:
     services = request.services
     return TransactionReader(
-        services.database, request.principal, services.clock(), services.settings.timezone
+        database or services.database,
+        request.principal,
+        services.clock(),
+        services.settings.timezone,
     )

@@ -41,6 +41,7 @@ _DECISION_MESSAGES = {
     status=201,
     body_limit=8 * MEBIBYTE,
     errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
+    report=True,
 )
 async def add_kyc_document(
     request: RequestContext, id: SubscriberId, body: NewDocument

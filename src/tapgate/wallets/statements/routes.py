@@ -32,6 +32,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
         Code.NOT_CLOSABLE,
     ),
     heavy=True,
+    report=True,
 )
 async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.
@@ -55,7 +56,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
                 tx, request.actor, subscriber.id, body.pin, pin_verifier=services.pin_verifier
             )
     statement = await operations.build_statement(
-        services.database,
+        await services.get_report_database(),
         subscriber,
         period,
         id=services.new_id(),
@@ -80,6 +81,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     access=Access(public=True),
     media=("text/csv", "application/pdf"),
     heavy=True,
+    report=True,
 )
 async def download_statement(request: RequestContext, token: str) -> Reply[bytes]:
     """Download a statement file (CSV or PDF) with its link."""

@@ -1,0 +1,215 @@
+"""Requests that a gateway worker sends to a report worker of its node.
+
+A report worker would delay payments if it shared an event loop, or the interpreter's lock, with
+them. The gateway worker therefore checks the caller, its rate limit and the request, and sends the
+call over a Unix socket. There is one connection per call: closing it cancels the call.
+
+The report worker greets when it accepts a call. Until then the call waits in the socket's queue,
+for example while the worker restarts. Calls do not run in the gateway worker instead: a report
+that uses up the memory of one process must not end up in the next.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code, unavailable
+from tapgate.http.client_addresses import get_address_key
+from tapgate.http.endpoint import RelayedReply, Reply
+from tapgate.http.fair_limit import FairLimit
+
+GREETING: Final = b"1"
+#: Size of the parts in which bodies are relayed. Streams buffer up to twice as much.
+CHUNK_BYTES: Final = 64 * 1024
+_GREETING_TIMEOUT_SECONDS: Final = 10.0
+_SIZE_BYTES: Final = 4
+_UNAVAILABLE: Final = "Reports are unavailable. Try again shortly."
+
+
+#: A principal without its networks, which the gateway worker has checked.
+_Caller: Final = msgspec.defstruct(
+    "_Caller",
+    [
+        (field.name, field.type)
+        for field in msgspec.structs.fields(Principal)
+        if field.name != "allowed_ips"
+    ],
+)
+
+
+class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
+    """Request of an authorized caller, without its credentials."""
+
+    method: str
+    path: str
+    query: bytes
+    content_type: bytes
+    body: bytes
+    ip: str
+    request_id: str
+    caller: dict[str, Any] | None
+
+    @classmethod
+    def from_context(cls, request: RequestContext) -> "ReportCall":
+        caller = request.caller
+        return cls(
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            content_type=request.headers.get(b"content-type", b""),
+            body=request.body,
+            ip=request.ip,
+            request_id=request.request_id,
+            caller=None
+            if caller is None
+            else {name: getattr(caller, name) for name in _Caller.__struct_fields__},
+        )
+
+    @property
+    def principal(self) -> Principal | None:
+        if self.caller is None:
+            return None
+        return Principal(**msgspec.structs.asdict(msgspec.convert(self.caller, _Caller)))
+
+
+class ReportResult(msgspec.Struct, kw_only=True, array_like=True, frozen=True, tag=True):
+    """Head of a response. `size` bytes of body follow."""
+
+    status: int
+    headers: dict[str, str]
+    content_type: str
+    size: int
+    is_file: bool
+
+
+class ReportFailure(msgspec.Struct, kw_only=True, array_like=True, frozen=True, tag=True):
+    """Error that the gateway worker raises."""
+
+    code: Code
+    message: str | None
+    details: dict[str, Any] | None
+    headers: dict[str, str]
+
+    @classmethod
+    def from_error(cls, error: ApiError) -> "ReportFailure":
+        return cls(
+            code=error.code,
+            message=error.message,
+            details=None if error.details is None else dict(error.details),
+            headers=dict(error.headers),
+        )
+
+
+_decoder: Final = msgspec.msgpack.Decoder(ReportResult | ReportFailure)
+
+
+def encode_frame(message: msgspec.Struct) -> bytes:
+    data = msgspec.msgpack.encode(message, enc_hook=_encode_other)
+    return len(data).to_bytes(_SIZE_BYTES) + data
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    """Return the next frame. Raise IncompleteReadError if the other process has disconnected."""
+    size = int.from_bytes(await reader.readexactly(_SIZE_BYTES))
+    return await reader.readexactly(size)
+
+
+def _encode_other(value: object) -> object:
+    return str(value)  # in details, for example an enum or a decimal
+
+
+class _ReportBody:
+    """Body that is read from a report worker as fast as the client reads it."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._remaining = size
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._remaining:
+            chunk = await self._reader.read(min(CHUNK_BYTES, self._remaining))
+            if not chunk:
+                raise ConnectionResetError("the report worker exited during a response")
+            self._remaining -= len(chunk)
+            yield chunk
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class ReportClient:
+    """Connections of a gateway worker to the report workers of its node."""
+
+    def __init__(self, socket_path: str) -> None:
+        self._socket_path = socket_path
+        # Bounds the requests of this process that wait for a report worker.
+        self._limit = FairLimit(
+            "Too many reports are in progress. Try again shortly.",
+            slots=16,
+            slots_per_group=8,
+            queue=32,
+            queue_per_group=8,
+            timeout=10.0,
+        )
+
+    async def call(self, request: RequestContext) -> RelayedReply:
+        """Run a request in a report worker. If this call is canceled, so is the request."""
+        caller = request.caller
+        group = get_address_key(request.ip) if caller is None else caller.idempotency_scope
+        async with self._limit.slot(group), contextlib.AsyncExitStack() as unless_streaming:
+            reader, writer = await self._connect()
+            unless_streaming.callback(writer.close)
+            try:
+                writer.write(encode_frame(ReportCall.from_context(request)))
+                await writer.drain()
+                result = _decoder.decode(await read_frame(reader))
+                if isinstance(result, ReportFailure):
+                    raise ApiError(
+                        result.code, result.message, details=result.details, headers=result.headers
+                    )
+                reply = RelayedReply(**msgspec.structs.asdict(result))
+                if result.size <= CHUNK_BYTES:
+                    reply.body = await reader.readexactly(result.size)
+                else:
+                    reply.stream = _ReportBody(reader, writer, result.size)
+                    unless_streaming.pop_all()
+            except (OSError, asyncio.IncompleteReadError):  # the report worker exited
+                raise unavailable(_UNAVAILABLE) from None
+            return reply
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        writer = None
+        try:
+            async with asyncio.timeout(_GREETING_TIMEOUT_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(
+                    self._socket_path, limit=CHUNK_BYTES
+                )
+                await reader.readexactly(len(GREETING))
+                return reader, writer
+        except BaseException as error:
+            if writer is not None:
+                writer.close()
+            if isinstance(error, (OSError, asyncio.IncompleteReadError)):  # also TimeoutError
+                raise unavailable(_UNAVAILABLE) from None
+            raise
+
+
+async def load_result(reply: RelayedReply) -> Any:
+    """Return the result of a call: a file as a `Reply`, or a record as built-in types."""
+    body = reply.body
+    if reply.stream is not None:
+        try:
+            body = b"".join([chunk async for chunk in reply.stream])
+        finally:
+            reply.stream.close()
+    if not reply.is_file:
+        return msgspec.json.decode(body)
+    return Reply(body, status=reply.status, headers=reply.headers, content_type=reply.content_type)

@@ -1,0 +1,56 @@
+"""Records in the events that webhooks send, by resource type."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from tapgate.agents.queries import load_records as load_agent_records
+from tapgate.api.openapi_webhooks import WebhookEvent
+from tapgate.compliance.alerts.queries import load_records as load_alert_records
+from tapgate.schemas.agents import AgentRecord
+from tapgate.schemas.cards import CardRecord
+from tapgate.schemas.compliance import AlertRecord
+from tapgate.schemas.processors import ProcessorRecord
+from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.support import SupportRequestEvent
+from tapgate.schemas.transactions import TransactionRecord
+from tapgate.schemas.webhooks import (
+    TEST_EVENT,
+    WEBHOOK_EVENT_CATALOG,
+    DisabledEndpoint,
+    EventType,
+    TestEventData,
+)
+from tapgate.transactions.queries import load_records as load_transaction_records
+from tapgate.webhooks.event_data import RecordLoader
+
+#: Loaders for the records in ledger events, by resource type.
+EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
+    "transaction": load_transaction_records,
+    "alert": load_alert_records,
+    "agent": load_agent_records,
+}
+
+#: Record type in the `data` of an event, by resource type.
+EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "transaction": TransactionRecord,
+    "card": CardRecord,
+    "subscriber": SubscriberRecord,
+    "alert": AlertRecord,
+    "support": SupportRequestEvent,
+    "agent": AgentRecord,
+    "processor": ProcessorRecord,
+    "webhook_endpoint": DisabledEndpoint,
+    "webhook": TestEventData,
+}
+
+#: Events described in the OpenAPI document.
+WEBHOOK_EVENTS: Final = tuple(
+    WebhookEvent(
+        name=event.name,
+        description=event.description,
+        record_type=EVENT_RECORD_TYPES[event.resource_type],
+    )
+    for event in (*WEBHOOK_EVENT_CATALOG, EventType(TEST_EVENT, "A test event, sent on request."))
+)
