@@ -177,10 +177,8 @@ async def open_services(
             await signals.start()
             stack.push_async_callback(signals.stop)
         slot = await database.fetchval("SELECT nextval('process_slots')")
-        get_milliseconds = (
-            None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
-        )
-        new_id = ids.IdGenerator(slot, get_milliseconds)
+        get_ms = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
+        new_id = ids.IdGenerator(slot, get_ms)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))

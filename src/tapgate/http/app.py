@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from tapgate import telemetry
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
@@ -197,6 +198,8 @@ class WebApp(ABC, Generic[C, R]):
     def _record_request(self, label: RouteLabel, context: C, status: int, started: float) -> None:
         seconds = perf_counter() - started
         self.count_request(label, status, seconds)
+        if telemetry.tracer is not None:
+            telemetry.describe_request(context.method, label.name, status, context.request_id)
         logs.write_request(
             logs.RequestLogLine(
                 time=logs.now(),

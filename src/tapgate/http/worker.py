@@ -23,12 +23,14 @@ import structlog
 import uvicorn
 import uvloop
 
+from tapgate import telemetry
 from tapgate.errors import ApiError, Code
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.messages import Application, Response, encode_response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
 from tapgate.http.protocol import HttpProtocol
+from tapgate.http.traced_app import TracedApp
 from tapgate.runtime import logs, open_files
 from tapgate.runtime.handover import (
     DRAIN_TIMEOUT_SECONDS,
@@ -40,6 +42,7 @@ from tapgate.runtime.handover import (
 from tapgate.runtime.health import HealthMonitor
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
+from tapgate.telemetry import TelemetryError
 
 _MIN_ACCEPT_BATCH = 2
 _MAX_ACCEPT_BATCH = 64
@@ -56,12 +59,16 @@ _GC_THRESHOLD = 50_000
 _log = structlog.get_logger()
 
 
-def run(main: Callable[[], Any]) -> None:
-    """Run a service's main coroutine. Exit with one line for errors that an operator can fix."""
+def run(main: Callable[[], Any], *, service_name: str = "tapgate") -> None:
+    """Run a service's main coroutine. Exit with one line for errors that an operator can fix.
+
+    `service_name` is the default name of the service in traces.
+    """
     open_files.raise_open_file_limit()
     try:
+        telemetry.configure(service_name, os.environ)
         uvloop.run(main())
-    except (SettingsError, StoreError) as error:
+    except (SettingsError, StoreError, TelemetryError) as error:
         sys.exit(f"tapgate: {error}")
     except ApiError as error:
         sys.exit(f"tapgate: {error.message or error.error}")
@@ -82,7 +89,7 @@ async def serve(
     connections for another `drain_seconds`, so that load balancers have time to react.
     """
     config = uvicorn.Config(
-        cast(Any, app),
+        cast(Any, app if telemetry.tracer is None else TracedApp(app)),
         http=HttpProtocol,
         interface="asgi3",  # no wrapper: the protocol calls `Application.respond`
         ws="none",

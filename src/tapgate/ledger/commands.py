@@ -128,6 +128,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
     before_commit: BeforeCommit | None = None
+    traceparent: str | None = None  # span of the request, if traces are exported
 
 
 class ReviewDecision(msgspec.Struct, frozen=True, kw_only=True):

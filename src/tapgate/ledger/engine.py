@@ -17,6 +17,7 @@ import asyncpg
 import msgspec
 import structlog
 
+from tapgate import telemetry
 from tapgate.clock import Clock, get_platform_day
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ids import IdGenerator
@@ -31,6 +32,7 @@ from tapgate.ledger.metrics import BatchReport, BatchTiming
 from tapgate.ledger.replays import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
+from tapgate.ledger.spans import add_traceparent, trace_batch
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
@@ -175,7 +177,10 @@ class Ledger:
                 self._report_failure([command], error)
                 raise
         # If the caller is canceled, only this wait ends: the command is still executed.
-        return await self._dispatch(command)
+        if telemetry.tracer is None:
+            return await self._dispatch(command)
+        with telemetry.start_span("ledger submit"):
+            return await self._dispatch(add_traceparent(command))
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         return self.enqueue(command)
@@ -290,6 +295,8 @@ class Ledger:
         self.batch_stats.commands += size
         self.batch_stats.largest_batch = max(self.batch_stats.largest_batch, size)
         self.replay_counter.count(report.outcomes)
+        if telemetry.tracer is not None:
+            trace_batch(report)
         self.on_batch(report)
 
     def _fail_all(self, batch: Collection[PendingCommand], error: ApiError) -> None:

@@ -28,4 +28,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    worker.run(main)
+    worker.run(main, service_name="tapgate-messenger")

@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 import structlog
 
+from tapgate import telemetry
 from tapgate.errors import ApiError
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
@@ -33,6 +34,8 @@ _SESSION_SETTINGS = {"application_name": "tapgate", "timezone": "UTC", "jit": "o
 #: Minimum time between two replacements of all connections, so that requests to a server that
 #: stays read-only do not open a new connection each.
 _RETIRE_INTERVAL_SECONDS = 1.0
+
+_SPAN_ATTRIBUTES = {"db.system.name": "postgresql"}
 
 _JSONB_VERSION = b"\x01"
 
@@ -169,19 +172,20 @@ class Database:
         `RaiseAfterCommit` commits it and raises the enclosed error.
         If the connection is lost during the commit, raise 503: the outcome is unknown.
         """
-        async with self.connection() as tx:
-            transaction = tx.transaction()
-            await transaction.start()
-            try:
-                yield tx
-            except RaiseAfterCommit as request:
+        with telemetry.start_span("database transaction", **_SPAN_ATTRIBUTES):
+            async with self.connection() as tx:
+                transaction = tx.transaction()
+                await transaction.start()
+                try:
+                    yield tx
+                except RaiseAfterCommit as request:
+                    await transaction.commit()
+                    raise request.error from None
+                except Exception as error:
+                    if classify_failure(error, tx) is not Failure.LOST:
+                        await transaction.rollback()
+                    raise
                 await transaction.commit()
-                raise request.error from None
-            except Exception as error:
-                if classify_failure(error, tx) is not Failure.LOST:
-                    await transaction.rollback()
-                raise
-            await transaction.commit()
 
     async def fetch(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         return await self._execute(lambda connection: connection.fetch(sql, *arguments))
@@ -197,14 +201,15 @@ class Database:
 
     async def _execute(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
         """Run one statement on a pooled connection."""
-        connection = await self._acquire()
-        try:
-            return await statement(connection)
-        except BaseException as error:
-            self._convert_failure(error, connection)
-            raise
-        finally:
-            self.pool.release(connection)
+        with telemetry.start_span("database statement", **_SPAN_ATTRIBUTES):
+            connection = await self._acquire()
+            try:
+                return await statement(connection)
+            except BaseException as error:
+                self._convert_failure(error, connection)
+                raise
+            finally:
+                self.pool.release(connection)
 
     async def _acquire(self) -> asyncpg.Connection:
         try:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, NoReturn
 
 import structlog
 
-from tapgate import ids
+from tapgate import ids, telemetry
 from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.batches import BatchProcessor
@@ -210,7 +210,11 @@ class WebhookWorker:
             has_grace = grace_end is not None and now < grace_end
             secrets = attempt.secrets if has_grace else attempt.secrets[:1]
             headers = model.build_headers(delivery.id, secrets, body, now)
-            response = await self._sender.send(delivery.url, headers, body, before_write)
+            with telemetry.start_root_span(
+                "webhook delivery", "CLIENT", {"tapgate.event": delivery.event}
+            ):
+                headers = {**headers, **telemetry.get_headers()}
+                response = await self._sender.send(delivery.url, headers, body, before_write)
         except _EndpointChangedError:
             raise
         except NoResponseError as error:
