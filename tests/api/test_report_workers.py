@@ -1,8 +1,10 @@
 """Report workers: the same responses as in the gateway worker, streamed and canceled on request."""
 
 import asyncio
+import base64
 import contextlib
 import dataclasses
+import io
 import socket
 import tempfile
 from collections.abc import AsyncIterator
@@ -11,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from PIL import Image
 
 from harness import Harness, parse_error
 from tapgate.api import report_calls, report_server
@@ -125,6 +128,28 @@ async def test_statement_file_is_rendered_and_downloaded_by_a_report_worker(
     assert file.headers["content-type"] == "application/pdf"
     entries = await harness.list_audit_entries(subscriber["id"], "subscriber.statement_issued")
     assert [entry["actor"]["id"] for entry in entries] == [admin.id]
+
+
+async def test_image_is_processed_by_a_report_worker(harness: Harness) -> None:
+    admin = await harness.create_admin()
+    subscriber = await harness.create_subscriber()
+    content = io.BytesIO()
+    Image.effect_noise((500, 400), 40).save(content, "PNG")  # larger than a chunk
+    image = base64.b64encode(content.getvalue()).decode()
+    path = f"{V1}/subscribers/{subscriber['id']}/kyc-documents"
+    async with run_report_worker(harness.services):
+        responses = [
+            await harness.client.post(
+                path,
+                json={"document_type": "id_front", "image": f"data:image/png;base64,{text}"},
+                auth=admin,
+            )
+            for text in (image, "AAAA")
+        ]
+    assert [response.status_code for response in responses] == [201, 422]
+    assert responses[0].json()["kyc_status"] == "PENDING"
+    seen = await harness.client.get(f"{path}/{responses[0].json()['document_id']}", auth=admin)
+    assert Image.open(io.BytesIO(seen.content)).size == (500, 400)
 
 
 async def test_verification_and_files_reach_console_pages(harness: Harness) -> None:
