@@ -144,6 +144,22 @@ def verify(
 
 
 @app.command()
+def partition(
+    pause: Annotated[
+        float, typer.Option(min=0, max=60, help="Seconds to wait after every step.")
+    ] = 0.1,
+) -> None:
+    """Divide the ledger of an older installation into months.
+
+    Tapgate can keep running. If the command is interrupted, run it again: it continues.
+    """
+    from tapgate.cli.partition import divide_installation  # noqa: PLC0415
+
+    with supervisor.provide_database_url(load_settings(os.environ)) as url:
+        asyncio.run(divide_installation(url, pause_seconds=pause))
+
+
+@app.command()
 def backup(
     file: Annotated[
         Path | None,

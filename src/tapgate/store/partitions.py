@@ -21,7 +21,7 @@ from tapgate.ids import first_id_at, get_time
 #: Months after the current one that have partitions.
 MONTHS_AHEAD: Final = 3
 #: How long payments may wait behind the exchange of bounds while it waits for other sessions.
-_LOCK_TIMEOUT: Final = "200ms"
+LOCK_TIMEOUT: Final = "200ms"
 #: A partition that still receives rows ends at least this much later.
 _MIN_REMAINING_TIME: Final = timedelta(days=7)
 _FIRST_MONTH: Final = datetime(2025, 2, 1, tzinfo=UTC)
@@ -121,19 +121,21 @@ async def _add_months(
             latest = max(now, get_time(newest_id)) + _MIN_REMAINING_TIME
             start = get_month_start(latest, 1)
             await _add_upper_bound(connection, table, last.name, start)
-        name_if_kept = last.name if last.lower is None else _get_name(table, start, "until")
+        name_if_kept = (
+            last.name if last.lower is None else get_partition_name(table, start, "until")
+        )
     start = max(start, _FIRST_MONTH)
     months: list[datetime] = []
     while start < end or not months:
         months.append(start)
         start = get_month_start(start, 1)
-    names = [_get_name(table, month) for month in months]
+    names = [get_partition_name(table, month) for month in months]
     overflow = f"{table.name}_overflow"
     for name in names if name_if_kept is None else [*names, f"{overflow}_new"]:
         await create_detached(connection, table, name)
     bounds = [first_id_at(month) for month in (*months, start)]
     async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+        await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         await connection.execute(f"ALTER TABLE {table.name} DETACH PARTITION {last.name}")
         if name_if_kept is not None:
             if name_if_kept != last.name:
@@ -154,7 +156,7 @@ async def _add_upper_bound(
 ) -> None:
     """Add a check, without blocking writes, so that attaching does not scan the partition."""
     async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+        await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         await connection.execute(f"ALTER TABLE {name} DROP CONSTRAINT IF EXISTS upper_bound")
         await connection.execute(
             f"""ALTER TABLE {name} ADD CONSTRAINT upper_bound
@@ -163,7 +165,7 @@ async def _add_upper_bound(
     await connection.execute(f"ALTER TABLE {name} VALIDATE CONSTRAINT upper_bound")
 
 
-def _get_name(table: PartitionedTable, month: datetime, infix: str = "") -> str:
+def get_partition_name(table: PartitionedTable, month: datetime, infix: str = "") -> str:
     return "_".join(filter(None, (table.name, infix, f"{month:%Y_%m}")))
 
 
