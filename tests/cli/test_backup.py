@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from drivers.actors import Admin, require_success
 from drivers.processes import (
     ADMIN,
     TAPGATE_EXECUTABLE,
+    become,
     build_environ,
     open_client,
     run_gateway,
@@ -46,7 +48,7 @@ async def run_tapgate(
     """Run a command and return its exit status, output and error output."""
     process_options: dict[str, Any] = {}
     if uid is not None:
-        process_options = {"user": uid, "group": uid, "extra_groups": []}
+        process_options["preexec_fn"] = partial(become, uid, uid)
     if max_file_bytes is not None:
         sizes = (max_file_bytes, max_file_bytes)
         process_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)

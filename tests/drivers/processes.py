@@ -51,6 +51,13 @@ def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
     return inherited | defaults | variables
 
 
+def become(user: int, group: int, extra_groups: Sequence[int] = ()) -> None:
+    """Change the user of a new process. uvloop does not support the arguments of `subprocess`."""
+    os.setgroups(extra_groups)
+    os.setgid(group)
+    os.setuid(user)
+
+
 def run_command(
     data_dir: Path, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:

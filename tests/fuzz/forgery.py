@@ -121,13 +121,14 @@ async def digest_tables(database_url: str) -> dict[str, str]:
     """Return a digest of each table.
 
     Equal digests mean that no row was inserted, updated, or deleted. `last_used_at` of API keys is
-    excluded because it is stored a few seconds after use.
+    excluded because it is stored a few seconds after use, and `nodes` because nodes
+    report their state.
     """
     connection = await asyncpg.connect(database_url)
     try:
         tables = await connection.fetch(
             """SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-               WHERE schemaname IN ('public', 'messenger') ORDER BY 1"""
+               WHERE schemaname IN ('public', 'messenger') AND tablename <> 'nodes' ORDER BY 1"""
         )
         return {
             name: await connection.fetchval(

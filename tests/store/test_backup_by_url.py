@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from drivers.processes import free_port
+from drivers.processes import become, free_port
 from store.conftest import TlsProxy, make_reachable
 from store.test_backup import (
     dump_schema,
@@ -40,11 +41,12 @@ async def password_url(data_dir: Path) -> AsyncIterator[str]:
     pgdata, port = data_dir / "pgdata", free_port()
     (pgdata / "pg_hba.conf").write_text("host all shop 127.0.0.1/32 scram-sha-256\n")
     make_reachable(pgdata)
+    user = resolve_server_user(pgdata).popen_arguments()
     process = await asyncio.create_subprocess_exec(
         find_programs_dir() / "postgres",
         *("-D", pgdata, "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", ""),
         stderr=asyncio.subprocess.PIPE,
-        **resolve_server_user(pgdata).popen_arguments(),
+        preexec_fn=partial(become, **user) if user else None,
     )
     try:
         assert process.stderr is not None

@@ -187,17 +187,21 @@ async def test_exactly_one_recipient_field_is_required(
 ) -> None:
     body = await _build_p2p_transfer(harness)
     key = await harness.create_api_key("payments:write")
-    for fields, error, field in (
-        ({"recipient_card_serial": None}, (400, "INVALID_REQUEST"), "recipient_card_serial"),
+    for fields, error, named_fields in (
+        (
+            {"recipient_card_serial": None},
+            (400, "INVALID_REQUEST"),
+            ["recipient_card_serial", "recipient_phone_number"],
+        ),
         (
             {"recipient_phone_number": harness.new_phone_number()},
             (422, "VALIDATION_FAILED"),
-            "recipient_phone_number",
+            ["recipient_phone_number"],
         ),
     ):
         response = await client.post(P2P_URL, json=body | fields, auth=key)
         assert parse_error(response) == error
-        assert list(response.json()["details"]["fields"]) == [field]
+        assert list(response.json()["details"]["fields"]) == named_fields
 
 
 async def test_recipient_by_phone_is_checked_like_a_cardholder(

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from tapgate.errors import invalid_field
-from tapgate.schemas.common import Redacted, build_missing_field_error
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Amount,
     CardSerial,
@@ -103,7 +103,17 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.recipient_card_serial is None and self.recipient_phone_number is None:
-            raise build_missing_field_error("recipient_card_serial")
+            problem = "is required unless another field identifies the recipient"
+            raise ApiError(
+                Code.INVALID_REQUEST,
+                "Identify the recipient by either a card or a phone number.",
+                details={
+                    "fields": {
+                        "recipient_card_serial": problem,
+                        "recipient_phone_number": problem,
+                    }
+                },
+            )
         if self.recipient_card_serial is not None and self.recipient_phone_number is not None:
             # The two fields could identify different subscribers.
             raise invalid_field(
