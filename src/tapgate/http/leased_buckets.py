@@ -13,9 +13,11 @@ from tapgate.runtime.background import start_task
 if TYPE_CHECKING:
     from tapgate.http.cache_buckets import CacheBuckets
 
-#: Pause between two calls of the cache. A lease is extended when half of it is left, which is
-#: enough for about 125 ms.
-_PAUSE_SECONDS = 0.01
+#: Pause between two calls of the cache, in which requests are collected. A lease is extended when
+#: half of it is left, which lasts longer than the pause.
+_PAUSE_SECONDS = 0.05
+#: The same while a busy bucket has no lease.
+_URGENT_PAUSE_SECONDS = 0.005
 _MAX_KEYS_PER_CALL = 100
 
 
@@ -36,6 +38,7 @@ class LeasedBuckets:
         self._requests: dict[str, tuple[RateLimit, LeaseRequest]] = {}
         #: Leases by key, ordered by the time of their return.
         self._deposited: dict[str, _Lease] = {}
+        self._is_urgent = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
 
     @property
@@ -49,6 +52,8 @@ class LeasedBuckets:
         result, request = self._leases.take(key, rate)
         if request is not None:
             self._requests[key] = rate, request
+            if result is None:
+                self._is_urgent.set()
             if self._task is None or self._task.done():
                 self._task = start_task(self._run())
         return result
@@ -65,7 +70,11 @@ class LeasedBuckets:
 
     async def _run(self) -> None:
         while self._requests or self._deposited:
-            await asyncio.sleep(_PAUSE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE_SECONDS):
+                    await self._is_urgent.wait()
+                    await asyncio.sleep(_URGENT_PAUSE_SECONDS)
+            self._is_urgent.clear()
             # Tokens that cannot be returned are lost. Requests that fail are repeated.
             with contextlib.suppress(CacheUnavailableError):
                 await self._request_leases()

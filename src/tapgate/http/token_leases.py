@@ -21,7 +21,7 @@ from tapgate.runtime.node_files import allocate
 RETURN_AFTER_US = MICROSECONDS_PER_SECOND // 2
 #: Tokens that were not returned, because their process died, cannot be used after this time.
 _EXPIRE_AFTER_US = MICROSECONDS_PER_SECOND
-#: Demand is counted in windows of this length. A lease is at most the demand of one window.
+#: Demand is counted in windows of this length. A lease is at most the demand of two windows.
 _WINDOW_US = MICROSECONDS_PER_SECOND // 4
 #: No other process of the node requests a lease of the same bucket in this time.
 _REQUEST_TIMEOUT_US = MICROSECONDS_PER_SECOND // 2
@@ -132,10 +132,10 @@ class NodeLeases:
         demand = self._count_request(row, now)
         tokens = self._get_tokens(row, now)
         left = max(0, tokens - 1)
-        target = min(rate.max_lease, demand)
+        target = min(rate.max_lease, 2 * demand)
         request = None
         if (
-            target >= MIN_LEASE
+            demand >= MIN_LEASE
             and 2 * left < target
             and not now < cells[row + _BLOCKED_UNTIL] <= now + _REQUEST_TIMEOUT_US
         ):
