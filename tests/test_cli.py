@@ -30,6 +30,11 @@ def test_help_shows_the_command_usage(command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "variables", "line"),
     [
+        (
+            "migrate",
+            {"TAPGATE_SECRET_KEY_FILE": "/nowhere"},
+            "TAPGATE_SECRET_KEY_FILE: /nowhere cannot be read: No such file or directory",
+        ),
         ("up", {"TAPGATE_PORT": "0"}, "TAPGATE_PORT must be a whole number from 1 to 65535"),
         (
             "up",

@@ -8,7 +8,7 @@ import pytest
 from cases import each
 from harness import PRODUCTION_ENVIRON, SERVICE_SECRETS
 from tapgate.schemas.fields import EmailRule
-from tapgate.settings import Settings, SettingsError, load_settings
+from tapgate.settings import Settings, SettingsError, load_settings, read_setting_files
 
 _ADMIN_ENVIRON = {
     "TAPGATE_ADMIN_EMAIL": "ada@example.com",
@@ -266,3 +266,33 @@ def test_trusted_proxies_are_addresses_or_networks() -> None:
         SettingsError, match="TAPGATE_TRUSTED_PROXIES must be a comma-separated list"
     ):
         load_from_environ(TRUSTED_PROXIES="proxy.example.com")
+
+
+def test_settings_are_read_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("first line\nsecond line\n")
+    environ = {"TAPGATE_SECRET_KEY_FILE": str(file), "TAPGATE_CACHE_URL_FILE": "", "A_FILE": "x"}
+    read_setting_files(environ)
+    assert environ == {"TAPGATE_SECRET_KEY": "first line\nsecond line", "A_FILE": "x"}
+
+
+@pytest.mark.parametrize(
+    ("content", "other", "message"),
+    [
+        (b"text", "set", "TAPGATE_PORT_FILE and TAPGATE_PORT must not both be set"),
+        (b"\n", "", "TAPGATE_PORT_FILE: {file} is empty"),
+        (b"\xff", "", "TAPGATE_PORT_FILE: {file} cannot be read: not valid UTF-8 text"),
+        (b"a\0b", "", "TAPGATE_PORT_FILE: {file} must contain text"),
+        (None, "", "TAPGATE_PORT_FILE: {file} cannot be read: No such file or directory"),
+    ],
+)
+def test_unusable_setting_file_is_an_error(
+    tmp_path: Path, content: bytes | None, other: str, message: str
+) -> None:
+    file = tmp_path / "value"
+    if content is not None:
+        file.write_bytes(content)
+    environ = {"TAPGATE_PORT_FILE": str(file), "TAPGATE_PORT": other}
+    with pytest.raises(SettingsError) as raised:
+        read_setting_files(environ)
+    assert str(raised.value) == message.format(file=file)

@@ -84,7 +84,7 @@ class ChildProcess:
                 try:
                     process = await self._spawn(child_end)
                 except OSError as error:
-                    return f"could not start ({error.strerror})"
+                    return f"could not start ({error.strerror}: {error.filename})"
             try:
                 lifeline.setblocking(False)
                 if await asyncio.get_running_loop().sock_recv(lifeline, 1):

@@ -1,7 +1,7 @@
 """Environment variables with their validation."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final
@@ -9,6 +9,34 @@ from urllib.parse import urlsplit
 
 _TRUE_VALUES: Final = frozenset({"1", "on", "true", "yes"})
 _FALSE_VALUES: Final = frozenset({"0", "off", "false", "no"})
+_FILE_SUFFIX: Final = "_FILE"
+
+
+def replace_files_by_content(
+    environ: MutableMapping[str, str], prefix: str, error_type: type[Exception]
+) -> None:
+    """Set `NAME` to the content of the file that `NAME_FILE` names, without the last line break.
+
+    Service managers and container platforms provide secrets as files.
+    """
+    for variable in [
+        name for name in environ if name.startswith(prefix) and name.endswith(_FILE_SUFFIX)
+    ]:
+        file, name = environ.pop(variable), variable.removesuffix(_FILE_SUFFIX)
+        if not file:
+            continue
+        if environ.get(name):
+            raise error_type(f"{variable} and {name} must not both be set")
+        try:
+            content = Path(file).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not valid UTF-8 text"
+            raise error_type(f"{variable}: {file} cannot be read: {reason}") from None
+        if not content:
+            raise error_type(f"{variable}: {file} is empty")
+        if "\0" in content:
+            raise error_type(f"{variable}: {file} must contain text")
+        environ[name] = content
 
 
 class EnvironmentReader:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tapgate.dev_secrets import Secrets, load_dev_secrets
-from tapgate.environment_reader import EnvironmentReader
+from tapgate.environment_reader import EnvironmentReader, replace_files_by_content
 from tapgate.money import is_currency
 from tapgate.password_strength import find_bad_secret, is_weak_password
 
@@ -130,6 +130,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Omit most settings, because many are secret."""
         return f"Settings(environment={self.environment!r}, port={self.port})"
+
+
+def read_setting_files(environ: MutableMapping[str, str]) -> None:
+    """Replace settings such as `TAPGATE_SECRET_KEY_FILE` by the content of the named files."""
+    replace_files_by_content(environ, _VARIABLE_PREFIX, SettingsError)
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:

@@ -17,7 +17,7 @@ from tapgate import VERSION, quick_start, supervisor
 from tapgate.child_process import StartError
 from tapgate.cli import keys, sign, start
 from tapgate.errors import ApiError
-from tapgate.settings import SettingsError, load_settings
+from tapgate.settings import SettingsError, load_settings, read_setting_files
 from tapgate.store import StoreError
 from tapgate.store.migrate import migrate as apply_migrations
 from tapgate.vault import Vault, VaultError
@@ -50,6 +50,7 @@ MessengerWorkers = Annotated[
 def main() -> None:
     quick_start.prepare_imports()
     try:
+        read_setting_files(os.environ)
         app()
     except (SettingsError, StoreError, StartError, VaultError) as error:
         _exit_with_error(str(error))
