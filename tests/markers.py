@@ -29,6 +29,7 @@ _WORDS: Final = {
     "compliance": "compliance|alert|rule",
     "console": "console",
     "demo": "demo|sandbox|simulator|fake_provider|fake_graph",
+    "deploy": "deploy",
     "disclosure": "disclosure|leak|echoed|echoing|escaped|secret",
     "docs": "docs|documented|readme|documentation|generator",
     "failures": "failure_mode|outage|killed|crash|supervisor",
