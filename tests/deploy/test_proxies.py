@@ -42,10 +42,16 @@ class Stub(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+class StubServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Print nothing: health checks close the connection before they have read the response."""
+
+
 @pytest.fixture(scope="module")
 def stub_port() -> Iterator[int]:
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Stub) as server:
-        server.daemon_threads = True
+    with StubServer(("127.0.0.1", 0), Stub) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield server.server_address[1]

@@ -32,6 +32,7 @@ app.kubernetes.io/component: {{ .component }}
 - {name: TAPGATE_DATA_DIR, value: /var/lib/tapgate}
 - {name: TAPGATE_DRAIN_SECONDS, value: {{ .Values.drainSeconds | quote }}}
 - {name: TAPGATE_WORKERS, value: {{ .Values.gateway.workers | quote }}}
+- {name: TAPGATE_REPORT_WORKERS, value: {{ .Values.gateway.reportWorkers | quote }}}
 - {name: TAPGATE_MESSENGER_WORKERS, value: {{ .Values.messenger.workers | quote }}}
 - {name: TAPGATE_GATEWAY_URL, value: "http://{{ include "tapgate.name" . }}-gateway:8000"}
 - {name: TAPGATE_MESSENGER_URL, value: "http://{{ include "tapgate.name" . }}-messenger:8001"}
