@@ -36,7 +36,8 @@ class FakeApp:
     def __init__(self) -> None:
         self.loaded_app = self
         self.streams: list[FakeStream] = []
-        self.was_canceled = False
+        self.is_blocked = asyncio.Event()
+        self.is_canceled = asyncio.Event()
 
     async def respond(self, request: Request) -> Response:
         if request.path == "/blocked":
@@ -45,10 +46,11 @@ class FakeApp:
         return Response(200, b"content-length: 30\r\n", b"", stream=self.streams[-1])
 
     async def _block(self) -> Response:
+        self.is_blocked.set()
         try:
             return await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
-            self.was_canceled = True
+            self.is_canceled.set()
             raise
 
 
@@ -136,11 +138,26 @@ def _init_failing(self: FakeStream) -> None:
     self.sent, self.is_closed, self.fails = 0, False, True
 
 
+async def test_work_is_canceled_when_the_client_closes_its_socket() -> None:
+    app = FakeApp()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: HttpProtocol(app, FakeServerState(), {}), "127.0.0.1", 0
+    )
+    async with asyncio.timeout(30), server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(build_request(path="/blocked"))
+        await app.is_blocked.wait()
+        writer.close()
+        await app.is_canceled.wait()
+
+
 async def test_work_is_canceled_when_the_client_disconnects() -> None:
     app, connection, _ = connect()
     connection.data_received(build_request(path="/blocked"))
     await drain_event_loop()
-    assert not app.was_canceled
+    assert not app.is_canceled.is_set()
+    assert not connection.eof_received()  # the transport closes the connection
     connection.connection_lost(None)
     await drain_event_loop()
-    assert app.was_canceled
+    assert app.is_canceled.is_set()

@@ -102,11 +102,15 @@ class HttpProtocol(BoundedConnection):
         del self._parser
 
     def eof_received(self) -> bool:
-        """Keep the connection open if a client that has finished sending still awaits responses."""
+        """Keep the connection open if a client that has finished sending still awaits responses.
+
+        A client that disconnects looks the same. Work that only the client waits for is canceled.
+        """
         self._is_draining = True
-        return (
-            self._current is not None and self._incoming is not None and self._incoming.is_complete
-        )
+        current, incoming = self._current, self._incoming
+        if current is None or incoming is None or current.is_cancelable:
+            return False
+        return incoming.is_complete
 
     def resume_writing(self) -> None:
         super().resume_writing()

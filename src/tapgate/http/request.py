@@ -88,6 +88,11 @@ class HttpRequest:
         finally:
             self._work = None
 
+    @property
+    def is_cancelable(self) -> bool:
+        """Whether the request is being processed only for a client that stays connected."""
+        return self._work is not None
+
     def on_disconnect(self) -> None:
         """End the work that only the client waited for."""
         self.wake_reader()
