@@ -54,7 +54,7 @@ class Family(ABC):
 
 
 class Counter(Family):
-    """Counters. A labeled series is reported from its first count on."""
+    """Counters. A series with several labels is reported from its first count on."""
 
     def add(self, series: int = 0, amount: float = 1.0) -> None:
         self._cells[self._start + series] += amount
@@ -62,7 +62,7 @@ class Counter(Family):
     def collect(self, cells: Sequence[float]) -> Metric:
         family = CounterMetricFamily(self.name, self._text, labels=self._labels)
         for labels, value in zip(self._series, cells, strict=True):
-            if value or not self._labels:
+            if value or len(self._labels) < 2:
                 family.add_metric(labels, value)
         return family
 
