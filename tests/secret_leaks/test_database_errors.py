@@ -29,9 +29,11 @@ async def make_writes_fail(database: Database, failure: str) -> None:
         """DO $$
            DECLARE one record;
            BEGIN
-               FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+               FOR one IN SELECT relname FROM pg_class
+                          WHERE relnamespace = 'public'::regnamespace
+                            AND relkind IN ('r', 'p') AND NOT relispartition LOOP
                    EXECUTE format('CREATE TRIGGER failing BEFORE INSERT OR UPDATE ON %I
-                                   FOR EACH ROW EXECUTE FUNCTION failing()', one.tablename);
+                                   FOR EACH ROW EXECUTE FUNCTION failing()', one.relname);
                END LOOP;
            END $$"""
     )
