@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from builders.auth import assert_seals
-from builders.ledger import build_refund, require_balanced_books
+from builders.ledger import build_command, build_refund, require_balanced_books
 from drivers.actors import require_success
 from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.in_process import AppTransport
@@ -194,6 +194,22 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
     assert set(by_month) <= months
     assert all(spent <= DAILY_LIMIT for spent in by_day.values())
     assert all(spent <= 3 * DAILY_LIMIT for spent in by_month.values())
+
+
+@pytest.mark.parametrize("days", [1, 40])
+async def test_refund_with_a_lower_id_than_its_payment_verifies(
+    two_ledgers: TwoLedgers, days: int
+) -> None:
+    """The refund is in an earlier range than its payment, or even in an earlier partition."""
+    ahead, behind = two_ledgers.ledgers
+    payer, merchant = await ahead.create_subscriber(100_00), await ahead.create_processor(50_00)
+    behind.clock.now -= timedelta(days=days)
+    parties = commands.subscriber_party(payer), commands.processor_party(merchant)
+    payment = await ahead.submit(build_command(chart.POS_PAYMENT, *parties, 50))
+    payment_id = payment.require_accepted().transaction_id
+    refund = await behind.submit(build_refund(merchant, payment_id, None))
+    assert refund.require_accepted().transaction_id < payment_id
+    await require_balanced_books(ahead.database)
 
 
 async def test_ids_stay_unique_and_follow_the_clock_when_it_goes_back(

@@ -136,3 +136,16 @@ async def test_changed_entry_before_the_checkpoint_is_found_by_reading_everythin
     assert await _verify(ledger.database) == {}
     broken = await _verify(ledger.database, full=True)
     assert {"every balance is the sum of its entries", UNCHANGED} <= broken.keys()
+
+
+async def test_transactions_from_a_clock_that_was_ahead_are_not_final(ledger: LedgerDriver) -> None:
+    """Transactions of other nodes follow, with lower IDs than the newest."""
+    await _pay(ledger, 4)
+    start = ledger.clock.now
+    ledger.clock.now = system_clock() + timedelta(days=1)
+    await _pay(ledger, 4)
+    assert await _verify(ledger.database) == {}
+    ledger.clock.now = max(start, system_clock() + timedelta(hours=1))
+    await _pay(ledger, 4)
+    assert await _verify(ledger.database) == {}
+    assert await _verify(ledger.database, full=True) == {}

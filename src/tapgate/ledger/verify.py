@@ -191,11 +191,16 @@ def _get_arguments(claim: str, since: int, progress: Progress) -> tuple[Any, ...
 
 
 async def _find_end(connection: Any, start: int) -> int:
-    """Return the end of the ranges, before the newest transactions."""
-    ((newest,),) = await _fetch(connection, "SELECT max(id) FROM transactions")
+    """Return the end of the ranges, before the newest transactions.
+
+    If the clock of a node was ahead, transactions with lower IDs than its newest will follow.
+    """
+    ((newest, now),) = await _fetch(
+        connection, "SELECT max(id), clock_timestamp() FROM transactions"
+    )
     if newest is None:
         return start
-    return max(start, ids.first_id_at(ids.get_time(newest) - MIN_AGE))
+    return max(start, ids.first_id_at(min(ids.get_time(newest), now) - MIN_AGE))
 
 
 async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[int]) -> list[int]:
