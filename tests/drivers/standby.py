@@ -1,4 +1,4 @@
-"""A streaming standby of an embedded PostgreSQL server."""
+"""Base backups and streaming standbys of an embedded PostgreSQL server."""
 
 import shutil
 import signal
@@ -11,6 +11,34 @@ from tapgate.store.server_user import resolve_server_user
 _STOP_SIGNAL_TIMEOUT_SECONDS = 30
 
 
+def take_base_backup(
+    primary: EmbeddedPostgres, folder: Path, *options: str, name: str = "backup"
+) -> None:
+    """Copy the server's files into a new folder of the server's user, while the server runs."""
+    user = resolve_server_user(primary.data_dir / "pgdata")
+    # The server's user connects to the primary's socket, in a folder of the current user.
+    for parent in (folder.parent, primary.data_dir):
+        parent.chmod(0o711)
+    folder.mkdir(mode=0o700)
+    user.chown(folder)
+    source = f"host={primary.data_dir / 'pgdata'} user={SUPERUSER} application_name={name}"
+    subprocess.run(
+        [
+            prepare_programs(user) / "pg_basebackup",
+            f"--dbname={source}",
+            f"--pgdata={folder}",
+            "--checkpoint=fast",
+            "--no-sync",
+            *options,
+        ],
+        check=True,
+        cwd="/",
+        **user.popen_arguments(),
+    )
+    for leftover in folder.glob(".s.PGSQL*"):
+        leftover.unlink()
+
+
 class Standby:
     """Standby with its own data folder, connected to the primary's socket under its name."""
 
@@ -19,27 +47,7 @@ class Standby:
         self._user = resolve_server_user(primary.data_dir / "pgdata")
         self._programs = prepare_programs(self._user)
         self._process: subprocess.Popen[bytes] | None = None
-        # The server's user connects to the primary's socket, in a folder of the current user.
-        for parent in (folder.parent, primary.data_dir):
-            parent.chmod(0o711)
-        folder.mkdir(mode=0o700)
-        self._user.chown(folder)
-        source = f"host={primary.data_dir / 'pgdata'} user={SUPERUSER} application_name={name}"
-        subprocess.run(
-            [
-                self._programs / "pg_basebackup",
-                f"--dbname={source}",
-                f"--pgdata={folder}",
-                "--write-recovery-conf",
-                "--checkpoint=fast",
-                "--no-sync",
-            ],
-            check=True,
-            cwd="/",
-            **self._user.popen_arguments(),
-        )
-        for leftover in folder.glob(".s.PGSQL*"):
-            leftover.unlink()
+        take_base_backup(primary, folder, "--write-recovery-conf", name=name)
 
     def start(self) -> None:
         self._process = subprocess.Popen(
