@@ -74,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: int
     max_clock_offset: int
     settings_mismatch: str
+    auto_migrate: bool
     require_sync_replication: bool
     #: 0 keeps them forever.
     idempotency_key_days: int
@@ -204,6 +205,7 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
         "settings_mismatch": reader.get_choice(
             "SETTINGS_MISMATCH", MISMATCH_REFUSE, (MISMATCH_REFUSE, MISMATCH_WARN)
         ),
+        "auto_migrate": reader.get_flag("AUTO_MIGRATE", default=True),
         "require_sync_replication": reader.get_flag("REQUIRE_SYNC_REPLICATION"),
         "idempotency_key_days": reader.get_integer("IDEMPOTENCY_KEY_DAYS", 0, 0, 36_500),
     }

@@ -24,7 +24,7 @@ from tapgate.startup_responder import StartupResponder
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.connection_budget import list_capacity_warnings
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
+from tapgate.store.migrate import check_schema, migrate
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
@@ -107,7 +107,7 @@ def run(
                     _listen(service, listener)
                 for responder in filter(None, responders):
                     responder.open()
-                await _prepare_database(url, services)
+                await _prepare_database(url, services, auto_migrate=settings.auto_migrate)
                 async for line in prepare(settings, url):
                     print_line(line)
                 listening = [
@@ -120,8 +120,8 @@ def run(
         asyncio.run(serve())
 
 
-async def _prepare_database(url: str, services: Sequence[Service]) -> None:
-    await migrate(url, report=print_line)
+async def _prepare_database(url: str, services: Sequence[Service], *, auto_migrate: bool) -> None:
+    await (migrate if auto_migrate else check_schema)(url, report=print_line)
     needed = sum(service.processes * service.database_connections for service in services)
     for line in await list_capacity_warnings(url, needed):
         print_line(line)

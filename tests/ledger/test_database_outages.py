@@ -17,6 +17,7 @@ from tapgate.ledger import engine
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.store import database as database_module
 from tapgate.store import migrate as migrate_module
+from tapgate.store import migration_plan
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 
@@ -134,7 +135,7 @@ async def test_migration_waiting_for_an_open_read_does_not_stop_payments(
 ) -> None:
     monkeypatch.setattr(migrate_module, "_MIN_PAUSE_SECONDS", 0.05)
     folder = tmp_path / "migrations"
-    shutil.copytree(migrate_module._MIGRATIONS_DIR, folder)
+    shutil.copytree(migration_plan.MIGRATIONS_DIR, folder)
     (folder / _MIGRATION).write_text("ALTER TABLE transactions ADD COLUMN added int;")
     lines: list[str] = []
     commands = [await build_transfer(ledger, f"command {number}") for number in range(3)]
@@ -163,7 +164,7 @@ async def test_migration_that_never_gets_its_lock_fails_and_names_the_blocker(
     monkeypatch.setattr(migrate_module, "_LOCK_DEADLINE_SECONDS", 0.5)
     monkeypatch.setattr(migrate_module, "_MIN_PAUSE_SECONDS", 0.05)
     folder = tmp_path / "migrations"
-    shutil.copytree(migrate_module._MIGRATIONS_DIR, folder)
+    shutil.copytree(migration_plan.MIGRATIONS_DIR, folder)
     (folder / _MIGRATION).write_text("ALTER TABLE transactions ADD COLUMN added int;")
     async with other_session.transaction():
         await other_session.fetch("SELECT count(*) FROM transactions")

@@ -9,7 +9,8 @@ import pytest
 from cases import each
 from databases import build_database_url
 from tapgate.store import StoreError
-from tapgate.store.migrate import Migration, find_pending, migrate
+from tapgate.store.migrate import migrate
+from tapgate.store.migration_plan import AppliedMigration, Migration, build_plan
 
 _FILES = ("0001_first.sql", "0002_second.sql")
 
@@ -91,10 +92,11 @@ async def test_role_without_create_privilege_is_reported_in_one_line(
 
 def test_migration_that_sorts_before_an_applied_one_is_rejected() -> None:
     first, late, second = (Migration(name, "SELECT 1") for name in ("0001", "0001b", "0002"))
-    applied = {first.name: first.sha256, second.name: second.sha256}
+    applied = {item.name: AppliedMigration(item.sha256) for item in (first, second)}
     with pytest.raises(StoreError, match="0001b comes before 0002"):
-        find_pending([first, late, second], applied)
-    assert find_pending([first, late, second], {first.name: first.sha256}) == [late, second]
+        build_plan([first, late, second], applied)
+    del applied[second.name]
+    assert build_plan([first, late, second], applied).pending == [late, second]
 
 
 @each("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])

@@ -24,13 +24,12 @@ from tapgate.ledger.verify import Proof, verify
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.settings import Settings, load_settings
-from tapgate.store import migrate as migrations
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
+from tapgate.store.migration_plan import MIGRATIONS_DIR, load_migrations
 from tapgate.vault import Vault
 
-_MIGRATIONS_DIR = migrations._MIGRATIONS_DIR
-_MIGRATION_NAMES = sorted(file.name for file in _MIGRATIONS_DIR.glob("*.sql"))
+_MIGRATION_NAMES = [migration.name for migration in load_migrations()]
 _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
 _RESET_CODE = "402917"
@@ -61,7 +60,7 @@ def copy_migrations_up_to(name: str, folder: Path) -> Path:
     copy = folder / f"up_to_{name}"
     copy.mkdir()
     for migration_name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
-        (copy / migration_name).write_text((_MIGRATIONS_DIR / migration_name).read_text())
+        (copy / migration_name).write_text((MIGRATIONS_DIR / migration_name).read_text())
     return copy
 
 

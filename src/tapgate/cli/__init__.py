@@ -19,7 +19,6 @@ from tapgate.cli import keys, sign, start
 from tapgate.errors import ApiError
 from tapgate.settings import SettingsError, load_settings, read_setting_files
 from tapgate.store import StoreError
-from tapgate.store.migrate import migrate as apply_migrations
 from tapgate.vault import Vault, VaultError
 
 app = typer.Typer(
@@ -108,17 +107,33 @@ def messenger(
 
 
 @app.command()
-def migrate() -> None:
-    """Apply pending database migrations. Tapgate also does this at every start."""
-    from rich.console import Console  # noqa: PLC0415
+def migrate(
+    plan: Annotated[
+        bool, typer.Option("--plan", help="List the pending migrations without applying them.")
+    ] = False,
+    contract: Annotated[
+        bool,
+        typer.Option(
+            "--contract",
+            help="Also apply contract migrations, after which older releases cannot start.",
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Ignore registered nodes of older releases.")
+    ] = False,
+) -> None:
+    """Apply pending database migrations. Tapgate also does this at every start.
+
+    Contract migrations are applied only with --contract. Apply them when all nodes run the new
+    release and you no longer need to roll back.
+    """
+    from tapgate.cli.migrate import apply_pending, print_plan  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
-        applied = asyncio.run(apply_migrations(url))
-    console = Console()
-    for name in applied:
-        console.print(f"[green]applied[/green] {name}")
-    if not applied:
-        console.print("The database is up to date.")
+        if plan:
+            asyncio.run(print_plan(url))
+        else:
+            asyncio.run(apply_pending(url, contract=contract, force=force))
 
 
 @app.command()

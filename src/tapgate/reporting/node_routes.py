@@ -6,7 +6,8 @@ from tapgate.clock import format_rfc3339
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.nodes import Node, list_nodes
 from tapgate.runtime.shared_settings import Fingerprint, find_common_values, list_differences
-from tapgate.schemas.nodes import NodeList, NodeRecord
+from tapgate.schemas.nodes import NodeList, NodeRecord, SchemaRecord
+from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
 
 endpoints = Endpoints("System", "/api/v1/system")
 
@@ -22,9 +23,15 @@ async def get_nodes(request: RequestContext) -> NodeList:
     nodes = await list_nodes(services.database)
     common = find_common_values(node.settings for node in nodes if node.is_online)
     server = (await services.health.get_status()).server
+    applied = await read_applied(services.database)
     return NodeList(
         data=[_to_record(node, common) for node in nodes],
         replication=None if server is None else server.replication,
+        database_schema=SchemaRecord(
+            newest_migration=max(applied)[:4],
+            required_migration=get_required_number(applied),
+            pending=[item.name for item in load_migrations() if item.name not in applied],
+        ),
     )
 
 
@@ -41,4 +48,5 @@ def _to_record(node: Node, common: Fingerprint) -> NodeRecord:
         clock_offset=None if node.clock_offset is None else round(node.clock_offset, 3),
         started_at=format_rfc3339(node.started_at),
         last_seen=format_rfc3339(node.last_seen),
+        newest_migration=node.newest_migration,
     )

@@ -23,6 +23,8 @@ from tapgate.runtime.shared_settings import (
 from tapgate.schemas.nodes import NodeRole, NodeStatus
 from tapgate.settings import MISMATCH_WARN, Settings, SettingsError
 from tapgate.store.database import Database
+from tapgate.store.migrate import NODES_LOCK_KEY
+from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
 
 _log = structlog.get_logger()
 
@@ -31,24 +33,24 @@ _OFFLINE_AFTER: Final = timedelta(seconds=30)
 _REMOVED_AFTER: Final = timedelta(hours=1)
 #: Of the workers of a node, the first one reports.
 _MIN_HEARTBEAT_AGE: Final = timedelta(seconds=_HEARTBEAT_SECONDS - 1)
-#: Key of the advisory lock under which a node joins, so that of two nodes that start at the same
-#: time, one sees the other.
-_JOIN_LOCK_KEY: Final = 7_205_759_403_792_794
 
 #: A heartbeat must not wait for a synchronous standby.
 _COMMIT_LOCALLY_SQL = "SELECT set_config('synchronous_commit', 'off', true)"
 _UPSERT_SQL = """
     INSERT INTO nodes AS node (id, role, host, port, version, settings, problems, clock_offset,
-                               started_at, last_seen)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), clock_timestamp())
+                               newest_migration, started_at, last_seen)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, clock_timestamp(), clock_timestamp())
     ON CONFLICT (id, role) DO UPDATE
     SET version = excluded.version, settings = excluded.settings, problems = excluded.problems,
-        clock_offset = excluded.clock_offset, last_seen = excluded.last_seen
+        clock_offset = excluded.clock_offset, newest_migration = excluded.newest_migration,
+        last_seen = excluded.last_seen
     WHERE node.last_seen < excluded.last_seen - $9::interval
-       OR node.problems <> excluded.problems"""
+       OR (node.problems, node.newest_migration)
+          IS DISTINCT FROM (excluded.problems, excluded.newest_migration)"""
 _DELETE_EXPIRED_SQL = "DELETE FROM nodes WHERE last_seen < clock_timestamp() - $1::interval"
 _SELECT_SQL = """
-    SELECT id, role, host, port, version, settings, problems, clock_offset, started_at, last_seen,
+    SELECT id, role, host, port, version, settings, problems, clock_offset, newest_migration,
+           started_at, last_seen,
            last_seen > clock_timestamp() - $1::interval AS is_online
     FROM nodes ORDER BY started_at, id, role"""
 _DELETE_SQL = "DELETE FROM nodes WHERE id = $1 AND role = $2"
@@ -65,6 +67,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str]
     problems: list[str]
     clock_offset: float | None
+    #: Number of the newest migration that its release knows; None if it does not report it.
+    newest_migration: str | None
     started_at: datetime
     last_seen: datetime
     is_online: bool
@@ -93,6 +97,7 @@ class NodeRegistry:
         self._fingerprint = compute_fingerprint(settings, role)
         self._host = socket.gethostname()
         self._port = settings.port if role is NodeRole.GATEWAY else settings.messenger_port
+        self._newest_migration = get_newest_number()
         self._reported_differences: list[str] = []
         #: Online nodes at the time of the last heartbeat.
         self.online_nodes: list[Node] = []
@@ -100,11 +105,14 @@ class NodeRegistry:
     async def join(self) -> list[str]:
         """Register the node before its workers start; return warnings for the operator.
 
-        Raise SettingsError if a critical setting differs from that of another online node.
+        Raise SettingsError if a critical setting differs from that of another online node, and
+        StoreError if a contract migration was applied since the start of this node that it cannot
+        run with. The lock also ensures that of two nodes that join, one sees the other.
         """
         async with self._database.transaction() as tx:
             await tx.execute(_COMMIT_LOCALLY_SQL)
-            await tx.execute("SELECT pg_advisory_xact_lock($1)", _JOIN_LOCK_KEY)
+            await tx.execute("SELECT pg_advisory_xact_lock($1)", NODES_LOCK_KEY)
+            require_usable_schema(await read_applied(tx), self._newest_migration)
             others = [
                 node
                 for node in await list_nodes(tx)
@@ -162,6 +170,7 @@ class NodeRegistry:
             problems,
             offset,
             _MIN_HEARTBEAT_AGE,
+            self._newest_migration,
         )
 
     def _is_predecessor(self, node: Node) -> bool:

@@ -39,9 +39,23 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     clock_offset: float | None
     started_at: str
     last_seen: str
+    #: Number of the newest migration that the node's release knows; null if it does not report it.
+    newest_migration: str | None = None
+
+
+class SchemaRecord(msgspec.Struct, kw_only=True):
+    """Schema of the database. `pending` names the migrations that are not applied yet."""
+
+    #: Number of the newest migration that is applied.
+    newest_migration: str
+    #: Number of the newest migration that a node must know; null if every node can use the schema.
+    required_migration: str | None
+    pending: list[str]
 
 
 class NodeList(msgspec.Struct, kw_only=True):
     data: list[NodeRecord]
     #: Replication of the database; null while the database is unavailable.
     replication: Replication | None
+    #: Older gateways omit it.
+    database_schema: SchemaRecord | None = None

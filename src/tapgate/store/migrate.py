@@ -1,19 +1,28 @@
-"""Schema migrations: numbered SQL files, forward only, each applied once."""
+"""Application of schema migrations: numbered SQL files, forward only, each applied once."""
 
 import asyncio
 import contextlib
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import Final
 
 import asyncpg
 
+from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS
 from tapgate.store.lock_waits import BlockerWatch
+from tapgate.store.migration_plan import (
+    FIRST_CLASSIFIED,
+    MIGRATIONS_DIR,
+    Migration,
+    MigrationPlan,
+    build_plan,
+    load_migrations,
+    read_applied,
+)
 from tapgate.store.sessions import (
     COPY_LIMITS,
     MIGRATION_LIMITS,
@@ -21,11 +30,14 @@ from tapgate.store.sessions import (
     format_timeout,
 )
 
-_MIGRATIONS_DIR = Path(__file__).parent / "migrations"
 _CONNECT_TIMEOUT_SECONDS = 10.0
 _MIN_POSTGRES_VERSION = 16  # documented in docs/running.md
 #: Advisory lock held while a process creates or migrates tables.
-MIGRATION_LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
+MIGRATION_LOCK_KEY: Final = 0x7461_7067_6174_65  # "tapgate"
+_LOCK_POLL_SECONDS = 0.1
+#: Advisory lock under which a node registers, and under which a contract migration checks that no
+#: registered node needs what it removes.
+NODES_LOCK_KEY: Final = 7_205_759_403_792_794
 #: How long a migration waits for a table lock if an autovacuum holds it. PostgreSQL cancels the
 #: autovacuum after `deadlock_timeout`, one second by default.
 _AUTOVACUUM_LOCK_TIMEOUT_SECONDS = 1.5
@@ -44,67 +56,102 @@ _CREATE_TABLE = """
         sha256 text NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT now()
     )"""
-
-
-class Migration(NamedTuple):
-    name: str
-    sql: str
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+#: Nodes that died stay registered for an hour.
+_SELECT_OLDER_NODES = """
+    SELECT format('%s %s:%s (%s)', role, host, port, version) FROM nodes
+    WHERE coalesce(newest_migration, '') < $1 ORDER BY 1"""
 
 
 async def migrate(
-    url: str, folder: Path = _MIGRATIONS_DIR, report: ReportLine = lambda line: None
+    url: str,
+    folder: Path = MIGRATIONS_DIR,
+    report: ReportLine = lambda line: None,
+    *,
+    contract: bool = False,
+    force: bool = False,
 ) -> list[str]:
     """Apply pending migrations and return their names. Safe to call concurrently.
+
+    Contract migrations are applied only with `contract` or on a new database. They are refused
+    while nodes are registered that cannot run after them, unless `force` is set.
 
     A migration never waits long for a table lock, because all other sessions would wait behind it.
     It is retried until it gets its locks; `report` receives the sessions that block it.
     """
-    migrations = _load_migrations(folder)
+    migrations = load_migrations(folder)
+    async with _connect(url) as connection:
+        plan = build_plan(migrations, await read_applied(connection))
+        if not plan.select(contract=contract):
+            # Without the lock: while another process builds an index, nodes must be able to start.
+            return _report_notes(plan, report)
+        await _acquire_lock(connection, report)
+        await connection.execute(_CREATE_TABLE)
+        plan = build_plan(migrations, await read_applied(connection))
+        selected = plan.select(contract=contract)
+        for migration in selected:
+            await _apply_with_retries(url, connection, migration, report, force=force)
+        remaining = [item for item in plan.pending if item not in selected]
+        _report_notes(plan._replace(pending=remaining), report)
+        return [migration.name for migration in selected]
+
+
+async def check_schema(
+    url: str, folder: Path = MIGRATIONS_DIR, report: ReportLine = lambda line: None
+) -> None:
+    """Raise StoreError if the database must be migrated before this release can start."""
+    plan, _ = await read_plan(url, folder)
+    if pending := plan.select(contract=False):
+        names = ", ".join(migration.name for migration in pending)
+        raise StoreError(
+            f"the database must be migrated first: run `tapgate migrate` of Tapgate {VERSION}."
+            f" Pending: {names}"
+        )
+    _report_notes(plan, report)
+
+
+async def read_plan(
+    url: str, folder: Path = MIGRATIONS_DIR
+) -> tuple[MigrationPlan, Mapping[str, Sequence[str]]]:
+    """Return the pending migrations, and the nodes that prevent contract migrations, by name."""
+    async with _connect(url) as connection:
+        plan = build_plan(load_migrations(folder), await read_applied(connection))
+        blockers = {}
+        if not plan.is_new_database:
+            for migration in plan.pending:
+                if migration.requires is not None:
+                    blockers[migration.name] = await _list_older_nodes(connection, migration)
+        return plan, blockers
+
+
+@contextlib.asynccontextmanager
+async def _connect(url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await open_checked_connection(url, MIGRATION_LIMITS)
     try:
-        # The lock is released when the session ends. A concurrent process waits for it and then
-        # finds nothing pending.
-        await connection.execute("SET lock_timeout = 0")
-        await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
-        await connection.execute(_CREATE_TABLE)
-        rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
-        pending = find_pending(migrations, {row["name"]: row["sha256"] for row in rows})
-        for migration in pending:
-            await _apply_with_retries(url, connection, migration, report)
-        return [migration.name for migration in pending]
+        yield connection
     except DATABASE_ERRORS as error:
         raise StoreError(f"the database cannot be migrated: {summarize_error(error)}") from error
     finally:
         await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
 
 
-def _load_migrations(folder: Path) -> list[Migration]:
-    return [Migration(file.name, file.read_text()) for file in sorted(folder.glob("*.sql"))]
+async def _acquire_lock(connection: asyncpg.Connection, report: ReportLine) -> None:
+    """Wait until no other process migrates. The lock is released when the session ends.
+
+    Polls, because a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY of the other
+    process would wait for the end of that snapshot.
+    """
+    is_reported = False
+    while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", MIGRATION_LOCK_KEY):
+        if not is_reported:
+            report("Waiting for another process that migrates the database.")
+            is_reported = True
+        await asyncio.sleep(_LOCK_POLL_SECONDS)
 
 
-def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the pending migrations in order; raise StoreError if they cannot be applied."""
-    known = {migration.name for migration in migrations}
-    if newer := sorted(applied.keys() - known):
-        raise StoreError(
-            f"the database is newer than this version of Tapgate: it has {', '.join(newer)}"
-        )
-    for migration in migrations:
-        if applied.get(migration.name, migration.sha256) != migration.sha256:
-            raise StoreError(f"{migration.name} was changed after it was applied")
-    pending = [migration for migration in migrations if migration.name not in applied]
-    if applied and pending and pending[0].name < max(applied):
-        raise StoreError(f"{pending[0].name} comes before {max(applied)}, which is already applied")
-    return pending
-
-
-def require_known_migrations(applied: Mapping[str, str]) -> None:
-    """Raise StoreError if this version cannot upgrade a database with these migrations."""
-    find_pending(_load_migrations(_MIGRATIONS_DIR), applied)
+def _report_notes(plan: MigrationPlan, report: ReportLine) -> list[str]:
+    for line in plan.list_notes():
+        report(line)
+    return []
 
 
 async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
@@ -113,13 +160,18 @@ async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, st
     The migrations must have passed `require_known_migrations`. The caller fills schema_migrations.
     """
     await connection.execute(_CREATE_TABLE)
-    for migration in _load_migrations(_MIGRATIONS_DIR):
+    for migration in load_migrations():
         if migration.name in applied:
-            await connection.execute(migration.sql)
+            await connection.execute(migration.sql.replace(" CONCURRENTLY", ""))
 
 
 async def _apply_with_retries(
-    url: str, connection: asyncpg.Connection, migration: Migration, report: ReportLine
+    url: str,
+    connection: asyncpg.Connection,
+    migration: Migration,
+    report: ReportLine,
+    *,
+    force: bool,
 ) -> None:
     """Apply a migration, and retry while another session holds a lock on one of its tables."""
     deadline, pause = monotonic() + _LOCK_DEADLINE_SECONDS, _MIN_PAUSE_SECONDS
@@ -128,7 +180,10 @@ async def _apply_with_retries(
         watch: BlockerWatch | None = None
         while True:
             try:
-                await _apply(connection, migration, lock_seconds)
+                if migration.is_concurrent:
+                    await _apply_concurrently(connection, migration)
+                else:
+                    await _apply(connection, migration, lock_seconds, force=force)
             except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
                 blockers = watch.take_blockers() if watch is not None else []
             except DATABASE_ERRORS as error:
@@ -157,15 +212,57 @@ async def _apply_with_retries(
             )
 
 
-async def _apply(connection: asyncpg.Connection, migration: Migration, lock_seconds: float) -> None:
+async def _apply(
+    connection: asyncpg.Connection, migration: Migration, lock_seconds: float, *, force: bool
+) -> None:
     async with connection.transaction():
         await connection.execute(f"SET LOCAL lock_timeout = '{format_timeout(lock_seconds)}'")
+        if migration.is_contract and not force:
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", NODES_LOCK_KEY)
+            await _require_no_older_nodes(connection, migration)
         await connection.execute(migration.sql)
+        await _record(connection, migration)
+
+
+async def _apply_concurrently(connection: asyncpg.Connection, migration: Migration) -> None:
+    """Build indexes without blocking writes. The file first drops what an earlier attempt left.
+
+    The statements wait for all older database transactions, and block none while they wait.
+    """
+    await connection.execute("SET lock_timeout = 0")
+    for statement in migration.sql.split(";\n"):
+        if statement.strip():
+            await connection.execute(statement)
+    await _record(connection, migration)
+
+
+async def _record(connection: asyncpg.Connection, migration: Migration) -> None:
+    values = [migration.name, migration.sha256]
+    if migration.number < FIRST_CLASSIFIED:  # the table does not have the other columns yet
         await connection.execute(
-            "INSERT INTO schema_migrations (name, sha256) VALUES ($1, $2)",
-            migration.name,
-            migration.sha256,
+            "INSERT INTO schema_migrations (name, sha256) VALUES ($1, $2)", *values
         )
+        return
+    await connection.execute(
+        "INSERT INTO schema_migrations (name, sha256, requires, release) VALUES ($1, $2, $3, $4)",
+        *values,
+        migration.requires,
+        VERSION,
+    )
+
+
+async def _require_no_older_nodes(connection: asyncpg.Connection, migration: Migration) -> None:
+    if nodes := await _list_older_nodes(connection, migration):
+        raise StoreError(
+            f"{migration.name} was not applied: {', '.join(nodes)} cannot run after it. Upgrade"
+            " all nodes first. A node that died is removed from the list after an hour; to ignore"
+            " it, use --force"
+        )
+
+
+async def _list_older_nodes(connection: asyncpg.Connection, migration: Migration) -> list[str]:
+    rows = await connection.fetch(_SELECT_OLDER_NODES, migration.requires)
+    return [row[0] for row in rows]
 
 
 async def open_checked_connection(

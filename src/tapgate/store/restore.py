@@ -24,9 +24,9 @@ from tapgate.store.migrate import (
     MIGRATION_LOCK_KEY,
     create_schema,
     open_checked_connection,
-    require_known_migrations,
     summarize_error,
 )
+from tapgate.store.migration_plan import require_known_migrations
 from tapgate.store.schema import (
     MESSENGER_SCHEMA,
     Schema,

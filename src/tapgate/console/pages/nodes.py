@@ -41,6 +41,7 @@ async def show_nodes(request: PageRequest) -> Reply[bytes]:
         "nodes/nodes.html",
         nodes=nodes["data"],
         replication=nodes["replication"],
+        schema=nodes["database_schema"],
         states=_STATES,
         reason_labels=_REASON_LABELS,
         replication_texts=_REPLICATION_TEXTS,
