@@ -31,11 +31,13 @@ async def test_nodes_page_shows_status_settings_and_replication(
         services.settings, node_id="b", port=8100, jwt_secret=_XSS_PAYLOAD * 2
     )
     await NodeRegistry(settings, NodeRole.GATEWAY, services.database, services.health).report()
+    await services.database.execute("UPDATE nodes SET newest_migration = '0001' WHERE id = 'b'")
     services.health.is_draining = True
     await services.nodes.report()
     text = await ada.get_page_text("/console/nodes")
     assert "Not ready" in text and "Shutting down" in text
     assert "TAPGATE_JWT_SECRET" in text and "No standby is connected." in text
+    assert "Newest migration" in text and text.count("Older than the schema") == 1
     assert text.count(":8100") == 1 and _XSS_PAYLOAD not in text
 
 

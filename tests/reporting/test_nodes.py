@@ -161,7 +161,7 @@ def build_record(host: str, offset: float | None) -> Node:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     return Node(
         id=host, role="gateway", host=host, port=8000, version="1", settings={}, problems=[],
-        clock_offset=offset, started_at=now, last_seen=now, is_online=True,
+        clock_offset=offset, newest_migration=None, started_at=now, last_seen=now, is_online=True,
     )  # fmt: skip
 
 
