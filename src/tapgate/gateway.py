@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from tapgate import ids, money, private_files
+from tapgate import VERSION, ids, money, private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -72,7 +72,7 @@ from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
 from tapgate.runtime.health import HealthMonitor
-from tapgate.runtime.node_files import get_shared_folder
+from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings, SettingsError, load_settings
@@ -239,7 +239,9 @@ def _build_ledger(
 ) -> Ledger:
     create_ledger: Callable[..., Ledger] = Ledger
     if is_worker and settings.workers > 1:
-        create_ledger = partial(NodeLedger, get_shared_folder(settings.data_dir))
+        # Workers of different releases, such as after an upgrade in place, cannot share a writer.
+        path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
+        create_ledger = partial(NodeLedger, path)
     return create_ledger(
         signals,
         currency=settings.currency,

@@ -48,7 +48,7 @@ async def workers(
     workers: list[Worker] = []
     for slot in (1, 2):
         driver = await Worker.open(
-            database_url, database, slot=slot, create=partial(NodeLedger, tmp_path)
+            database_url, database, slot=slot, create=partial(NodeLedger, tmp_path / "ledger.sock")
         )
         assert isinstance(driver, Worker)
         workers.append(driver)
@@ -169,11 +169,16 @@ async def test_stopping_writer_hands_over_without_an_error(
     assert other.executed > 0
     await wait_until(lambda: other.ledger._lock._descriptor is not None)
     third = await Worker.open(
-        database_url, other.database, slot=3, create=partial(NodeLedger, tmp_path)
+        database_url, other.database, slot=3, create=partial(NodeLedger, tmp_path / "ledger.sock")
     )
     await wait_until(lambda: third.ledger._writer is not None)  # type: ignore[attr-defined]
     assert (await third.submit(commands[0])).replayed
     await third.close()
+
+
+@pytest.mark.usefixtures("workers")
+async def test_only_the_same_user_can_send_commands_to_the_writer(tmp_path: Path) -> None:
+    assert (tmp_path / "ledger.sock").stat().st_mode & 0o777 == 0o600
 
 
 async def test_lost_writer_is_503_for_waiting_commands_and_the_next_ones_succeed(

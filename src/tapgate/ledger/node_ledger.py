@@ -174,10 +174,10 @@ class _WriterConnection:
 class NodeLedger(Ledger):
     """Ledger of a worker that shares a writer with the other workers of its node."""
 
-    def __init__(self, folder: Path, *arguments: Any, **options: Any) -> None:
+    def __init__(self, socket_path: Path, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._socket_path = folder / "ledger.sock"
-        self._lock = FileLock(folder / "ledger.lock")
+        self._socket_path = socket_path
+        self._lock = FileLock(socket_path.with_suffix(".lock"))
         self._writer: _WriterConnection | None = None
         self._channels: set[_Channel[_Response]] = set()
         self._sharing: asyncio.Task[None] | None = None
@@ -233,6 +233,7 @@ class NodeLedger(Ledger):
     async def _serve(self) -> None:
         self._socket_path.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self._accept, self._socket_path)
+        self._socket_path.chmod(0o600)
         try:
             await asyncio.get_running_loop().create_future()  # until canceled
         finally:
