@@ -27,6 +27,7 @@ OWN_FOLDERS = ("compose", "haproxy", "helm", "nginx", "systemd")
 FILES = sorted(
     path
     for path in [
+        ROOT / "docs" / "deploying.md",
         DEPLOY / "Containerfile",
         *(p for n in OWN_FOLDERS for p in (DEPLOY / n).rglob("*")),
     ]

@@ -46,7 +46,10 @@ def server(data_dir: Path, archive: Path) -> Iterator[EmbeddedPostgres]:
     configure(
         data_dir / "pgdata",
         archive_mode="on",
-        archive_command=f"test ! -f {archive}/%f && cp %p {archive}/%f",
+        archive_command=(
+            f"test ! -f {archive}/%f.gz && gzip <%p >{archive}/%f.tmp"
+            f" && mv {archive}/%f.tmp {archive}/%f.gz"
+        ),
     )
     server = EmbeddedPostgres(data_dir)
     server.start()
@@ -114,7 +117,7 @@ def recover(server: EmbeddedPostgres, backup: Path, archive: Path, time: datetim
     backup.rename(pgdata)
     configure(
         pgdata,
-        restore_command=f"cp {archive}/%f %p",
+        restore_command=f'gunzip <"{archive}/%f.gz" >"%p"',
         recovery_target_time=time.isoformat(),
         recovery_target_action="promote",
     )
