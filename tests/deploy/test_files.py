@@ -179,8 +179,10 @@ def render_chart() -> list[dict[str, Any]]:
 
 def test_chart_renders_hardened_pods() -> None:
     documents = render_chart()
-    pods = [d["spec"]["template"]["spec"] for d in documents if d["kind"] in ("Deployment", "Job")]
-    assert len(pods) == 3
+    jobs = [d["spec"]["jobTemplate"] for d in documents if d["kind"] == "CronJob"]
+    jobs += [d for d in documents if d["kind"] in ("Deployment", "Job")]
+    pods = [job["spec"]["template"]["spec"] for job in jobs]
+    assert len(pods) == 5
     for pod in pods:
         assert pod["securityContext"]["runAsNonRoot"]
         (container,) = pod["containers"]

@@ -92,3 +92,34 @@ readinessProbe:
   timeoutSeconds: 3
   failureThreshold: 2
 {{- end }}
+
+{{/* Pod that runs one command to its end: (dict "root" $ "command" (list "migrate") "resources" ...).
+It uses no service account: the chart's does not exist yet when the first migration runs. */}}
+{{- define "tapgate.commandPod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "tapgate.podSecurity" .root | nindent 2 }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  - name: {{ first .command }}
+    image: {{ include "tapgate.image" .root }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    args: {{ toJson .command }}
+    env:
+      {{- include "tapgate.environment" .root | nindent 6 }}
+    envFrom:
+      {{- include "tapgate.secret" .root | nindent 6 }}
+    resources:
+      {{- toYaml .resources | nindent 6 }}
+    securityContext:
+      {{- include "tapgate.containerSecurity" .root | nindent 6 }}
+    volumeMounts:
+      {{- include "tapgate.volumeMounts" .root | nindent 6 }}
+volumes:
+  {{- include "tapgate.volumes" .root | nindent 2 }}
+{{- end }}
