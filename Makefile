@@ -55,9 +55,11 @@ cluster: .venv/cluster/installed
 
 # Three processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
-# mypy uses one core, so it runs at the same time.
+# mypy uses one core, so it runs at the same time. The modules are compiled first, because otherwise
+# each of the processes would compile all of them.
 test: .venv/installed-dev
 	@echo 'Checking style and imports ...'
+	@$(BIN)/python -m compileall -q src bench tools
 	$(CHECK_STYLE)
 	@echo 'Checking types and running the tests ...'
 	@$(BIN)/mypy --no-error-summary & types=$$!; \

@@ -24,6 +24,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import markers
+import rewriting
 from builders.auth import FAST_ARGON2
 from databases import TEMPLATE_DATABASE, ConnectionCache, ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
@@ -109,6 +110,11 @@ def _get_single_process_path(nodeid: str) -> str | None:
 def _get_start_rank(item: pytest.Item) -> int:
     path = _get_single_process_path(item.nodeid)
     return len(_SINGLE_PROCESS_PATHS) if path is None else _SINGLE_PROCESS_PATHS.index(path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    rewriting.rewrite_share(session.config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
