@@ -43,6 +43,8 @@ class Router(Generic[R]):
             if part.startswith("{"):
                 node.parameter = node.parameter or _Node()
                 node = node.parameter
+            elif part in node.literals:
+                node = node.literals[part]
             else:
                 node = node.literals.setdefault(part, _Node())
         return node.methods

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -58,7 +59,8 @@ class BatchReport(NamedTuple):
     retries: int = 0
 
 
-def _list_series() -> list[tuple[str, str, str]]:
+@cache
+def _list_series() -> Sequence[tuple[str, str, str]]:
     """Return every possible combination of type, outcome and code. Only some have a code."""
     types = [*TransactionType, _REVIEW]
     refusals = [code for code in Code if code not in _FAILURE_CODES]

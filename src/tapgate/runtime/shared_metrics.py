@@ -45,8 +45,9 @@ class Family(ABC):
         self._cells, self._start = cells, start
 
     @property
-    def layout(self) -> tuple[object, ...]:
-        return self.name, tuple(self._series)
+    def layout(self) -> str:
+        """Text that differs if the meaning of any cell differs."""
+        return "\n".join([self.name, *map("\t".join, self._series)])
 
     @abstractmethod
     def collect(self, cells: Sequence[float]) -> Metric:
@@ -96,8 +97,8 @@ class Histogram(Family):
         super().__init__(name, text, labels, series)
 
     @property
-    def layout(self) -> tuple[object, ...]:
-        return *super().layout, tuple(self._bounds)
+    def layout(self) -> str:
+        return f"{super().layout}\n{self._bounds}"
 
     def observe(self, value: float, series: int = 0) -> None:
         cells, start = self._cells, self._start + series * self.cells_per_series
@@ -127,7 +128,7 @@ class SharedMetrics:
 
     def __init__(self, folder: Path, families: Sequence[Family]) -> None:
         self._families = families
-        layout = repr([family.layout for family in families])
+        layout = "\n\n".join(family.layout for family in families)
         size = _HEADER_CELLS + sum(family.size for family in families)
         self._file = WorkerFile(folder, float(zlib.crc32(layout.encode())), size)
         self._file.values[0] = 0.0
