@@ -1,5 +1,6 @@
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -124,20 +125,25 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
 
 
 @each(
-    "text, message",
+    "build_key, message",
     [
-        ("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----", "must be an RSA"),
-        (PUBLIC_PEM, "must be an RSA"),
-        (encode_pem(ec.generate_private_key(ec.SECP256R1())), "must be an RSA"),
-        (encode_pem(rsa.generate_private_key(65537, 1024)), "must have at least 2048 bits"),
         (
-            encode_pem(
+            lambda: "-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----",
+            "must be an RSA",
+        ),
+        (lambda: PUBLIC_PEM, "must be an RSA"),
+        (lambda: encode_pem(ec.generate_private_key(ec.SECP256R1())), "must be an RSA"),
+        (lambda: encode_pem(rsa.generate_private_key(65537, 1024)), "must have at least 2048 bits"),
+        (
+            lambda: encode_pem(
                 rsa.generate_private_key(65537, 2048), BestAvailableEncryption(b"open sesame")
             ),
             "must not be protected",
         ),
     ],
 )
-def test_error_about_an_unusable_private_key_names_the_setting(text: str, message: str) -> None:
+def test_error_about_an_unusable_private_key_names_the_setting(
+    build_key: Callable[[], str], message: str
+) -> None:
     with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + message):
-        FlowKey(text)
+        FlowKey(build_key())
