@@ -188,3 +188,21 @@ def test_all_exceptions_derive_from_tapgate_error_and_have_a_code() -> None:
     for error_class in classes:
         assert issubclass(error_class, TapgateError)
     assert exceptions.OutcomeUnknownError("r-1").code is None
+
+
+async def test_replayed_decline_is_marked(client_factory: ClientFactory) -> None:
+    harness = client_factory.harness
+    sender, receiver = [await harness.create_subscriber() for _ in range(2)]
+    gateway = await client_factory.create_for_admin("F")
+    replayed = []
+    for _ in range(2):
+        with pytest.raises(DeclinedError) as raised:
+            await gateway.wallet.transfer(
+                from_account_id=sender["account_id"],
+                to_account_id=receiver["account_id"],
+                amount="1000000.00",
+                request_id="too much",
+            )
+        replayed.append(raised.value.replayed)
+    assert replayed == [False, True]
+    assert pickle.loads(pickle.dumps(raised.value)).replayed

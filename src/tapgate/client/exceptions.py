@@ -88,10 +88,12 @@ class ApiError(TapgateError):
 
     `code` is one of `tapgate.errors.Code`, or the code of a newer gateway. `error` is its short
     text, `message` explains the case, and `details` depends on the code. `retry_after` is the
-    number of seconds to wait before a retry, if the gateway sent it.
+    number of seconds to wait before a retry, if the gateway sent it. `replayed` is true if the
+    response to an earlier attempt with the same idempotency key was replayed.
     """
 
     code: str
+    replayed = False
 
     def __init__(
         self, body: ErrorBody, status: int, request_id: str, retry_after: float | None = None

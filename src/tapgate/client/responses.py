@@ -63,9 +63,12 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
         # Not chained: the decoder's message may quote the response body.
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
     if isinstance(result, Receipt):
-        replayed = response.headers.get(_REPLAYED_HEADER) == "true"
-        vars(result).update(request_id=operation.request_id, replayed=replayed)
+        vars(result).update(request_id=operation.request_id, replayed=_is_replayed(response))
     return result
+
+
+def _is_replayed(response: httpx2.Response) -> bool:
+    return response.headers.get(_REPLAYED_HEADER) == "true"
 
 
 def decode_error(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
@@ -75,9 +78,11 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
         if response.status_code in _PROXY_ERROR_STATUSES:
             return ApiConnectionError(operation.request_id)
         return UnexpectedResponseError(operation.request_id, response.status_code)
-    return build_api_error(
+    error = build_api_error(
         body, response.status_code, operation.request_id, parse_retry_after(response)
     )
+    error.replayed = _is_replayed(response)
+    return error
 
 
 def parse_retry_after(response: httpx2.Response) -> float | None:
