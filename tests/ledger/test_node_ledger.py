@@ -21,6 +21,7 @@ from builders.ledger import (
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, node_ledger
 from tapgate.ledger.commands import Command, Outcome, TransactionResult
+from tapgate.ledger.engine import Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.store.database import Database
 
@@ -97,6 +98,30 @@ async def test_commands_of_all_workers_share_the_batches_of_the_writer(
     assert [outcome.code for outcome in outcomes if isinstance(outcome, Outcome)] == [None] * 40
     assert (writer.executed - before, other.executed) == (40, 0)
     assert writer.ledger.batch_stats.largest_batch >= 20
+
+
+async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, other = workers
+    commands = await build_transfers(writer, 6)
+    monkeypatch.setattr(node_ledger, "_MAX_BATCH_SECONDS", 1.0)
+    has_own_commands = asyncio.Event()
+    gather_own = Ledger._gather_batch
+
+    async def gather(ledger: Ledger) -> None:
+        await gather_own(ledger)
+        has_own_commands.set()
+
+    monkeypatch.setattr(Ledger, "_gather_batch", gather)
+    writer.ledger._last_batch_seconds, writer.ledger._expected_commands = 1.0, len(commands)
+    before = writer.ledger.batch_stats.batches
+    first = asyncio.create_task(submit_to_all([writer], commands[:2]))
+    await has_own_commands.wait()
+    await asyncio.gather(first, submit_to_all([other], commands[2:]))
+    assert writer.ledger.batch_stats.batches - before == 1
+    await submit_to_all([other], commands[:1])  # not waited for: no more commands arrive
+    assert writer.ledger.batch_stats.batches - before == 2
 
 
 async def test_declines_rejections_and_replays_are_the_same_through_the_writer(

@@ -10,7 +10,7 @@ under the locks of the database.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Generic, Self, TypeVar
@@ -20,7 +20,7 @@ import structlog
 
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ReviewDecision
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
 from tapgate.store.file_lock import FileLock
 
 log = structlog.get_logger()
@@ -32,6 +32,10 @@ _HANDOVER_SECONDS: Final = 5.0
 #: A writer that sends nothing for this long, although commands are waiting, is unresponsive. Longer
 #: than the timeout of the database, after which a batch fails.
 _RESPONSE_TIMEOUT_SECONDS: Final = 10.0
+#: The wait for more commands depends on the duration of the last batch, up to this one.
+_MAX_BATCH_SECONDS: Final = 0.03
+#: Resolution of the event loop's timers.
+_MIN_PAUSE_SECONDS: Final = 0.001
 
 T = TypeVar("T")
 
@@ -181,6 +185,8 @@ class NodeLedger(Ledger):
         self._writer: _WriterConnection | None = None
         self._channels: set[_Channel[_Response]] = set()
         self._sharing: asyncio.Task[None] | None = None
+        self._last_batch_seconds = 0.0
+        self._expected_commands = 0
 
     async def start(self, url: str) -> Self:
         await super().start(url)
@@ -197,6 +203,35 @@ class NodeLedger(Ledger):
             async with asyncio.timeout(_HANDOVER_SECONDS):
                 await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
         await super().stop()
+
+    async def _gather_batch(self) -> None:
+        """Wait also for the other workers, whose commands arrive later than the writer's own.
+
+        After a batch, as many commands are expected as it had and as were pending at its end. The
+        writer waits for most of them, but not for long, and only while some arrive. Under light
+        load, when no more than the next command is expected, it does not wait.
+        """
+        started = monotonic()
+        await super()._gather_batch()
+        if not self._channels:
+            return
+        batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
+        deadline = started + batch_seconds * 3 / 4
+        pause = max(batch_seconds / 10, _MIN_PAUSE_SECONDS)
+        previous_count = 0
+        while previous_count < len(self._pending) < self._expected_commands:
+            if monotonic() > deadline:
+                break
+            previous_count = len(self._pending)
+            await asyncio.sleep(pause)
+
+    async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
+        started = monotonic()
+        outage = await super()._process_batch(batch)
+        self._last_batch_seconds = monotonic() - started
+        expected = min(len(batch) + len(self._pending), MAX_BATCH_SIZE)
+        self._expected_commands = expected - expected // 8
+        return outage
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         writer = self._writer
