@@ -216,8 +216,8 @@ class NodeLedger(Ledger):
         if not self._channels:
             return
         batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
-        deadline = started + batch_seconds * 3 / 4
-        pause = max(batch_seconds / 10, _MIN_PAUSE_SECONDS)
+        deadline = started + batch_seconds
+        pause = max(batch_seconds / 4, _MIN_PAUSE_SECONDS)
         previous_count = 0
         while previous_count < len(self._pending) < self._expected_commands:
             if monotonic() > deadline:
