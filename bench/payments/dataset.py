@@ -26,7 +26,8 @@ from tapgate.webhooks import operations as webhooks
 _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
 #: Copying many cards takes longer than the gateway's statement timeout.
-_COPY_TIMEOUT_SECONDS = 120.0
+_SETUP_TIMEOUT_SECONDS = 120.0
+_DISABLE_TIMEOUT = "SET LOCAL statement_timeout = 0"
 #: Subscribes to exceptional events, as an operator would. No server listens at this URL.
 _FAILURE_WEBHOOK = NewWebhookEndpoint(
     url="http://127.0.0.1:9/events",
@@ -68,7 +69,9 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
             created_by=admin_id,
             api_keys=services.authenticator.api_keys,
         )
-    await services.database.execute("ANALYZE")
+    async with services.transaction() as tx:
+        await tx.execute(_DISABLE_TIMEOUT)
+        await tx.execute("ANALYZE", timeout=_SETUP_TIMEOUT_SECONDS)
     return Dataset(
         new_cards,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
@@ -111,9 +114,10 @@ async def _create_cards(services: Services, count: int) -> list[Card]:
         cards.append(Card(serial, pin, ids.encode(ids.SUBSCRIBER, owner)))
         owners.append(owner)
     async with services.transaction() as tx:
+        await tx.execute(_DISABLE_TIMEOUT)
         for table, columns in _COLUMNS.items():
             await tx.copy_records_to_table(
-                table, records=rows[table], columns=columns.split(), timeout=_COPY_TIMEOUT_SECONDS
+                table, records=rows[table], columns=columns.split(), timeout=_SETUP_TIMEOUT_SECONDS
             )
     await _fund_wallets(services, owners)
     rng.shuffle(cards)  # the order of payments must not follow the order of insertion

@@ -1,0 +1,238 @@
+"""Benchmark of ledger batches in which every payment is to the same merchant.
+
+    python -m bench.batches
+
+Prints for each batch size how long the phases of a batch take, how long the row of the merchant's
+account is locked, and what a payment costs in CPU time of PostgreSQL, WAL and network traffic. The
+ledger runs in this process, without HTTP. The phases are those of the fastest quarter of batches,
+so other load on the machine affects them little.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import statistics
+import tempfile
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from bench.payments import dataset
+from bench.payments.installation import Installation, run_installation
+from tapgate.api.services import Services
+from tapgate.gateway import open_services
+from tapgate.ledger import chart, commands, write
+from tapgate.ledger.commands import Command, ScopedIdempotencyKey
+from tapgate.ledger.metrics import BatchReport
+from tapgate.settings import load_settings
+
+_ROOT = Path(__file__).parents[1]
+_SIZES: Final = (1, 8, 32, 64, 125, 250, 500)
+_AMOUNT: Final = 1_00
+
+
+class Traffic:
+    """TCP relay in front of PostgreSQL's socket that counts bytes."""
+
+    def __init__(self, socket_path: Path) -> None:
+        self._socket_path = socket_path
+        self.sent = self.received = 0
+
+    @contextlib.asynccontextmanager
+    async def listen(self) -> AsyncIterator[int]:
+        server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        async with server:
+            yield server.sockets[0].getsockname()[1]
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_unix_connection(self._socket_path)
+        await asyncio.gather(
+            self._copy(reader, server_writer, is_sent=True),
+            self._copy(server_reader, writer, is_sent=False),
+        )
+
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_sent: bool
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            if is_sent:
+                self.sent += len(data)
+            else:
+                self.received += len(data)
+            writer.write(data)
+        writer.close()
+
+
+class Batch(NamedTuple):
+    """Durations of one batch in milliseconds. The merchant's row is locked in the last three."""
+
+    load: float
+    decide: float
+    write_before: float
+    credit: float
+    transactions: float
+    commit: float
+
+    @property
+    def locked(self) -> float:
+        return self.credit + self.transactions + self.commit
+
+
+class BatchTimer:
+    """Times the statements of a batch that run while the merchant's row is locked."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextlib.contextmanager
+    def install(self) -> Iterator[None]:
+        names = ("_credit_merchants", "_insert_transactions")
+        originals = {name: getattr(write, name) for name in names}
+        for name, function in originals.items():
+            setattr(write, name, self._wrap(name, function))
+        try:
+            yield
+        finally:
+            for name, function in originals.items():
+                setattr(write, name, function)
+
+    def _wrap(
+        self, name: str, function: Callable[..., Awaitable[Any]]
+    ) -> Callable[..., Awaitable[Any]]:
+        async def measure_call(*arguments: Any) -> Any:
+            started = perf_counter()
+            result = await function(*arguments)
+            self._seconds[name] = perf_counter() - started
+            return result
+
+        return measure_call
+
+    def add(self, report: BatchReport) -> None:
+        timing = report.timing
+        assert timing is not None
+        credit, rows = self._seconds["_credit_merchants"], self._seconds["_insert_transactions"]
+        self.batches.append(
+            Batch(
+                *(
+                    seconds * 1000
+                    for seconds in (
+                        timing.load,
+                        timing.decide,
+                        timing.write - credit - rows,
+                        credit,
+                        rows,
+                        timing.commit,
+                    )
+                )
+            )
+        )
+
+
+class PaymentSource:
+    """Builds payments by all cards in turn to one merchant."""
+
+    def __init__(self, data: dataset.Dataset, processor_id: int) -> None:
+        self._cards = data.cards
+        self._payee = commands.processor_party(processor_id)
+        self._numbers = count()
+
+    def build(self, size: int) -> list[Command]:
+        return [self._build(next(self._numbers)) for _ in range(size)]
+
+    def _build(self, number: int) -> Command:
+        card = self._cards[number % len(self._cards)]
+        return Command(
+            type=chart.POS_PAYMENT,
+            channel="pos",
+            payer=commands.card_party(card.serial),
+            payee=self._payee,
+            amount=_AMOUNT,
+            payer_pin=card.pin,
+            pin_policy=commands.PIN_POLICIES[chart.POS_PAYMENT],
+            idempotency_key=ScopedIdempotencyKey("bench", f"payment-{number}", b"\0" * 32),
+        )
+
+
+class Bench(NamedTuple):
+    services: Services
+    relayed_services: Services  # whose database connections the relay counts
+    installation: Installation
+    source: PaymentSource
+    traffic: Traffic
+
+    async def measure(self, size: int, payments: int) -> str:
+        """Return a row of the table, for batches of one size."""
+        batches = [self.source.build(size) for _ in range(max(8, payments // size))]
+        total = size * len(batches)
+        timer = BatchTimer()
+        await _submit(self.services, self.source.build(size))  # warm-up
+        before = self.installation.get_postgres_seconds(), await self._get_wal_position()
+        with timer.install():
+            self.services.ledger.on_batch = timer.add
+            for batch in batches:
+                await _submit(self.services, batch)
+        cpu = (self.installation.get_postgres_seconds() - before[0]) / total * 1e6
+        wal = (await self._get_wal_position() - before[1]) / total
+        fastest = sorted(timer.batches, key=sum)[: max(1, len(timer.batches) // 4)]
+        phases = Batch(*(statistics.median(values) for values in zip(*fastest, strict=True)))
+        cells = [f"{size:,}", *(f"{value:.2f}" for value in (*phases, phases.locked))]
+        cells.append(f"{size / phases.locked * 1000:,.0f}")
+        cells += [f"{value:,.0f}" for value in (cpu, wal, *await self._measure_traffic(size))]
+        return f"| {' | '.join(cells)} |"
+
+    async def _measure_traffic(self, size: int) -> tuple[float, float]:
+        """Return the bytes sent and received per payment."""
+        await _submit(self.relayed_services, self.source.build(size))  # prepares the statements
+        sent, received = self.traffic.sent, self.traffic.received
+        await _submit(self.relayed_services, self.source.build(size))
+        return (self.traffic.sent - sent) / size, (self.traffic.received - received) / size
+
+    async def _get_wal_position(self) -> int:
+        position = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+        return int(await self.services.database.fetchval(position))
+
+
+async def _submit(services: Services, batch: Sequence[Command]) -> None:
+    outcomes = await asyncio.gather(*(services.ledger.enqueue(command) for command in batch))
+    for outcome in outcomes:
+        outcome.require_accepted()
+
+
+async def run_benchmark(folder: Path, options: argparse.Namespace) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        installation = await stack.enter_async_context(run_installation(folder, workers=1))
+        settings, url = load_settings(installation.environ), installation.database_url
+        traffic = Traffic(Path(url.partition("host=")[2], ".s.PGSQL.5432"))
+        port = await stack.enter_async_context(traffic.listen())
+        relayed_url = f"postgresql://postgres@127.0.0.1:{port}/tapgate"
+        services = await stack.enter_async_context(open_services(settings, url))
+        relayed_services = await stack.enter_async_context(open_services(settings, relayed_url))
+        data = await dataset.build(services, cards=options.cards, processors=1)
+        processor_id = await services.database.fetchval("SELECT id FROM processors")
+        source = PaymentSource(data, processor_id)
+        bench = Bench(services, relayed_services, installation, source, traffic)
+        print(
+            "| Batch | load | decide | write | credit | transactions | commit | locked"
+            " | Payments/s | CPU µs | WAL bytes | sent | received |"
+        )
+        print(f"|{' --: |' * 13}")
+        for size in options.sizes:
+            print(await bench.measure(size, options.payments), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.batches", description=__doc__)
+    parser.add_argument("--cards", type=int, default=4_000, help="number of cards")
+    parser.add_argument("--payments", type=int, default=4_000, help="payments per batch size")
+    parser.add_argument("--sizes", type=int, nargs="+", default=_SIZES, help="batch sizes")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=_ROOT) as name:
+        asyncio.run(run_benchmark(Path(name), options))
+
+
+if __name__ == "__main__":
+    main()
