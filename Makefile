@@ -24,7 +24,7 @@ endef
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
+.PHONY: help run cluster two-books test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
+	@echo 'make two-books     move money between two installations, killing processes; TRANSFERS=, KILLS=, SEED='
 	@echo 'make fuzz          call every endpoint with generated requests; REQUESTS=, SEED='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
@@ -52,6 +53,12 @@ cluster: DATA ?= .tapgate-cluster
 cluster: DEMO ?= small
 cluster: .venv/cluster/installed
 	@exec $(BIN)/python -m tools.cluster --data $(DATA) --demo $(DEMO)
+
+two-books: TRANSFERS ?= 300
+two-books: KILLS ?= 12
+two-books: .venv/installed
+	@exec $(BIN)/python -m tools.two_books --transfers $(TRANSFERS) --kills $(KILLS) \
+		$(if $(SEED),--seed $(SEED))
 
 # Three processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
