@@ -1,5 +1,7 @@
-"""`tapgate verify`, `tapgate keys` and `tapgate sign`, run in the process of the tests."""
+"""Commands about verification, archives, keys and signatures, run in the process of the tests."""
 
+import os
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -8,6 +10,7 @@ import pytest
 from drivers.processes import run_command_on
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services
+from tapgate.ledger.maintenance import ensure_partitions
 
 
 async def run_tapgate(services: Services, *arguments: str) -> tuple[int, str, str]:
@@ -134,3 +137,35 @@ async def test_body_from_a_file_is_signed_like_the_same_text(
     status, _, error = await run_tapgate(services, *fixed, "-d", "@nowhere.json")
     assert status == 2
     assert "nowhere.json: No such file or directory" in error
+
+
+async def test_archive_moves_old_months_to_files(
+    services: Services, harness: Harness, tmp_path: Path
+) -> None:
+    await ensure_partitions(services.database, services.clock() - timedelta(days=200))
+    await harness.create_subscriber(balance="100.00")
+    command = ("archive", "--to", str(tmp_path), "--keep", "3", "--drop")
+    status, _, error = await run_tapgate(services, *command)
+    assert (status, error.endswith("is not verified. Run `tapgate verify` first\n")) == (1, True)
+    await run_tapgate(services, "verify")
+    status, output, error = await run_tapgate(services, *command)
+    assert (status, error) == (0, "")
+    months = [line.partition(":")[0] for line in output.splitlines()][::3]
+    assert len(months) >= 2
+    assert {*os.listdir(tmp_path)} >= {  # noqa: PTH208
+        f"{months[0]}.json",
+        f"entries_{months[0]}.csv.gz",
+        f"transactions_{months[0]}.csv.gz",
+    }
+    _, output, _ = await run_tapgate(services, "archive", "--list")
+    assert [line.split()[0] for line in output.splitlines()[1:]] == months
+    assert output.count("exported, tables dropped") == len(months)
+    rows = await services.database.fetch(
+        "SELECT event, actor, reason FROM audit_entries WHERE event LIKE 'ledger.%' ORDER BY id"
+    )
+    assert [row["reason"] for row in rows if row["event"] == "ledger.archived"] == months
+    assert all(row["actor"]["id"].startswith("command line:") for row in rows)
+    assert (await run_tapgate(services, "verify", "--all"))[0] == 0
+    _, output, _ = await run_tapgate(services, "archive", "--restore", str(tmp_path))
+    assert output == f"{months[-1]}: restored\n"
+    assert (await run_tapgate(services, "archive"))[2].startswith("tapgate: name a folder")

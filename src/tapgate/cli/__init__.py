@@ -176,6 +176,45 @@ def partition(
 
 
 @app.command()
+def archive(
+    to: Annotated[
+        Path | None, typer.Option(help="Folder for the files, outside the data folder.")
+    ] = None,
+    keep: Annotated[
+        int, typer.Option(min=3, max=1200, help="Whole months that stay in the ledger.")
+    ] = 24,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Drop the tables of months that are in files.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the archived months.")] = False,
+    restore: Annotated[
+        Path | None,
+        typer.Option(help="Move the last archived month back, from the files in this folder."),
+    ] = None,
+) -> None:
+    """Move old months of the ledger to files.
+
+    A month must be verified and have no transactions under review. Tapgate can keep running. If the
+    command is interrupted, run it again: it continues.
+    """
+    from tapgate.cli.archive import (  # noqa: PLC0415
+        archive_months,
+        print_archive,
+        restore_month,
+    )
+
+    settings = load_settings(os.environ)
+    if show:
+        print_archive(settings)
+    elif restore is not None:
+        restore_month(settings, restore)
+    elif to is not None:
+        archive_months(settings, to, keep=keep, drop=drop)
+    else:
+        raise StoreError("name a folder for the files with --to, or use --list")
+
+
+@app.command()
 def backup(
     file: Annotated[
         Path | None,

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import BUILDERS
+from tapgate.ledger.archived import require_live
 from tapgate.schemas.general_ledger import JournalQuery
 from tapgate.schemas.pagination import encode_cursor
 from tapgate.schemas.periods import parse_period_end, parse_period_start
@@ -28,6 +29,7 @@ async def export_journal(
     start, end = parse_period_start(query.day, zone), parse_period_end(query.day, zone)
     assert start is not None
     assert end is not None
+    await require_live(database, start, "day")
     codes = await queries.list_codes(database)
     builder = BUILDERS[query.format](codes, query.day, currency)
     parts = [builder.render_opening()]

@@ -1,7 +1,7 @@
 """SQL queries for the general ledger.
 
 Accounts of people and companies store their balances, so their entries are read only for a time in
-the past. Platform accounts store no balance: it is summed from all entries.
+the past. Platform accounts store no balance: it is summed from all entries and archived months.
 
 An entry belongs to the time at which its transaction completed. Transactions are selected by the
 time in their IDs, except for those that completed after a review.
@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tapgate.general_ledger.model import KindTotals
+from tapgate.ledger import archived
 from tapgate.schemas.general_ledger import GlCode
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -28,6 +29,8 @@ _SUM_PLATFORM_ENTRIES: Final = """
         WHERE debit_account = ANY ($1::bigint[])
         UNION ALL
         SELECT credit_account, amount FROM entries WHERE credit_account = ANY ($1::bigint[])
+        UNION ALL
+        SELECT account_id, amount FROM archived_sums WHERE account_id = ANY ($1::bigint[])
     ) AS sides GROUP BY account_id"""
 _SUM_LATER_ENTRIES: Final = """
     WITH later AS (
@@ -87,6 +90,9 @@ async def load_totals(
 ) -> tuple[list[GlCode], dict[str, KindTotals]]:
     """Return the GL codes and the totals by kind before `end`, or now, from one snapshot."""
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as connection:
+        await archived.lock_live(connection)
+        if end is not None:
+            await archived.require_live(connection, end, "as_of")
         await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         codes = await list_codes(connection)
         totals = await _load_current_totals(connection)

@@ -9,10 +9,11 @@ balances.
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
 from tapgate.ledger.verify import Finding, Progress, Proof, VerifiedRange, verify
 from tapgate.vault import Vault
 
@@ -35,11 +36,12 @@ async def verify_with_checkpoints(
     connection: Any, vault: Vault, *, full: bool = False, helpers: Sequence[Any] = ()
 ) -> tuple[Proof, Progress]:
     """Verify what is new, or everything, and return the proof and what `save_progress` stores."""
-    stored, progress = await _load(connection, vault), Progress()
-    full = full or not stored.is_authentic
-    if not full:
-        progress = await _resume(connection, vault, stored)
-        full = progress.end_id == 0
+    archive = await load_archive(connection)
+    stored, progress = await load_stored(connection, vault), Progress(archive)
+    stored.is_authentic &= is_authentic(vault, archive)
+    if stored.is_authentic and not full:
+        progress = await _resume(connection, vault, stored, archive)
+    full = not progress.is_resumed
     known = {verified.end_id: verified for verified in stored.ranges}
     proof = await verify(
         connection,
@@ -48,6 +50,9 @@ async def verify_with_checkpoints(
         bounds=sorted(known) if full else (),
         helpers=helpers,
     )
+    if await get_end_id(connection) != archive.end_id:
+        # A month was archived or restored during the verification.
+        return await verify_with_checkpoints(connection, vault, full=full, helpers=helpers)
     changed = [
         verified for verified in progress.ranges if verified != known.get(verified.end_id, verified)
     ]
@@ -62,7 +67,7 @@ async def verify_with_checkpoints(
 
 async def save_progress(connection: Any, vault: Vault, progress: Progress, now: datetime) -> None:
     """Store the ranges and sums of a verification that found nothing."""
-    stored = await _load(connection, vault)
+    stored = await load_stored(connection, vault)
     end_id = stored.ranges[-1].end_id if stored.ranges else 0
     new = [verified for verified in progress.ranges if verified.first_id >= end_id]
     if not new or new[0].first_id != end_id or not stored.is_authentic:
@@ -77,23 +82,10 @@ async def save_progress(connection: Any, vault: Vault, progress: Progress, now: 
                 VALUES ($1, $2, $3, $4, $5, $6, $7)""",
             rows,
         )
-        await connection.execute(
-            """INSERT INTO verified_sums
-               SELECT * FROM unnest($1::bigint[], $2::numeric[])
-               ON CONFLICT (account_id) DO UPDATE SET amount = excluded.amount
-               WHERE verified_sums.amount <> excluded.amount""",
-            list(progress.sums),
-            list(progress.sums.values()),
-        )
-        await connection.execute(
-            """INSERT INTO verified_sums_seal (end_id, mac) VALUES ($1, $2)
-               ON CONFLICT (one_row) DO UPDATE SET end_id = excluded.end_id, mac = excluded.mac""",
-            new[-1].end_id,
-            _compute_sums_mac(vault, new[-1].end_id, progress.sums),
-        )
+        await store_sums(connection, vault, new[-1].end_id, progress.sums)
 
 
-async def _load(connection: Any, vault: Vault) -> StoredProgress:
+async def load_stored(connection: Any, vault: Vault) -> StoredProgress:
     rows = await connection.fetch(f"SELECT {_COLUMNS}, mac FROM verified_ranges ORDER BY end_id")
     ranges: list[VerifiedRange] = []
     mac, is_authentic = b"", True
@@ -109,22 +101,50 @@ async def _load(connection: Any, vault: Vault) -> StoredProgress:
     return StoredProgress(ranges, mac, is_authentic=is_authentic)
 
 
-async def _resume(connection: Any, vault: Vault, stored: StoredProgress) -> Progress:
-    """Return the stored progress, or none if the sums are not authentic."""
-    progress = Progress()
-    if not stored.ranges:
-        return progress
-    rows = await connection.fetch("SELECT account_id, amount FROM verified_sums")
-    progress.sums.update({account_id: int(amount) for account_id, amount in rows})
-    end_id = stored.ranges[-1].end_id
-    mac = await connection.fetchval("SELECT mac FROM verified_sums_seal")
-    if not hmac.compare_digest(mac, _compute_sums_mac(vault, end_id, progress.sums)):
+async def _resume(
+    connection: Any, vault: Vault, stored: StoredProgress, archive: Archive
+) -> Progress:
+    """Return the stored progress, or the start if there is none or the sums are not authentic."""
+    if not stored.ranges or stored.ranges[-1].end_id < archive.end_id:
+        return Progress(archive)
+    sums = await load_sums(connection, vault, stored.ranges[-1].end_id)
+    if sums is None:
         stored.is_authentic = False
-        return Progress()
-    progress.end_id = end_id
+        return Progress(archive)
+    progress = Progress()
+    progress.sums.update(sums)
+    progress.is_resumed = True
+    progress.end_id = stored.ranges[-1].end_id
     progress.transactions = sum(verified.transactions for verified in stored.ranges)
     progress.entries = sum(verified.entries for verified in stored.ranges)
+    progress.entries += sum(month.reviewed_entries for month in archive.months)
     return progress
+
+
+async def load_sums(connection: Any, vault: Vault, end_id: int) -> dict[int, int] | None:
+    """Return the stored sums by account, or None if they are not authentic."""
+    rows = await connection.fetch("SELECT account_id, amount FROM verified_sums")
+    sums = {account_id: int(amount) for account_id, amount in rows}
+    mac = await connection.fetchval("SELECT mac FROM verified_sums_seal")
+    is_valid = hmac.compare_digest(mac, _compute_sums_mac(vault, end_id, sums))
+    return sums if is_valid else None
+
+
+async def store_sums(connection: Any, vault: Vault, end_id: int, sums: Mapping[int, int]) -> None:
+    await connection.execute(
+        """INSERT INTO verified_sums
+           SELECT * FROM unnest($1::bigint[], $2::numeric[])
+           ON CONFLICT (account_id) DO UPDATE SET amount = excluded.amount
+           WHERE verified_sums.amount <> excluded.amount""",
+        list(sums),
+        list(sums.values()),
+    )
+    await connection.execute(
+        """INSERT INTO verified_sums_seal (end_id, mac) VALUES ($1, $2)
+           ON CONFLICT (one_row) DO UPDATE SET end_id = excluded.end_id, mac = excluded.mac""",
+        end_id,
+        _compute_sums_mac(vault, end_id, sums),
+    )
 
 
 def _compute_mac(vault: Vault, previous: bytes, verified: VerifiedRange) -> bytes:
@@ -132,7 +152,7 @@ def _compute_mac(vault: Vault, previous: bytes, verified: VerifiedRange) -> byte
     return vault.keyed_hash(_PURPOSE, b" ".join((previous, numbers, verified.digest)))
 
 
-def _compute_sums_mac(vault: Vault, end_id: int, sums: dict[int, int]) -> bytes:
+def _compute_sums_mac(vault: Vault, end_id: int, sums: Mapping[int, int]) -> bytes:
     text = ";".join(f"{account_id} {sums[account_id]}" for account_id in sorted(sums))
     digest = hashlib.sha256(text.encode()).digest()
     return vault.keyed_hash(_PURPOSE, b"sums %d %b" % (end_id, digest))

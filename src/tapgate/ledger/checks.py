@@ -6,6 +6,7 @@ from typing import Final
 from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart
+from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.state import Account, Card, State
 from tapgate.pins.lockout import evaluate_pin
@@ -36,6 +37,8 @@ def _check_parties_exist(context: CommandContext) -> Rejection | None:
 
 def _check_refund_original(context: CommandContext) -> Rejection | None:
     original, payer = context.original, context.payer
+    if original is None and (context.command.original_id or 0) < context.state.archive_end:
+        return Rejection(Code.NOT_REFUNDABLE, dict(ARCHIVED))
     if original is None or payer is None:
         return Rejection(Code.TRANSACTION_NOT_FOUND)
     if payer.id == original.from_account:

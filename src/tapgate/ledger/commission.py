@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from tapgate.ids import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate.rules.commission import (
@@ -21,6 +22,8 @@ from tapgate.rules.commission import (
 #: More than twice the lookback, so that `verify` finds all matches of the movements that were
 #: matched in the last week.
 _RETENTION: Final = timedelta(days=30)
+#: More than the time in an ID can differ from the time of the transaction.
+_ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 #: Lower bound of the prune limit. A batch can prune more rows than it adds, so that old rows do not
 #: accumulate.
 _PRUNE_LIMIT: Final = 100
@@ -69,7 +72,11 @@ def build_posting(state: State, earned: EarnedCommission) -> Posting:
 async def load_movements(
     tx: Any, since: Mapping[CashPair, datetime]
 ) -> dict[CashPair, list[CashMovement]]:
-    """Return the completed movements of each pair since the pair's start time, oldest first."""
+    """Return the completed movements of each pair since the pair's start time, oldest first.
+
+    $4 is the first ID of that time, so that PostgreSQL opens only the newest partitions. Movements
+    that completed after a review may have an older ID; they have a table of their own.
+    """
     rows = await tx.fetch(
         """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,
                   (CASE moved.type WHEN 'agent_cashout' THEN moved.amount
@@ -77,11 +84,17 @@ async def load_movements(
                    - coalesce(used.amount, 0))::bigint AS unmatched
            FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
              AS pair (wallet_id, float_id, since)
-           JOIN transactions moved
-             ON least(moved.from_account, moved.to_account) = least(pair.wallet_id, pair.float_id)
-            AND greatest(moved.from_account, moved.to_account)
-                = greatest(pair.wallet_id, pair.float_id)
-            AND left(moved.type, 10) = 'agent_cash' AND moved.completed_at >= pair.since
+           CROSS JOIN LATERAL (
+               SELECT id, type, amount, completed_at FROM transactions
+               WHERE least(from_account, to_account) = least(pair.wallet_id, pair.float_id)
+                 AND greatest(from_account, to_account) = greatest(pair.wallet_id, pair.float_id)
+                 AND left(type, 10) = 'agent_cash' AND completed_at >= pair.since AND id >= $4
+               UNION ALL
+               SELECT transaction_id, type, amount, completed_at FROM released_cash
+               WHERE least(from_account, to_account) = least(pair.wallet_id, pair.float_id)
+                 AND greatest(from_account, to_account) = greatest(pair.wallet_id, pair.float_id)
+                 AND completed_at >= pair.since AND transaction_id < $4
+           ) AS moved
            LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches
                               WHERE transaction_id = moved.id) AS own ON true
            LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches
@@ -90,6 +103,7 @@ async def load_movements(
         [pair.wallet_id for pair in since],
         [pair.float_id for pair in since],
         list(since.values()),
+        first_id_at(min(since.values()) - _ID_TIME_TOLERANCE),
     )
     movements: dict[CashPair, list[CashMovement]] = {}
     for wallet_id, float_id, *movement in rows:

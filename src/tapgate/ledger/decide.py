@@ -10,6 +10,7 @@ from datetime import date
 
 from tapgate.errors import Code
 from tapgate.ledger import chart, commission
+from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import (
     Command,
@@ -66,6 +67,8 @@ def _find_replay(context: CommandContext) -> Outcome | None:
         reference = command.reference
         prior = context.state.prior_references.get((reference.partner_id, reference.reference))
         if prior is not None:
+            if prior.result is None:
+                return Outcome(None, Code.DUPLICATE_REFERENCE, dict(ARCHIVED))
             is_same_payee = context.payee is not None and prior.to_account == context.payee.id
             if not is_same_payee or prior.amount != context.amount:
                 return Outcome(None, Code.DUPLICATE_REFERENCE)
@@ -83,7 +86,11 @@ def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outco
     scopes = request.lookup_scopes or (request.scope,)
     prior_requests = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
     for prior in prior_requests:
-        if prior is not None and prior.fingerprint == request.fingerprint:
+        if prior is None:
+            continue
+        if prior.result is None:
+            return Outcome(None, Code.DUPLICATE_REQUEST, dict(ARCHIVED))
+        if prior.fingerprint == request.fingerprint:
             return build_outcome(prior.result, replayed=True)
     return Outcome(None, Code.DUPLICATE_REQUEST) if any(prior_requests) else None
 

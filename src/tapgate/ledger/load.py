@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
+from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.commands import Command, LedgerCommand, Party, decode_result
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.rules import Rules
@@ -58,6 +59,8 @@ _LOCK_ACCOUNTS = f"""
     SELECT * FROM named UNION ALL {_SELECT_CREDITED_MERCHANTS}"""
 
 _CARD_COLUMN_COUNT = 10
+#: Type of the first column of a table of keys.
+_KEY_TYPES = {"idempotency_keys": "text", "partner_references": "bigint"}
 _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
 
 
@@ -243,6 +246,31 @@ async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
             for row in rows
             if row["id"] in by_reference
         }
+        if len(rows) < len({*by_key, *by_reference}):
+            await _load_archived_requests(tx, state, keys, {row["id"] for row in rows})
+
+
+async def _load_archived_requests(
+    tx: Any, state: State, keys: BatchKeys, found_ids: Collection[int]
+) -> None:
+    """Load the keys of archived transactions, which must not be executed again."""
+    archived = PriorRequest(None, None, 0, None)
+    for table, columns, requested, prior in (
+        ("idempotency_keys", "scope, request_id", keys.request_keys | keys.lookup_keys,
+         state.prior_requests),
+        ("partner_references", "partner_id, reference", keys.partner_references,
+         state.prior_references),
+    ):  # fmt: skip
+        owners, names = [key[0] for key in requested], [key[1] for key in requested]
+        rows = await tx.fetch(
+            f"""SELECT {columns} FROM {table}
+                WHERE ({columns}) IN (SELECT * FROM unnest($1::{_KEY_TYPES[table]}[], $2::text[]))
+                  AND transaction_id <> ALL ($3::bigint[])""",
+            owners,
+            names,
+            list(found_ids),
+        )
+        prior.update({tuple(row): archived for row in rows})
 
 
 def _add_range(ids: Collection[int]) -> tuple[list[int], int, int]:
@@ -265,6 +293,8 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
         *_add_range(keys.transaction_ids),
     )
     state.transactions = {row["id"]: StoredTransaction(*row) for row in rows}
+    if len(rows) < len(keys.transaction_ids):
+        state.archive_end = await get_end_id(tx)
     account_ids = {
         account_id for row in rows for account_id in (row["from_account"], row["to_account"])
     }

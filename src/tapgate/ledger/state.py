@@ -232,7 +232,8 @@ class PriorRequest(NamedTuple):
     fingerprint: bytes | None
     to_account: int | None
     amount: int
-    result: TransactionResult
+    #: None if the transaction is archived.
+    result: TransactionResult | None
 
 
 class State(msgspec.Struct, kw_only=True):
@@ -247,6 +248,8 @@ class State(msgspec.Struct, kw_only=True):
     transactions: dict[int, StoredTransaction] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
+    #: The first ID that is not archived; loaded if a transaction of the batch is not found.
+    archive_end: int = 0
     #: Recent cash-ins and cash-outs, oldest first.
     cash_movements: dict[CashPair, list[CashMovement]] = {}
     #: (rule ID, account ID) -> count and total amount in the rule's window.

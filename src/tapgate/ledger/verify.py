@@ -6,7 +6,8 @@ everything would be held for many minutes, in which PostgreSQL could not remove 
 rows. Every payment to a busy merchant adds a version of its account, and later payments would read
 them all.
 
-A verification can continue where an earlier one ended (`checkpoints.py`).
+A verification can continue where an earlier one ended (`checkpoints.py`). Archived months are not
+read: their sums are part of the balances (`archived.py`).
 """
 
 import asyncio
@@ -21,6 +22,7 @@ import asyncpg
 import msgspec
 
 from tapgate import ids
+from tapgate.ledger.archived import Archive, load_archive
 from tapgate.ledger.claims import (
     BALANCES,
     CARD_SPENDING,
@@ -30,6 +32,7 @@ from tapgate.ledger.claims import (
     TOTALS,
     USAGE,
 )
+from tapgate.store.partitions import get_month_start, list_partitions
 
 _MAX_EXAMPLES: Final = 5
 _QUERY_TIMEOUT_SECONDS: Final = 3600
@@ -105,13 +108,16 @@ class VerifiedRange(NamedTuple):
 class Progress:
     """What was verified so far: ranges without a gap from the first ID to `end_id`."""
 
-    def __init__(self) -> None:
-        self.end_id = 0
-        self.transactions = 0
-        self.entries = 0
+    def __init__(self, archive: Archive | None = None) -> None:
+        archive = archive or Archive([], {})
+        self.end_id = archive.end_id
+        self.transactions = sum(month.transactions for month in archive.months)
+        self.entries = sum(month.entries for month in archive.months)
         #: Account to the sum of its entries.
-        self.sums: Counter[int] = Counter()
+        self.sums: Counter[int] = Counter(archive.sums)
         self.ranges: list[VerifiedRange] = []
+        #: Whether an earlier verification has read the transactions before `end_id`.
+        self.is_resumed = False
         self.findings: dict[str, Finding] = {}
 
     def add_range(self, verified: VerifiedRange, sums: Iterable[tuple[int, int]]) -> None:
@@ -144,7 +150,10 @@ async def verify(
     ranges that must be kept, so that their digests can be compared. `helpers` are connections that
     verify other ranges at the same time.
     """
-    progress = progress or Progress()
+    archive = await load_archive(connection)
+    progress = progress or Progress(archive)
+    if archive.months and not progress.is_resumed:
+        await _verify_kept(connection, progress, archive)
     end_id = await _find_end(connection, progress.end_id)
     bounds = await _list_bounds(connection, progress.end_id, end_id, bounds)
     queue = iter(list(pairwise(bounds)))
@@ -159,7 +168,7 @@ async def verify(
     for claim, sql in RANGE_CLAIMS.items():
         progress.add_finding(await _check(connection, claim, sql, end_id, _MAX_ID))
     for claim, sql in STATE_CLAIMS.items():
-        arguments = _get_arguments(claim, since, progress)
+        arguments = _get_arguments(claim, since, progress, archive.end_id)
         progress.add_finding(await _check(connection, claim, sql, *arguments))
     (counts,) = await _fetch(connection, _COUNT_REST, end_id)
     return Proof(
@@ -170,23 +179,42 @@ async def verify(
     )
 
 
-def _get_arguments(claim: str, since: int, progress: Progress) -> tuple[Any, ...]:
+async def _verify_kept(connection: Any, progress: Progress, archive: Archive) -> None:
+    """Verify the transactions of archived months that are still in the ledger.
+
+    If the archiving of a month was interrupted, only its entries are detached, and its transactions
+    contradict them until `tapgate archive` continues.
+    """
+    kept, sums = await read_range(connection, 0, archive.end_id)
+    if archive.is_detached:
+        for claim, sql in RANGE_CLAIMS.items():
+            progress.add_finding(await _check(connection, claim, sql, 0, archive.end_id))
+        progress.transactions += kept.transactions
+    progress.entries += kept.entries
+    progress.sums.update(dict(sums))
+
+
+def _get_arguments(claim: str, since: int, progress: Progress, archive_end: int) -> tuple[Any, ...]:
     if claim == BALANCES:
         sums = progress.sums
         return progress.end_id, list(sums), list(sums.values())
-    moment = ids.get_time(since)
+    moment, archived_until = ids.get_time(since), ids.get_time(archive_end)
     if claim in (USAGE, CARD_SPENDING):
         # Usage is compared for whole months of the platform's time zone.
-        first_day = (moment - timedelta(days=1)).date().replace(day=1)
+        first_day = (moment - timedelta(days=1)).date().replace(day=1) if since else date.min
+        if archive_end:
+            first_day = max(first_day, get_month_start(archived_until, 1).date())
+        if not since:
+            return 0, first_day
         start = datetime.combine(first_day, datetime.min.time(), moment.tzinfo)
-        first_id = ids.first_id_at(start - timedelta(days=2))
-        return (first_id, first_day) if since else (0, date.min)
+        return ids.first_id_at(start - timedelta(days=2)), first_day
     if claim == TOTALS:
+        if not since:
+            return 0, archived_until if archive_end else datetime.min.replace(tzinfo=moment.tzinfo)
         bucket = moment - (moment - datetime(2000, 1, 1, tzinfo=moment.tzinfo)) % timedelta(
             minutes=15
         )
-        first_id = ids.first_id_at(bucket - _ID_TIME_TOLERANCE)
-        return (first_id, bucket) if since else (0, datetime.min.replace(tzinfo=moment.tzinfo))
+        return ids.first_id_at(bucket - _ID_TIME_TOLERANCE), bucket
     return ()
 
 
@@ -204,32 +232,47 @@ async def _find_end(connection: Any, start: int) -> int:
 
 
 async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[int]) -> list[int]:
-    """Return the bounds of the ranges from `start` to `end`; a new range has RANGE_SIZE rows."""
+    """Return the bounds of the ranges from `start` to `end`.
+
+    A new range has at most RANGE_SIZE transactions, all of the same month.
+    """
     bounds = [start, *(bound for bound in fixed if start < bound <= end)]
-    while bounds[-1] < end:
-        rows = await _fetch(
-            connection,
-            f"""SELECT id FROM transactions WHERE id >= $1 AND id < $2
-                ORDER BY id OFFSET {RANGE_SIZE} LIMIT 1""",
-            bounds[-1],
-            end,
-        )
-        bounds.append(rows[0][0] if rows else end)
+    partitions = await list_partitions(connection, "transactions")
+    ends = [part.upper for part in partitions if part.upper is not None and part.upper < end]
+    for month_end in [*ends, end]:
+        while bounds[-1] < month_end:
+            rows = await _fetch(
+                connection,
+                f"""SELECT id FROM transactions WHERE id >= $1 AND id < $2
+                    ORDER BY id OFFSET {RANGE_SIZE} LIMIT 1""",
+                bounds[-1],
+                month_end,
+            )
+            bounds.append(rows[0][0] if rows else month_end)
     return bounds
 
 
 async def _verify_range(connection: Any, progress: Progress, first: int, end: int) -> None:
     for claim, sql in RANGE_CLAIMS.items():
         progress.add_finding(await _check(connection, claim, sql, first, end))
+    progress.add_range(*await read_range(connection, first, end))
+
+
+async def read_range(
+    connection: Any, first: int, end: int
+) -> tuple[VerifiedRange, list[tuple[int, int]]]:
+    """Return the digest of a range and the sums of its entries by account.
+
+    Transactions that were ever under review are counted, but not part of the digest and the sums.
+    """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         entries, entry_text = await connection.fetchrow(_DIGEST_ENTRIES, first, end)
         transactions, text = await connection.fetchrow(_DIGEST_TRANSACTIONS, first, end)
         sums = await connection.fetch(_SUM_ENTRIES, first, end)
     digest = hashlib.sha256(f"{entry_text}|{text}".encode()).digest()
-    progress.add_range(
-        VerifiedRange(first, end, transactions, entries, digest),
-        [(account_id, int(amount)) for account_id, amount in sums],
-    )
+    return VerifiedRange(first, end, transactions, entries, digest), [
+        (account_id, int(amount)) for account_id, amount in sums
+    ]
 
 
 async def _fetch(connection: asyncpg.Connection, sql: str, *arguments: Any) -> list[asyncpg.Record]:

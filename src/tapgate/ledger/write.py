@@ -227,7 +227,8 @@ async def _update_transactions(tx: Any, rows: Sequence[StoredTransaction]) -> No
                            $5::timestamptz[], $6::bigint[], $7::bigint[])
                  AS new (id, status, refunded_amount, failure_code, completed_at, from_balance,
                          to_balance)
-               WHERE transactions.id = new.id AND transactions.id = ANY ($1::bigint[])""",
+               WHERE transactions.id = new.id AND transactions.id = ANY ($1::bigint[])
+                 AND transactions.id >= $8 AND transactions.id <= $9""",
             [row.id for row in rows],
             [row.status for row in rows],
             [row.refunded_amount for row in rows],
@@ -235,4 +236,6 @@ async def _update_transactions(tx: Any, rows: Sequence[StoredTransaction]) -> No
             [row.completed_at for row in rows],
             [row.from_balance for row in rows],
             [row.to_balance for row in rows],
+            min(row.id for row in rows),
+            max(row.id for row in rows),
         )

@@ -13,7 +13,8 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.errors import Code, require_found
+from tapgate.errors import ApiError, Code, require_found
+from tapgate.ledger.archived import get_end_id
 from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.conditions import Conditions
@@ -65,6 +66,8 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
     row = await reader.fetchrow(
         f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = $1", transaction_id
     )
+    if row is None and transaction_id < await get_end_id(reader):
+        raise ApiError(Code.TRANSACTION_NOT_FOUND, "The transactions of that month are archived.")
     return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
 
 
@@ -72,9 +75,10 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
     """Return the refunds of a payment, oldest first, including declined ones."""
     rows = await database.fetch(
         f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
-            WHERE t.original_id = $1 AND t.id > $1 ORDER BY t.id LIMIT $2""",
+            WHERE t.original_id = $1 AND t.id >= $3 ORDER BY t.id LIMIT $2""",
         transaction_id,
         limit,
+        get_first_id(ids.get_time(transaction_id) - ID_TIME_TOLERANCE),
     )
     return [_build_transaction(row) for row in rows]
 

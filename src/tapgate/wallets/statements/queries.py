@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from tapgate import ids
+from tapgate.ledger import archived
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
@@ -74,6 +75,8 @@ async def load_activity(
     """
     first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
+        await archived.lock_live(reader)
+        await archived.require_live(reader, start, "from_date")
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")

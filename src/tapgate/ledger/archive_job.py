@@ -1,0 +1,153 @@
+"""The steps of `tapgate archive`, which continue where an earlier run ended."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tapgate.clock import Clock
+from tapgate.ids import IdGenerator
+from tapgate.ledger import archive as steps
+from tapgate.ledger.archive import ARCHIVE_SCHEMA
+from tapgate.ledger.archived import Archive, ArchivedMonth, is_authentic, load_archive
+from tapgate.store import StoreError
+from tapgate.store.archive_files import (
+    ArchiveManifest,
+    ProgressCallback,
+    export_tables,
+    get_file_name,
+    load_table,
+    read_manifest,
+)
+from tapgate.store.partitions import TABLES, create_detached
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+
+#: Adds an audit entry with an action and the name of the month.
+AuditCallback = Callable[[Transaction, str, str], Awaitable[None]]
+
+_ORDERS = {"transactions": "id", "entries": "transaction_id, position"}
+
+
+class ArchiveJob:
+    """Archives, exports, drops and restores months on one connection."""
+
+    def __init__(
+        self,
+        connection: Any,
+        vault: Vault,
+        *,
+        clock: Clock,
+        new_id: IdGenerator,
+        actor_id: str,
+        audit: AuditCallback,
+        report: ProgressCallback,
+    ) -> None:
+        self._connection = connection
+        self._vault = vault
+        self._clock = clock
+        self._new_id = new_id
+        self._actor_id = actor_id
+        self._audit = audit
+        self._report = report
+
+    @asynccontextmanager
+    async def _open_transaction(self) -> AsyncIterator[Transaction]:
+        async with self._connection.transaction():
+            yield Transaction(self._connection, self._clock, self._new_id)
+
+    async def run(self, before: datetime, folder: Path, *, drop: bool) -> AsyncIterator[str]:
+        """Archive the months before a time, and yield what was done."""
+        for month in (await self._load_archive()).months:
+            async for line in self._complete(month, folder, drop=drop):
+                yield line
+        for new in await steps.list_months(self._connection, before):
+            await steps.archive_month(
+                self._connection,
+                self._vault,
+                new,
+                self._open_transaction,
+                lambda tx, label: self._audit(tx, "archived", label),
+                self._actor_id,
+            )
+            month = (await self._load_archive()).months[-1]
+            yield f"{month.name}: {month.transactions:,} transactions archived"
+            async for line in self._complete(month, folder, drop=drop):
+                yield line
+
+    async def _load_archive(self) -> Archive:
+        archive = await load_archive(self._connection)
+        if not is_authentic(self._vault, archive):
+            raise StoreError(
+                "the records of archived months were changed. Run `tapgate verify --all`"
+            )
+        return archive
+
+    async def _complete(
+        self, month: ArchivedMonth, folder: Path, *, drop: bool
+    ) -> AsyncIterator[str]:
+        """Run the steps that are left after the entries of a month were detached."""
+        if not month.is_detached:
+            await steps.finish_month(self._connection, month, self._open_transaction)
+        if month.files is None:
+            orders = {f"{table}_{month.name}": order for table, order in _ORDERS.items()}
+            manifest = await export_tables(
+                self._connection,
+                folder,
+                ArchiveManifest(month.name, month.first_id, month.end_id, {}),
+                orders,
+                self._report,
+            )
+            files = {name: record.sha256 for name, record in manifest.files.items()}
+            await self._connection.execute(
+                "UPDATE archived_months SET files = $2 WHERE end_id = $1", month.end_id, files
+            )
+            month = month._replace(files=files)
+            yield f"{month.name}: exported to {folder}"
+        if drop and month.dropped_at is None:
+            await self._drop(month, folder)
+            yield f"{month.name}: tables dropped"
+
+    async def _drop(self, month: ArchivedMonth, folder: Path) -> None:
+        read_manifest(folder, month.name, month.files or {})
+        async with self._open_transaction() as tx:
+            for table in TABLES:
+                await tx.execute(f"DROP TABLE {ARCHIVE_SCHEMA}.{table.name}_{month.name}")
+            await tx.execute(
+                "UPDATE archived_months SET dropped_at = $2 WHERE end_id = $1",
+                month.end_id,
+                tx.now(),
+            )
+            await self._audit(tx, "archive_dropped", month.name)
+
+    async def restore(self, folder: Path) -> str:
+        """Move the last archived month back to the ledger, and return its name."""
+        archive = await self._load_archive()
+        if not archive.months:
+            raise StoreError("no month is archived")
+        month = archive.months[-1]
+        if month.dropped_at is not None:
+            await self._load_files(month, folder)
+        await steps.restore_month(
+            self._connection,
+            self._vault,
+            archive,
+            self._open_transaction,
+            lambda tx, label: self._audit(tx, "archive_restored", label),
+        )
+        return month.name
+
+    async def _load_files(self, month: ArchivedMonth, folder: Path) -> None:
+        """Create the tables of a month from its files, all or nothing."""
+        manifest = read_manifest(folder, month.name, month.files or {})
+        async with self._open_transaction() as tx:
+            for table in TABLES:
+                name = f"{table.name}_{month.name}"
+                await create_detached(tx, table, name)
+                await tx.execute(f"ALTER TABLE {name} SET SCHEMA {ARCHIVE_SCHEMA}")
+                file_name = get_file_name(name)
+                await load_table(tx, folder / file_name, name, manifest.files[file_name])
+            await tx.execute(
+                "UPDATE archived_months SET dropped_at = NULL WHERE end_id = $1", month.end_id
+            )
