@@ -1,6 +1,7 @@
 """HAProxy and nginx with the files in deploy/: what they publish, and what they send to Tapgate.
 
-Each runs in front of a stub that returns the request line and the client's address.
+Each runs in front of three nodes: one is down, and two are a stub that returns the request line and
+the client's address.
 """
 
 import http.client
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from cryptography import x509
@@ -26,10 +28,22 @@ from deploy.test_files import DEPLOY, find_program
 from drivers.processes import free_port
 
 HOSTS = ("pay.example.com", "chat.example.com")
+PAYMENT = "/api/v1/pos/payment"
 
 
 class Stub(BaseHTTPRequestHandler):
+    """Responds to requests. A POST with `?fail` is received, and the connection is closed."""
+
     protocol_version = "HTTP/1.1"
+    failed_paths: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.partition("?")[2].startswith("fail"):
+            self.failed_paths.append(self.path)
+            self.close_connection = True
+        else:
+            self.do_GET()
 
     def do_GET(self) -> None:
         text = f"{self.path} {self.headers.get_all('X-Forwarded-For')}".encode()
@@ -90,11 +104,18 @@ class Proxy:
         self.port = port
 
     def get(self, path: str, host: str = HOSTS[0]) -> tuple[int, str]:
+        return self._send("GET", path, host)
+
+    def post(self, path: str) -> tuple[int, str]:
+        return self._send("POST", path, HOSTS[0])
+
+    def _send(self, method: str, path: str, host: str) -> tuple[int, str]:
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.port, context=context, timeout=10
         )
-        connection.request("GET", path, headers={"Host": host, "X-Forwarded-For": "203.0.113.9"})
+        headers = {"Host": host, "X-Forwarded-For": "203.0.113.9"}
+        connection.request(method, path, b"{}" if method == "POST" else None, headers)
         response = connection.getresponse()
         text = response.read().decode()
         connection.close()
@@ -114,9 +135,15 @@ class Proxy:
             time.sleep(0.05)
 
 
-def adapt(text: str, stub_port: int, folder: Path, *, internal: bool) -> str:
-    """Replace what the files ask the operator to replace."""
-    text = re.sub(r"10\.0\.0\.[12]:800[01]", f"127.0.0.1:{stub_port}", text)
+def adapt(text: str, stub_port: int, *, internal: bool) -> str:
+    """Replace what the files ask the operator to replace, and add a node that is down."""
+    lines = []
+    for line in text.splitlines():
+        if "10.0.0.1:" in line:
+            down = re.sub(r"10\.0\.0\.1:\d+", f"127.0.0.1:{free_port()}", line)
+            lines.append(down.replace("-a ", "-down "))
+        lines.append(re.sub(r"10\.0\.0\.[12]:\d+", f"127.0.0.1:{stub_port}", line))
+    text = "\n".join(lines) + "\n"
     return text if internal else text.replace("127.0.0.0/8", "192.0.2.0/24")
 
 
@@ -127,7 +154,7 @@ def start_haproxy(stub_port: int, certificate: Path, folder: Path, *, internal: 
     text = text.replace("bind :443", "bind 127.0.0.1:TLS_PORT").replace(
         "maxconn 8000", "maxconn 50"
     )
-    file.write_text(adapt(text, stub_port, folder, internal=internal))
+    file.write_text(adapt(text, stub_port, internal=internal))
     return [program, "-db", "-f", str(file)]
 
 
@@ -141,7 +168,7 @@ def start_nginx(stub_port: int, certificate: Path, folder: Path, *, internal: bo
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     file.write_text(
         f"pid {folder}/pid; daemon off; error_log stderr; events {{}} http {{ {temporary}\n"
-        + adapt(text, stub_port, folder, internal=internal).replace("listen ;", "")
+        + adapt(text, stub_port, internal=internal).replace("listen ;", "")
         + "}"
     )
     return [program, "-c", str(file), "-p", str(folder)]
@@ -174,8 +201,19 @@ def proxy(
 
 
 def test_public_paths_are_forwarded_with_the_clients_address(proxy: tuple[Proxy, bool]) -> None:
-    for path in ("/api/v1/pos/payment", "/payment", "/docs", "/health"):
+    for path in (PAYMENT, "/payment", "/docs", "/health"):
         assert proxy[0].get(path) == (200, f"{path} ['127.0.0.1']")
+
+
+def test_payment_is_sent_to_another_node_if_one_is_down(proxy: tuple[Proxy, bool]) -> None:
+    for _ in range(6):
+        assert proxy[0].post(PAYMENT)[0] == 200
+
+
+def test_payment_is_not_repeated_after_it_was_sent(proxy: tuple[Proxy, bool]) -> None:
+    path = f"{PAYMENT}?fail-{proxy[0].port}"
+    assert proxy[0].post(path)[0] == 502
+    assert Stub.failed_paths.count(path) == 1
 
 
 @each(
