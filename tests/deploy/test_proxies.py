@@ -161,14 +161,16 @@ def start_haproxy(stub_port: int, certificate: Path, folder: Path, *, internal: 
 def start_nginx(stub_port: int, certificate: Path, folder: Path, *, internal: bool) -> list[str]:
     program, file = find_program("nginx"), folder / "nginx.conf"
     text = (DEPLOY / "nginx/tapgate.conf").read_text()
-    text = re.sub(r"listen \[::\]:.*|listen 80;", "", text).replace("listen 443", "listen TLS_PORT")
+    text = re.sub(r"listen \[::\]:.*", "", text)
+    text = text.replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
+    text = text.replace("listen 443", "listen 127.0.0.1:TLS_PORT")
     text = re.sub(r"/etc/nginx/tls/\S+;", f"{certificate};", text)
     text = text.replace("/var/log/nginx", str(folder))
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     file.write_text(
         f"pid {folder}/pid; daemon off; error_log stderr; events {{}} http {{ {temporary}\n"
-        + adapt(text, stub_port, internal=internal).replace("listen ;", "")
+        + adapt(text, stub_port, internal=internal)
         + "}"
     )
     return [program, "-c", str(file), "-p", str(folder)]
