@@ -35,11 +35,12 @@ _AMOUNT: Final = 1_00
 
 
 class Traffic:
-    """TCP relay in front of PostgreSQL's socket that counts bytes."""
+    """TCP relay in front of PostgreSQL's socket that counts bytes and round trips."""
 
     def __init__(self, socket_path: Path) -> None:
         self._socket_path = socket_path
-        self.sent = self.received = 0
+        self._is_waiting = False
+        self.sent = self.received = self.round_trips = 0
 
     @contextlib.asynccontextmanager
     async def listen(self) -> AsyncIterator[int]:
@@ -60,8 +61,10 @@ class Traffic:
         while data := await reader.read(1 << 16):
             if is_sent:
                 self.sent += len(data)
+                self.round_trips += not self._is_waiting
             else:
                 self.received += len(data)
+            self._is_waiting = is_sent
             writer.write(data)
         writer.close()
 
@@ -184,12 +187,17 @@ class Bench(NamedTuple):
         cells += [f"{value:,.0f}" for value in (cpu, wal, *await self._measure_traffic(size))]
         return f"| {' | '.join(cells)} |"
 
-    async def _measure_traffic(self, size: int) -> tuple[float, float]:
-        """Return the bytes sent and received per payment."""
+    async def _measure_traffic(self, size: int) -> tuple[float, float, int]:
+        """Return the bytes sent and received per payment, and the round trips of the batch."""
         await _submit(self.relayed_services, self.source.build(size))  # prepares the statements
-        sent, received = self.traffic.sent, self.traffic.received
+        traffic = self.traffic
+        before = traffic.sent, traffic.received, traffic.round_trips
         await _submit(self.relayed_services, self.source.build(size))
-        return (self.traffic.sent - sent) / size, (self.traffic.received - received) / size
+        return (
+            (traffic.sent - before[0]) / size,
+            (traffic.received - before[1]) / size,
+            traffic.round_trips - before[2],
+        )
 
     async def _get_wal_position(self) -> int:
         position = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
@@ -217,9 +225,9 @@ async def run_benchmark(folder: Path, options: argparse.Namespace) -> None:
         bench = Bench(services, relayed_services, installation, source, traffic)
         print(
             "| Batch | load | decide | write | credit | transactions | commit | locked"
-            " | Payments/s | CPU µs | WAL bytes | sent | received |"
+            " | Payments/s | CPU µs | WAL bytes | sent | received | round trips |"
         )
-        print(f"|{' --: |' * 13}")
+        print(f"|{' --: |' * 14}")
         for size in options.sizes:
             print(await bench.measure(size, options.payments), flush=True)
 

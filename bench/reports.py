@@ -257,7 +257,7 @@ async def compare(report_workers: int, *, seconds: float, rounds: int, rate: int
 
 
 async def _main(arguments: argparse.Namespace) -> None:
-    for report_workers in (0, 1):
+    for report_workers in arguments.report_workers:
         await compare(
             report_workers,
             seconds=arguments.seconds,
@@ -271,6 +271,7 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", type=int, default=100)
+    parser.add_argument("--report-workers", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--read", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.read:
