@@ -105,7 +105,7 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
 ) -> None:
     writer, other = workers
     commands = await build_transfers(writer, 6)
-    monkeypatch.setattr(node_ledger, "_MAX_BATCH_SECONDS", 1.0)
+    monkeypatch.setattr(node_ledger, "_MAX_BATCH_SECONDS", 60.0)
     has_own_commands = asyncio.Event()
     gather_own = Ledger._gather_batch
 
@@ -114,14 +114,42 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
         has_own_commands.set()
 
     monkeypatch.setattr(Ledger, "_gather_batch", gather)
-    writer.ledger._last_batch_seconds, writer.ledger._expected_commands = 1.0, len(commands)
+    writer.ledger._last_batch_seconds, writer.ledger._expected_commands = 60.0, len(commands)
     before = writer.ledger.batch_stats.batches
     first = asyncio.create_task(submit_to_all([writer], commands[:2]))
     await has_own_commands.wait()
     await asyncio.gather(first, submit_to_all([other], commands[2:]))
     assert writer.ledger.batch_stats.batches - before == 1
-    await submit_to_all([other], commands[:1])  # not waited for: no more commands arrive
-    assert writer.ledger.batch_stats.batches - before == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "arrived", "expected"),
+    [
+        pytest.param(64, 0, 56, id="clients that wait for responses"),
+        pytest.param(32, 32, 0, id="commands that arrive at any time"),
+        pytest.param(4, 2, 0, id="few commands"),
+        pytest.param(500, 100, 438, id="at most a full batch"),
+    ],
+)
+async def test_writer_waits_only_if_commands_arrive_after_batches(
+    workers: list[Worker], size: int, arrived: int, expected: int
+) -> None:
+    ledger = workers[0].ledger
+    ledger._batches_without_wait = 0
+    assert ledger._estimate_commands(size, arrived) == expected
+
+
+async def test_one_batch_of_several_waits_so_that_groups_of_clients_merge(
+    workers: list[Worker],
+) -> None:
+    ledger = workers[0].ledger
+    ledger._batches_without_wait = 0
+    estimates = [ledger._estimate_commands(32, 32) for _ in range(32)]
+    assert estimates == ([0] * 15 + [56]) * 2
+
+
+async def test_worker_that_is_alone_does_not_wait(workers: list[Worker]) -> None:
+    assert workers[1].ledger._estimate_commands(64, 0) == 0
 
 
 async def test_declines_rejections_and_replays_are_the_same_through_the_writer(

@@ -32,10 +32,12 @@ _HANDOVER_SECONDS: Final = 5.0
 #: A writer that sends nothing for this long, although commands are waiting, is unresponsive. Longer
 #: than the timeout of the database, after which a batch fails.
 _RESPONSE_TIMEOUT_SECONDS: Final = 10.0
+#: With fewer commands in progress, latency matters more than the cost of small batches.
+_MIN_EXPECTED_COMMANDS: Final = 8
+#: Number of batches after which one waits even if waiting does not seem worthwhile.
+_TRIAL_INTERVAL: Final = 16
 #: The wait for more commands depends on the duration of the last batch, up to this one.
 _MAX_BATCH_SECONDS: Final = 0.03
-#: Resolution of the event loop's timers.
-_MIN_PAUSE_SECONDS: Final = 0.001
 
 T = TypeVar("T")
 
@@ -187,6 +189,8 @@ class NodeLedger(Ledger):
         self._sharing: asyncio.Task[None] | None = None
         self._last_batch_seconds = 0.0
         self._expected_commands = 0
+        self._has_expected = asyncio.Event()
+        self._batches_without_wait = 0
 
     async def start(self, url: str) -> Self:
         await super().start(url)
@@ -207,31 +211,52 @@ class NodeLedger(Ledger):
     async def _gather_batch(self) -> None:
         """Wait also for the other workers, whose commands arrive later than the writer's own.
 
-        After a batch, as many commands are expected as it had and as were pending at its end. The
-        writer waits for most of them, but not for long, and only while some arrive. Under light
-        load, when no more than the next command is expected, it does not wait.
+        The wait ends when most of the expected commands have arrived, when none arrives for half
+        of the duration of the last batch, or after that duration.
         """
         started = monotonic()
         await super()._gather_batch()
-        if not self._channels:
-            return
         batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
-        deadline = started + batch_seconds
-        pause = max(batch_seconds / 4, _MIN_PAUSE_SECONDS)
         previous_count = 0
         while previous_count < len(self._pending) < self._expected_commands:
-            if monotonic() > deadline:
+            if monotonic() - started > batch_seconds:
                 break
             previous_count = len(self._pending)
-            await asyncio.sleep(pause)
+            self._has_expected.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(batch_seconds / 2):
+                    await self._has_expected.wait()
+
+    def enqueue(self, command: LedgerCommand) -> "asyncio.Future[Outcome]":
+        future = super().enqueue(command)
+        if len(self._pending) >= self._expected_commands:
+            self._has_expected.set()
+        return future
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
         started = monotonic()
         outage = await super()._process_batch(batch)
         self._last_batch_seconds = monotonic() - started
-        expected = min(len(batch) + len(self._pending), MAX_BATCH_SIZE)
-        self._expected_commands = expected - expected // 8
+        self._expected_commands = self._estimate_commands(len(batch), len(self._pending))
         return outage
+
+    def _estimate_commands(self, size: int, arrived: int) -> int:
+        """Return how many commands to wait for after a batch, 0 if the next one should start.
+
+        If clients wait for responses before they send more, few commands arrive during a batch,
+        and about as many as it had arrive after it. Otherwise commands arrive at any time. Waiting
+        would only delay them: the longest wait is as long as a batch, so at least half as many
+        arrive during a batch as it has. If the clients are divided into groups that take turns,
+        the two cases look alike, so one batch of several waits in any case.
+        """
+        self._batches_without_wait += 1
+        total = min(size + arrived, MAX_BATCH_SIZE)
+        if not self._channels or total < _MIN_EXPECTED_COMMANDS:
+            return 0
+        if arrived * 3 > size and self._batches_without_wait < _TRIAL_INTERVAL:
+            return 0
+        self._batches_without_wait = 0
+        return total - total // 8
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         writer = self._writer
