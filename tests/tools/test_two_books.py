@@ -21,7 +21,7 @@ from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load_settings
-from tools.two_books.coordinator import Coordinator, GatewayBook
+from tools.two_books.coordinator import Book, Coordinator, GatewayBook
 from tools.two_books.journal import Journal
 from tools.two_books.protocol import Outcome, State, Transfer
 from tools.two_books.simulation import (
@@ -238,31 +238,108 @@ async def open_book(
         yield book, GatewayBook(access, *clients)
 
 
-async def test_lost_responses_of_real_gateways_move_no_money_twice(
+@pytest.fixture
+async def gateways(
     postgres: str, scratch_databases: ScratchDatabases, tmp_path: Path
-) -> None:
+) -> AsyncIterator[dict[str, tuple[SimulatedBook, GatewayBook]]]:
     names = [await scratch_databases.acquire() for _ in BOOK_NAMES]
     urls = [build_database_url(name, postgres) for name in names]
     async with (
-        open_book(tmp_path / NORTH, urls[0], SOUTH) as (north, north_gateway),
-        open_book(tmp_path / SOUTH, urls[1], NORTH) as (south, south_gateway),
+        open_book(tmp_path / NORTH, urls[0], SOUTH) as north,
+        open_book(tmp_path / SOUTH, urls[1], NORTH) as south,
     ):
-        books = {NORTH: north, SOUTH: south}
-        before = {name: await book.get_balances() for name, book in books.items()}
-        transfers = build_transfers(books, 3, Random(5))
-        first, second, third = transfers
-        second = second._replace(recipient=books[second.target].wallets[-1])
-        journal = Journal(tmp_path / "journal.sqlite")
-        journal.add([first, second, third._replace(amount="5000000.00")])
-        await Coordinator(journal, {NORTH: north_gateway, SOUTH: south_gateway}).run()
-        states = {transfer.id: transfer.state for transfer in journal.list_all()}
-        assert states == {
-            first.id: State.COMPLETED,
-            second.id: State.RETURNED,
-            third.id: State.FAILED,
-        }
-        await check_books(books, journal.list_all(), before)
-        assert await settle(books) == Decimal(first.amount)
-        journal.close()
+        yield {NORTH: north, SOUTH: south}
     for name in names:
         await scratch_databases.release(name)
+
+
+Gateways = dict[str, tuple[SimulatedBook, GatewayBook]]
+
+
+def split(gateways: Gateways) -> tuple[dict[str, SimulatedBook], dict[str, Book]]:
+    return (
+        {name: book for name, (book, _) in gateways.items()},
+        {name: gateway for name, (_, gateway) in gateways.items()},
+    )
+
+
+async def test_lost_responses_of_real_gateways_move_no_money_twice(
+    gateways: Gateways, tmp_path: Path
+) -> None:
+    books, steps = split(gateways)
+    before = {name: await book.get_balances() for name, book in books.items()}
+    transfers = build_transfers(books, 3, Random(5))
+    first, second, third = transfers
+    second = second._replace(recipient=books[second.target].wallets[-1])
+    journal = Journal(tmp_path / "journal.sqlite")
+    journal.add([first, second, third._replace(amount="5000000.00")])
+    await Coordinator(journal, steps).run()
+    states = {transfer.id: transfer.state for transfer in journal.list_all()}
+    assert states == {
+        first.id: State.COMPLETED,
+        second.id: State.RETURNED,
+        third.id: State.FAILED,
+    }
+    await check_books(books, journal.list_all(), before)
+    assert await settle(books) == Decimal(first.amount)
+    journal.close()
+
+
+async def test_credit_under_review_completes_on_release_and_returns_on_rejection(
+    gateways: Gateways, tmp_path: Path
+) -> None:
+    books, steps = split(gateways)
+    north, south = books[NORTH], books[SOUTH]
+    await south.admin.compliance.create_rule(
+        name="Review",
+        type="AMOUNT_THRESHOLD",
+        subject="payee",
+        transaction_types=["partner_fund"],
+        threshold="10.00",
+        action="review",
+    )
+    before = {name: await book.get_balances() for name, book in books.items()}
+    journal = Journal(tmp_path / "journal.sqlite")
+    decisions = {"release": State.COMPLETED, "reject": State.RETURNED}
+    journal.add(
+        Transfer(decision, NORTH, SOUTH, north.wallets[0], recipient, "20.00")
+        for decision, recipient in zip(decisions, south.wallets, strict=False)
+    )
+    coordinator = Coordinator(journal, steps)
+    for _ in range(2):  # while a transaction is under review, nothing changes
+        for transfer in journal.list_open():
+            await coordinator.process(transfer)
+        assert {transfer.state for transfer in journal.list_all()} == {State.DEBITED}
+    for decision, recipient in zip(decisions, south.wallets, strict=False):
+        async for alert in south.admin.compliance.list_alerts(subscriber_id=recipient):
+            await south.admin.compliance.resolve_alert(
+                alert.id,
+                status="resolved",
+                resolution_notes="checked",
+                transaction_decision=decision,
+            )
+    await coordinator.run()
+    assert {transfer.id: transfer.state for transfer in journal.list_all()} == decisions
+    await check_books(books, journal.list_all(), before)
+    journal.close()
+
+
+async def test_credit_that_is_rejected_and_not_stored_is_repeated(
+    gateways: Gateways, tmp_path: Path
+) -> None:
+    books, steps = split(gateways)
+    south = books[SOUTH]
+    before = {name: await book.get_balances() for name, book in books.items()}
+    journal = Journal(tmp_path / "journal.sqlite")
+    payer, recipient = books[NORTH].wallets[0], south.wallets[0]
+    journal.add([Transfer("once", NORTH, SOUTH, payer, recipient, "20.00")])
+    coordinator = Coordinator(journal, steps)
+    await south.admin.partners.suspend(south.access.partner_id, reason="incident")
+    for transfer in journal.list_open() * 2:
+        await coordinator.process(transfer)
+    assert [transfer.state for transfer in journal.list_all()] == [State.DEBITED]
+    await south.admin.partners.activate(south.access.partner_id, reason="resolved")
+    await coordinator.run()
+    assert [transfer.state for transfer in journal.list_all()] == [State.COMPLETED]
+    await check_books(books, journal.list_all(), before)
+    journal.close()
