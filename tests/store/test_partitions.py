@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -174,3 +176,35 @@ async def test_idempotency_key_is_unique_across_months_until_it_is_removed(
     assert await remove_old_keys(database, _NOW) == 0
     assert await remove_old_keys(database, later) == 1
     await _insert(database, later, "one")
+
+
+_SETTING_PATTERN = re.compile(
+    r"^\| `(?P<table>[\w.*]+)` \| (?P<fillfactor>\d+) \| (?P<vacuum>[^|]+) \|", re.MULTILINE
+)
+
+
+async def test_storage_parameters_are_as_documented(database: Database) -> None:
+    await ensure_partitions(database, _NOW)
+    page = (Path(__file__).parents[2] / "docs" / "years.md").read_text()
+    documented = list(_SETTING_PATTERN.finditer(page))
+    assert len(documented) > 20
+    for match in documented:
+        names = [match["table"]]
+        if match["table"].endswith("_*"):
+            names = [match["table"].replace("*", part) for part in ("2026_11", "overflow")]
+        for name in names:
+            options = await database.fetchval(
+                "SELECT coalesce(reloptions, '{}') FROM pg_class WHERE oid = $1::text::regclass",
+                name,
+            )
+            found = dict(option.split("=") for option in options)
+            assert found.pop("fillfactor", "100") == match["fillfactor"], name
+            vacuum = match["vacuum"].replace(",", "")
+            if new_rows := re.search(r"(\d+) new rows", vacuum):
+                assert found["autovacuum_vacuum_insert_threshold"] == new_rows[1], name
+            if changes := re.search(r"(\d+) (changed|removed)", vacuum):
+                assert found["autovacuum_vacuum_threshold"] == changes[1], name
+            if percent := re.search(r"(\d+) %", vacuum):
+                assert float(found["autovacuum_vacuum_scale_factor"]) == int(percent[1]) / 100, name
+            assert ("autovacuum_freeze_min_age" in found) == ("freezes" in vacuum), name
+            assert bool(found) == (vacuum.strip() != "default"), name

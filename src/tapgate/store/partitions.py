@@ -42,9 +42,10 @@ class PartitionedTable(NamedTuple):
 
 
 #: Vacuum after a number of new rows, whatever the size: pages become all-visible and frozen soon
-#: after they are written, and no vacuum of a large table is needed at the end of a month.
+#: after they are written, so that a month that is over is never read by a vacuum again.
 _APPEND_ONLY: Final = (
-    "autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000"
+    "autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000,"
+    " autovacuum_freeze_min_age = 0"
 )
 TABLES: Final = (
     PartitionedTable("entries", "transaction_id", _APPEND_ONLY),
