@@ -150,23 +150,36 @@ async def verify(database: Database) -> Verification:
 async def verify_from_checkpoint(
     connection: asyncpg.Connection, start: Checkpoint, known: Checkpoint
 ) -> tuple[Verification, Checkpoint]:
-    """Verify the chain from a checkpoint in one snapshot; also return the next checkpoint.
+    """Verify the chain from a checkpoint; also return the next checkpoint.
 
     The chain must also pass through `known` if it is after `start`. Entries are loaded in batches
-    and hashed in a thread.
+    and hashed in a thread. Sealed entries never change, so each batch has a short snapshot of its
+    own; one long snapshot would make payments to busy merchants more expensive. Only the entries
+    after the head are read in the same snapshot as the head.
     """
+    verifier = _ChainVerifier(start, known.link, await _get_head(connection))
+    last = start.link.sequence
+    while batch := await connection.fetch(
+        f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 AND sequence <= $2
+            ORDER BY sequence LIMIT {_FETCH_SIZE}""",
+        last,
+        verifier.head.sequence,
+    ):
+        await _hash_pool.run(verifier.check, batch)
+        last = batch[-1]["sequence"]
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
-        verifier = _ChainVerifier(
-            start, known.link, Link(*head) if head else INITIAL_CHECKPOINT.link
-        )
+        verifier.head = await _get_head(connection)
         rows = await connection.cursor(
-            f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence",
-            start.link.sequence,
+            f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence", last
         )
         while batch := await rows.fetch(_FETCH_SIZE):
             await _hash_pool.run(verifier.check, batch)
     return verifier.build_result(), verifier.get_checkpoint()
+
+
+async def _get_head(connection: asyncpg.Connection) -> Link:
+    head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
+    return Link(*head) if head else INITIAL_CHECKPOINT.link
 
 
 class _ChainVerifier:
@@ -177,14 +190,14 @@ class _ChainVerifier:
         self._sealed_count = start.entries
         self._checkpoints = deque([start])
         self._unsealed_count = 0
-        self._head = head
+        self.head = head
         #: The link that the chain must still pass through, if any.
         self._known = known if known.sequence > start.link.sequence else None
         self._first_broken: str | None = None
 
     def check(self, rows: list[Mapping[str, Any]]) -> None:
         for row in rows:
-            is_valid = _is_linked(row, self._last_link, self._head) and self._matches_known(row)
+            is_valid = _is_linked(row, self._last_link, self.head) and self._matches_known(row)
             if self._first_broken is None and not is_valid:
                 self._first_broken = entry.encode_public_id(row)
             if row["hash"] is None:
@@ -209,8 +222,8 @@ class _ChainVerifier:
 
     def build_result(self) -> Verification:
         first_broken = self._first_broken
-        if first_broken is None and (self._last_link != self._head or self._known is not None):
-            first_broken = str(self._head.sequence)
+        if first_broken is None and (self._last_link != self.head or self._known is not None):
+            first_broken = str(self.head.sequence)
         return Verification(
             valid=first_broken is None,
             entries=self._sealed_count + self._unsealed_count,
