@@ -1,10 +1,13 @@
 """The cost of a payment does not depend on the number of months in the ledger."""
 
 import asyncio
-from datetime import UTC, datetime
+from collections import Counter
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from builders.auth import FakeClock
 from builders.ledger import (
     START,
     LedgerDriver,
@@ -16,9 +19,12 @@ from builders.ledger import (
     build_request_key,
     require_balanced_books,
 )
+from tapgate import ids
+from tapgate.clock import get_platform_day
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.store import partitions
 from tapgate.store.database import Database
+from tapgate.wallets.statements.queries import load_activity
 
 _SCANNED = """
     SELECT relname FROM pg_stat_user_tables
@@ -26,9 +32,9 @@ _SCANNED = """
 
 
 async def _create_months(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Create the months from February 2025 to three months after the ledger's clock."""
-    monkeypatch.setattr(partitions, "MONTHS_AHEAD", 16)
-    await ensure_partitions(database, datetime(2025, 2, 1, tzinfo=UTC))
+    """Create the months from October 2025 to three months after the ledger's clock."""
+    monkeypatch.setattr(partitions, "MONTHS_AHEAD", 8)
+    await ensure_partitions(database, datetime(2025, 10, 1, tzinfo=UTC))
 
 
 async def test_payments_read_only_partitions_of_recent_months(
@@ -57,3 +63,71 @@ async def test_payments_read_only_partitions_of_recent_months(
     assert START.strftime("transactions_%Y_%m") in {row["relname"] for row in rows}
     assert [row["relname"] for row in rows if row["relname"][-7:] < f"{START:%Y_%m}"] == []
     await require_balanced_books(database)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/Los_Angeles", "Africa/Freetown"])
+async def test_payments_around_the_end_of_a_month_are_all_found(
+    database_url: str, database: Database, zone: str
+) -> None:
+    """Partitions end at midnight UTC, and days and statements at midnight of the time zone."""
+    end = datetime(2026, 4, 1, tzinfo=UTC)
+    await ensure_partitions(database, START)
+    ledgers = [
+        await LedgerDriver.open(database_url, database, FakeClock(START), zone, slot)
+        for slot in (1, 2)
+    ]
+    await database.execute("UPDATE compliance_rules SET status = 'inactive'")
+    payer = await ledgers[0].create_subscriber(500_00)
+    merchant = await ledgers[0].create_processor()
+    amounts: Counter[date] = Counter()
+    for milliseconds in range(-4, 4):
+        # The clock of the second process is two milliseconds behind.
+        for ledger, delay in zip(ledgers, (0, 2), strict=True):
+            ledger.clock.now = end + timedelta(milliseconds=milliseconds - delay)
+            amounts[get_platform_day(ledger.clock.now, ZoneInfo(zone))] += 3
+        await asyncio.gather(
+            *(ledger.submit(build_payment(payer, merchant, 1)) for ledger in ledgers * 3)
+        )
+    rows = await database.fetch(
+        """SELECT tableoid::regclass::text AS name, id, usage_day FROM transactions
+           WHERE type = 'pos_payment' AND status = 'completed'"""
+    )
+    assert len(rows) == 48
+    assert {row["name"] for row in rows} == {"transactions_2026_03", "transactions_2026_04"}
+    for row in rows:
+        assert (row["name"] == "transactions_2026_04") == (row["id"] >= ids.first_id_at(end))
+    assert {row["usage_day"] for row in rows} == set(amounts)
+    account_id = await ledgers[0].get_account_id(payer)
+    for day, amount in amounts.items():
+        start = datetime.combine(day, time(), ZoneInfo(zone))
+        activity = await load_activity(database, account_id, start, start + timedelta(days=1))
+        assert -sum(movement.amount for movement in activity.movements) == amount
+    await require_balanced_books(database)
+    for ledger in ledgers:
+        await ledger.close()
+
+
+async def test_payments_continue_without_partitions_of_their_month(
+    database_url: str, database: Database
+) -> None:
+    """The job did not run for a year, and then creates partitions while payments run."""
+    await ensure_partitions(database, START)
+    ledger = await LedgerDriver.open(database_url, database)
+    await database.execute("UPDATE compliance_rules SET status = 'inactive'")
+    payer, merchant = await ledger.create_subscriber(500_00), await ledger.create_processor()
+    ledger.clock.now = START + timedelta(days=365)
+
+    async def pay(count: int) -> None:
+        for _ in range(count):
+            (await ledger.submit(build_payment(payer, merchant, 1))).require_accepted()
+
+    await pay(3)
+    assert await database.fetchval("SELECT count(*) FROM transactions_overflow") == 3
+    created, _ = await asyncio.gather(ensure_partitions(database, ledger.clock.now), pay(40))
+    assert created
+    ledger.clock.now += timedelta(days=40)
+    await pay(3)
+    assert await database.fetchval("SELECT count(*) FROM transactions_overflow") == 0
+    assert await database.fetchval("SELECT count(*) FROM entries") == 46 + 1
+    await require_balanced_books(database)
+    await ledger.close()
