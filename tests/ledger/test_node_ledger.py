@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -114,12 +115,23 @@ async def test_writer_waits_for_commands_that_arrive_later_than_its_own(
         has_own_commands.set()
 
     monkeypatch.setattr(Ledger, "_gather_batch", gather)
-    writer.ledger._last_batch_seconds, writer.ledger._expected_commands = 60.0, len(commands)
+    writer.ledger._last_batch_seconds, writer.ledger._last_batch_end = 60.0, monotonic()
+    writer.ledger._expected_commands = len(commands)
     before = writer.ledger.batch_stats.batches
     first = asyncio.create_task(submit_to_all([writer], commands[:2]))
     await has_own_commands.wait()
     await asyncio.gather(first, submit_to_all([other], commands[2:]))
     assert writer.ledger.batch_stats.batches - before == 1
+
+
+async def test_writer_does_not_wait_long_after_the_last_batch(workers: list[Worker]) -> None:
+    ledger = workers[0].ledger
+    (command,) = await build_transfers(workers[0], 1)
+    ledger._expected_commands, ledger._last_batch_seconds = 64, node_ledger._MAX_BATCH_SECONDS
+    ledger._last_batch_end = monotonic() - 1.0
+    ledger._has_expected.set()
+    assert (await workers[0].submit(command)).code is None
+    assert ledger._has_expected.is_set()  # cleared only to wait
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ class NodeLedger(Ledger):
         self._writer: _WriterConnection | None = None
         self._channels: set[_Channel[_Response]] = set()
         self._sharing: asyncio.Task[None] | None = None
-        self._last_batch_seconds = 0.0
+        self._last_batch_seconds = self._last_batch_end = 0.0
         self._expected_commands = 0
         self._has_expected = asyncio.Event()
         self._batches_without_wait = 0
@@ -212,14 +212,14 @@ class NodeLedger(Ledger):
         """Wait also for the other workers, whose commands arrive later than the writer's own.
 
         The wait ends when most of the expected commands have arrived, when none arrives for half
-        of the duration of the last batch, or after that duration.
+        of the duration of the last batch, or when that duration has passed since its end.
         """
-        started = monotonic()
         await super()._gather_batch()
         batch_seconds = min(self._last_batch_seconds, _MAX_BATCH_SECONDS)
+        deadline = self._last_batch_end + batch_seconds
         previous_count = 0
         while previous_count < len(self._pending) < self._expected_commands:
-            if monotonic() - started > batch_seconds:
+            if monotonic() > deadline:
                 break
             previous_count = len(self._pending)
             self._has_expected.clear()
@@ -236,7 +236,8 @@ class NodeLedger(Ledger):
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
         started = monotonic()
         outage = await super()._process_batch(batch)
-        self._last_batch_seconds = monotonic() - started
+        self._last_batch_end = monotonic()
+        self._last_batch_seconds = self._last_batch_end - started
         self._expected_commands = self._estimate_commands(len(batch), len(self._pending))
         return outage
 
