@@ -61,7 +61,7 @@ async def simulate(folder: Path, options: argparse.Namespace, rng: Random) -> No
 async def run_with_kills(
     arguments: tuple[str, ...], books: Mapping[str, InstalledBook], kills: int, rng: Random
 ) -> Counter[str]:
-    """Run coordinators until all transfers are final; kill them and gateway workers meanwhile."""
+    """Run coordinators until all transfers are final; kill them and gateway workers at random."""
     killed = Counter[str]()
     while True:
         coordinator = await asyncio.create_subprocess_exec(

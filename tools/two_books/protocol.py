@@ -7,7 +7,7 @@ A transfer has at most three steps, each a request with an idempotency key of it
 3. return, if the credit was declined: in the payer's book, from the clearing account to the payer
 
 The state changes only when the outcome of a step is final. Until then the step is repeated with the
-same key, so it is executed at most once, however often the coordinator crashes.
+same key, so it is executed at most once, even if the coordinator crashes.
 """
 
 from enum import StrEnum
