@@ -38,9 +38,9 @@ async def open_account(
     )
 
 
-async def lock_account(tx: Any, account_id: int) -> Any:
-    """Lock an account and return its row, or None if it does not exist.
+async def lock_account(tx: Any, account_id: int) -> None:
+    """Lock an account.
 
     The lock serializes all changes to the account's balance and to the owner's PIN and status.
     """
-    return await tx.fetchrow("SELECT * FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id)
+    await tx.execute("SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id)

@@ -81,7 +81,7 @@ async def load_rules(
     low_float_threshold: int = 0,
     notification_kinds: frozenset[str] = frozenset(),
 ) -> Rules:
-    limits = await tx.fetch("SELECT * FROM account_rules")
+    limits = await tx.fetch(f"SELECT {AccountRule.list_columns()} FROM account_rules")
     tiers = await tx.fetch(
         "SELECT type, up_to, rate, payer FROM fee_rules ORDER BY type, up_to NULLS LAST"
     )

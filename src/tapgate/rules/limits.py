@@ -19,6 +19,11 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
     no_pin_limit: int
     requirements: list[str]
 
+    @classmethod
+    def list_columns(cls) -> str:
+        """Return the names of the fields, which are those of the table's columns, for a query."""
+        return ", ".join(cls.__struct_fields__)
+
     def requires_pin(self, amount: int, unpinned_today: int) -> bool:
         """Return whether a payment requires the PIN, given today's payments without a PIN."""
         limit = self.no_pin_limit

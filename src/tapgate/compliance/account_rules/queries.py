@@ -10,7 +10,7 @@ from tapgate.store.transaction import Transaction
 async def get(
     reader: Database | Transaction, kyc_level: int, *, for_update: bool = False
 ) -> AccountRule:
-    sql = "SELECT * FROM account_rules WHERE kyc_level = $1"
+    sql = f"SELECT {AccountRule.list_columns()} FROM account_rules WHERE kyc_level = $1"
     row = await reader.fetchrow(f"{sql} FOR UPDATE" if for_update else sql, kyc_level)
     assert row is not None, "an installation has a rule for every level"
     return AccountRule(**row)
