@@ -5,6 +5,7 @@ PYTHON ?=
 SECONDS ?= 3
 SEED ?=
 CLUSTER ?=
+UPGRADE ?=
 FAULT ?=
 REQUESTS ?= 20000
 CARDS ?= 10000
@@ -35,6 +36,7 @@ help:
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
+	@echo 'make torture UPGRADE=next  replace nodes by the next release under load; UPGRADE=REF: this release after REF'
 	@echo 'make two-books     move money between two installations, killing processes; TRANSFERS=, KILLS=, SEED='
 	@echo 'make fuzz          call every endpoint with generated requests; REQUESTS=, SEED='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
@@ -87,8 +89,9 @@ pictures: .venv/installed-dev
 # A run of the cluster has one round for each kind of fault.
 torture: ROUNDS ?= $(if $(CLUSTER),15,20)
 torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
-	@PYTHONPATH=tests:. exec $(BIN)/python -m torture$(if $(CLUSTER),.cluster) --rounds $(ROUNDS) \
-		$(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
+	@PYTHONPATH=tests:. exec $(BIN)/python -m torture$(if $(UPGRADE),.upgrade \
+		$(if $(filter next,$(UPGRADE)),,--from $(UPGRADE)),$(if $(CLUSTER),.cluster) \
+		--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
 
 fuzz: .venv/installed-dev
 	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))

@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib.util
 import itertools
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,13 @@ from xdist.scheduler import LoadScopeScheduling
 import markers
 import rewriting
 from builders.auth import FAST_ARGON2
-from databases import TEMPLATE_DATABASE, ConnectionCache, ScratchDatabases, build_database_url
+from databases import (
+    TEMPLATE_DATABASE,
+    ConnectionCache,
+    ScratchDatabases,
+    add_columns,
+    build_database_url,
+)
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import dev_secrets
@@ -207,6 +214,8 @@ async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
         await connection.execute(_ADVANCE_TRANSACTION_IDS_SQL)
         await connection.execute(f"CREATE DATABASE {TEMPLATE_DATABASE}")
         await migrate(build_database_url(TEMPLATE_DATABASE, postgres))
+        if "EXPANDED_SCHEMA" in os.environ:
+            await add_columns(build_database_url(TEMPLATE_DATABASE, postgres))
         connection_cache = ConnectionCache()
         databases = ScratchDatabases(connection, postgres, connection_cache)
         await databases.read_template()

@@ -212,6 +212,24 @@ TEMPLATE_DATABASE = "template_of_tests"
 _sequence = itertools.count(1)
 
 
+#: The tables without their partitions.
+SELECT_TABLES_SQL = """
+    SELECT oid::regclass::text FROM pg_class
+    WHERE relnamespace::regnamespace::text IN ('public', 'messenger')
+      AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1"""
+ADD_COLUMN_SQL = "ALTER TABLE {table} ADD added_column text NOT NULL DEFAULT 'added';"
+
+
+async def add_columns(url: str) -> None:
+    """Add a column to each table, as a later release may: `EXPANDED_SCHEMA=1 pytest`."""
+    connection = await asyncpg.connect(url)
+    try:
+        for row in await connection.fetch(SELECT_TABLES_SQL):
+            await connection.execute(ADD_COLUMN_SQL.format(table=row[0]))
+    finally:
+        await connection.close()
+
+
 def build_database_url(database: str, server_url: str) -> str:
     """Return the URL of another database on the same server."""
     return server_url.replace("@/tapgate?", f"@/{database}?")

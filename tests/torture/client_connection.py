@@ -11,6 +11,7 @@ from torture.plan import CutPoint
 RESPONSE_TIMEOUT_SECONDS: Final = 1.0
 _HEAD_END: Final = b"\r\n\r\n"
 _REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"
+_CLOSE_HEADER: Final = b"\r\nconnection: close"
 _JSON_HEADER: Final = b"\r\ncontent-type: application/json"
 
 
@@ -35,26 +36,26 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 class ClientConnection:
     """One connection, opened on demand."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS) -> None:
         self._port = port
+        self._timeout_seconds = timeout_seconds
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def send(
-        self, request: bytes, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS
-    ) -> Response:
+    async def send(self, request: bytes, *, timeout_seconds: float | None = None) -> Response:
         reader, writer = await self._open()
         try:
-            async with asyncio.timeout(timeout_seconds):
+            async with asyncio.timeout(timeout_seconds or self._timeout_seconds):
                 writer.write(request)
-                response = await _read_response(reader)
+                response, is_last = await _read_response(reader)
         except (OSError, EOFError, TimeoutError) as error:
             self.close()
             raise NoResponseError from error
         except BaseException:
             self.close()
             raise
-        if response.status == 503:
-            self.close()  # the gateway pauses reading from it until Retry-After
+        # After a 503, the gateway pauses reading from the connection until Retry-After.
+        if is_last or response.status == 503:
+            self.close()
         return response
 
     async def send_and_disconnect(self, request: bytes, cut: CutPoint) -> None:
@@ -75,21 +76,25 @@ class ClientConnection:
             self._streams = None
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is not None and self._streams[0].at_eof():
+            self.close()  # closed by the server while it was idle
         if self._streams is None:
             try:
-                async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):
+                async with asyncio.timeout(self._timeout_seconds):
                     self._streams = await asyncio.open_connection("127.0.0.1", self._port)
             except (OSError, TimeoutError) as error:
                 raise ConnectFailedError from error
         return self._streams
 
 
-async def _read_response(reader: asyncio.StreamReader) -> Response:
+async def _read_response(reader: asyncio.StreamReader) -> tuple[Response, bool]:
+    """Return the response, and whether the server closes the connection after it."""
     head = (await reader.readuntil(_HEAD_END)).lower()
     length = int(head.partition(b"content-length: ")[2].partition(b"\r")[0])
     body = await reader.readexactly(length)
     if _JSON_HEADER not in head:  # from a proxy without a gateway; the outcome is unknown
-        return Response(status=503, body={}, replayed=False)
-    return Response(
+        return Response(status=503, body={}, replayed=False), True
+    response = Response(
         status=int(head[9:12]), body=msgspec.json.decode(body), replayed=_REPLAYED_HEADER in head
     )
+    return response, _CLOSE_HEADER in head

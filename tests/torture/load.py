@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
 from torture.client_connection import (
+    RESPONSE_TIMEOUT_SECONDS,
     ClientConnection,
     ConnectFailedError,
     NoResponseError,
@@ -56,9 +57,10 @@ class Injector(Protocol):
 class LoadClient:
     """Runs operations one after another. The extra connections send concurrent duplicates."""
 
-    def __init__(self, ports: Sequence[int]) -> None:
+    def __init__(self, ports: Sequence[int], timeout_seconds: float) -> None:
         self.connections = [
-            ClientConnection(ports[index % len(ports)]) for index in range(1 + _MAX_DUPLICATES)
+            ClientConnection(ports[index % len(ports)], timeout_seconds=timeout_seconds)
+            for index in range(1 + _MAX_DUPLICATES)
         ]
 
     def close(self) -> None:
@@ -77,6 +79,7 @@ class LoadRound:
         *,
         injector: Callable[[Any, Sequence[ClientConnection]], Injector] = FaultInjector,
         rate: float | None = None,
+        timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
     ) -> None:
         """Prepare a round; `rate` limits the operations per second."""
         self._installation = installation
@@ -85,7 +88,8 @@ class LoadRound:
         self._findings = findings
         self._plan = plan
         self._clients = [
-            LoadClient(installation.list_ports(index)) for index in range(_CLIENT_COUNT)
+            LoadClient(installation.list_ports(index), timeout_seconds)
+            for index in range(_CLIENT_COUNT)
         ]
         self._fault_injector = injector(
             installation,

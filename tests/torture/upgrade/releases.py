@@ -1,0 +1,117 @@
+"""Releases of Tapgate that run side by side: this one, the one after it, and one from Git."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import tapgate
+from databases import ADD_COLUMN_SQL
+from tapgate import VERSION
+from tapgate.store.migration_plan import FIRST_CLASSIFIED, MIGRATIONS_DIR, get_newest_number
+
+_SOURCE: Final = Path(tapgate.__file__).parent
+_RUN: Final = "from tapgate.cli import main; main()"
+_NEXT_VERSION: Final = "1.1.0"
+#: Column of transactions that the next release writes: the release that wrote the row.
+_COLUMN: Final = "written_by"
+#: Changes of the next release: file, text and replacement.
+_CHANGES: Final = (
+    ("__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{_NEXT_VERSION}"'),
+    ("ledger/write.py", '"completed_at",\n)', f'"completed_at", "{_COLUMN}",\n)'),
+    (
+        "ledger/write.py",
+        "now if row.status == chart.COMPLETED else None,\n    )",
+        f'now if row.status == chart.COMPLETED else None,\n        "{_NEXT_VERSION}",\n    )',
+    ),
+)
+_EXPAND: Final = f"""-- migration: expand
+ALTER TABLE transactions ADD {_COLUMN} text NOT NULL DEFAULT '{VERSION}';
+"""
+_INDEX: Final = """-- migration: expand concurrently
+DROP INDEX CONCURRENTLY IF EXISTS cards_added_column;
+CREATE INDEX CONCURRENTLY cards_added_column ON cards (added_column);
+"""
+#: Afterwards, an INSERT of the older release fails.
+_CONTRACT: Final = f"""-- migration: contract, requires 9001
+ALTER TABLE transactions ALTER {_COLUMN} DROP DEFAULT;
+"""
+CONTRACT_NAME: Final = "9999_contract.sql"
+
+
+class Release(NamedTuple):
+    version: str
+    #: Folder that contains the package.
+    source: Path
+    #: Whether it can start on a newer schema.
+    can_roll_back: bool = True
+    #: Whether it has the contract migration below.
+    has_contract: bool = False
+
+    def build_command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", _RUN, *arguments]
+
+    def build_environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        return {**environ, "PYTHONPATH": str(self.source)}
+
+    def run(self, environ: Mapping[str, str], *arguments: str) -> tuple[int, str]:
+        """Run a command to its end; return its exit status and output."""
+        result = subprocess.run(
+            self.build_command(*arguments),
+            env=self.build_environ(environ),
+            cwd=self.source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return result.returncode, result.stdout
+
+
+def get_this_release() -> Release:
+    return Release(VERSION, _SOURCE.parent)
+
+
+def build_next_release(folder: Path, tables: list[str]) -> Release:
+    """Create the release after this one: it adds a column to every table and writes one of them.
+
+    All other files are links, also those of compiled modules.
+    """
+    package = folder / "tapgate"
+    shutil.copytree(_SOURCE, package, copy_function=os.symlink)
+    for name, text, replacement in _CHANGES:
+        file = package / name
+        source = file.read_text()
+        assert source.count(text) == 1, f"{name} does not contain {text!r} once"
+        file.unlink()
+        file.write_text(source.replace(text, replacement))
+    migrations = package / "store" / MIGRATIONS_DIR.name
+    (migrations / "9001_written_by.sql").write_text(_EXPAND)
+    for number, table in enumerate(sorted(tables), 9100):
+        (migrations / f"{number}_add_column.sql").write_text(
+            f"-- migration: expand\n{ADD_COLUMN_SQL.format(table=table)}\n"
+        )
+    (migrations / "9900_index.sql").write_text(_INDEX)
+    (migrations / CONTRACT_NAME).write_text(_CONTRACT)
+    return Release(_NEXT_VERSION, folder, has_contract=True)
+
+
+def check_out(reference: str, folder: Path) -> Release:
+    """Unpack the source of a Git reference. It runs with the packages of this environment."""
+    archive = subprocess.run(
+        ["git", "archive", reference, "src"],
+        cwd=_SOURCE.parent.parent,
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    newest = get_newest_number(folder / "src" / "tapgate" / "store" / MIGRATIONS_DIR.name)
+    version = f"{reference} (schema {newest})"
+    return Release(version, folder / "src", can_roll_back=newest >= FIRST_CLASSIFIED)
