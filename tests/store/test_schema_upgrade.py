@@ -47,10 +47,15 @@ asyncio.run(migrate(sys.argv[1]))
 """
 
 
+async def apply_all(url: str, folder: Path = MIGRATIONS_DIR) -> list[str]:
+    """Apply pending migrations, also contract migrations. The sample rows include old nodes."""
+    return await migrate(url, folder, contract=True, force=True)
+
+
 @pytest.fixture
 async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
     """Return the URL of a database with only the first migration and rows in all its tables."""
-    await migrate(empty_database_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
+    await apply_all(empty_database_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
     await insert_sample_rows(empty_database_url, _MIGRATION_NAMES[0])
     return empty_database_url
 
@@ -153,7 +158,7 @@ async def test_each_migration_keeps_the_rows_of_all_tables(
     columns: dict[str, str] = {}
     before: dict[str, list[str]] = {}
     for name in _MIGRATION_NAMES:
-        assert await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
+        assert await apply_all(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
         await require_rows_kept(empty_database_url, columns, before)
         await insert_sample_rows(empty_database_url, name)
         columns = await list_columns(empty_database_url)
@@ -170,11 +175,11 @@ async def test_upgrade_over_many_migrations_keeps_rows_and_matches_a_new_schema(
 ) -> None:
     position = _MIGRATION_NAMES.index(name) + 1
     for earlier in _MIGRATION_NAMES[:position]:
-        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
         await insert_sample_rows(empty_database_url, earlier)
     columns = await list_columns(empty_database_url)
     before = await dump_rows(empty_database_url, columns)
-    assert await migrate(empty_database_url) == _MIGRATION_NAMES[position:]
+    assert await apply_all(empty_database_url) == _MIGRATION_NAMES[position:]
     await require_rows_kept(empty_database_url, columns, before)
     if position == 1:
         # The first schema has no tables for account holders yet.
@@ -210,9 +215,9 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
     empty_database_url: str, tmp_path: Path
 ) -> None:
     for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index("0031_rule_subjects.sql")]:
-        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
+        await apply_all(empty_database_url, copy_migrations_up_to(name, tmp_path))
         await insert_sample_rows(empty_database_url, name)
-    await migrate(empty_database_url)
+    await apply_all(empty_database_url)
     select_rules = """
         SELECT name, type, subject, transaction_types, threshold, window_seconds, action, severity,
                status
@@ -287,7 +292,7 @@ async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
 ) -> None:
     name = "0027_ended_statement_links.sql"
     for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
-        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
         await insert_sample_rows(empty_database_url, earlier)
     database = await Database.connect(empty_database_url)
     try:
@@ -299,7 +304,7 @@ async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
         )
     finally:
         await database.close()
-    await migrate(empty_database_url)
+    await apply_all(empty_database_url)
     assert await fetch_rows(empty_database_url, "SELECT id FROM statements") == [(1401,)]
 
 
@@ -308,7 +313,7 @@ async def test_upgrade_takes_over_languages_and_the_kyc_queue(
 ) -> None:
     name = "0036_kyc_reviews_and_language.sql"
     for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
-        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
         await insert_sample_rows(empty_database_url, earlier)
     database = await Database.connect(empty_database_url)
     try:
@@ -325,7 +330,7 @@ async def test_upgrade_takes_over_languages_and_the_kyc_queue(
             )
     finally:
         await database.close()
-    await migrate(empty_database_url)
+    await apply_all(empty_database_url)
     rows = await fetch_rows(
         empty_database_url,
         """SELECT id, language, to_char(kyc_pending_since, 'YYYY-MM-DD')
@@ -374,7 +379,7 @@ async def test_upgrade_killed_midway_can_be_completed(
             for row in await fetch_rows(first_schema_url, "SELECT name FROM schema_migrations")
         ]
         assert 1 < len(applied) < len(_MIGRATION_NAMES)
-        again = asyncio.create_task(migrate(first_schema_url))
+        again = asyncio.create_task(apply_all(first_schema_url))
     await holder.close()
     assert await again == [name for name in _MIGRATION_NAMES if name not in applied]
     await require_rows_kept(first_schema_url, columns, before)

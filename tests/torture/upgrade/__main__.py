@@ -67,7 +67,7 @@ async def _run(folder: Path, url: str, options: argparse.Namespace) -> int:
     async with start_upgrade_run(
         folder, url, old, workers=[2] * options.nodes, rate=options.rate, seed=options.seed
     ) as run:
-        steps = build_steps(run.target, old, new, rolls_back=True)
+        steps = build_steps(run.target, old, new, is_thorough=True)
         await run.run_steps(steps, operations=options.operations, report=report)
         await _print_result(run, new, url)
     return 1 if run.findings.all or run.failed_first_tries else 0

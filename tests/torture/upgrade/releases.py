@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -105,13 +105,13 @@ def build_next_release(folder: Path, tables: list[str]) -> Release:
 def check_out(reference: str, folder: Path) -> Release:
     """Unpack the source of a Git reference. It runs with the packages of this environment."""
     archive = subprocess.run(
-        ["git", "archive", reference, "src"],
+        ["git", "archive", "--format=zip", reference, "src"],
         cwd=_SOURCE.parent.parent,
         stdout=subprocess.PIPE,
         check=True,
     ).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        files.extractall(folder)
     newest = get_newest_number(folder / "src" / "tapgate" / "store" / MIGRATIONS_DIR.name)
     version = f"{reference} (schema {newest})"
     return Release(version, folder / "src", can_roll_back=newest >= FIRST_CLASSIFIED)
