@@ -1,6 +1,7 @@
 """Raw HTTP client connection that can disconnect in the middle of a request."""
 
 import asyncio
+import time
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +10,9 @@ from torture.plan import CutPoint
 
 #: Timeout for connecting, and default timeout for a response.
 RESPONSE_TIMEOUT_SECONDS: Final = 1.0
+#: A connection that was idle for longer is not used again: the server may be closing it. Less than
+#: the gateway's keep-alive timeout, and than the time for which a stopping gateway drains.
+_MAX_IDLE_SECONDS: Final = 1.5
 _HEAD_END: Final = b"\r\n\r\n"
 _REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"
 _CLOSE_HEADER: Final = b"\r\nconnection: close"
@@ -39,6 +43,7 @@ class ClientConnection:
     def __init__(self, port: int, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS) -> None:
         self._port = port
         self._timeout_seconds = timeout_seconds
+        self._used_at = 0.0
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, request: bytes, *, timeout_seconds: float | None = None) -> Response:
@@ -53,6 +58,7 @@ class ClientConnection:
         except BaseException:
             self.close()
             raise
+        self._used_at = time.monotonic()
         # After a 503, the gateway pauses reading from the connection until Retry-After.
         if is_last or response.status == 503:
             self.close()
@@ -76,12 +82,13 @@ class ClientConnection:
             self._streams = None
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._streams is not None and self._streams[0].at_eof():
-            self.close()  # closed by the server while it was idle
+        if time.monotonic() - self._used_at > _MAX_IDLE_SECONDS:
+            self.close()
         if self._streams is None:
             try:
                 async with asyncio.timeout(self._timeout_seconds):
                     self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+                self._used_at = time.monotonic()
             except (OSError, TimeoutError) as error:
                 raise ConnectFailedError from error
         return self._streams

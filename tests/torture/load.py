@@ -237,13 +237,16 @@ class LoadRound:
         try:
             response = await connection.send(request)
         except ConnectFailedError:
+            self.stats.failed_attempts["no connection"] += 1
             state.unanswered_attempts += 1
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
-        except NoResponseError:
+        except NoResponseError as error:
+            self.stats.failed_attempts[f"no response: {type(error.__cause__).__name__}"] += 1
             state.unanswered_attempts += 1
         else:
             self._handle_response(state, response)
             if response.status == 503:
+                self.stats.failed_attempts[f"503: {response.body.get('error')}"] += 1
                 await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
     def _handle_response(self, state: OperationState, response: Response) -> None:

@@ -10,6 +10,8 @@ class RoundStats(msgspec.Struct, kw_only=True):
     succeeded: int = 0
     unanswered: int = 0  # operations with an attempt that got no final response
     succeeded_unacknowledged: int = 0  # those of them whose response was lost after execution
+    #: Attempts that got no final response, by reason.
+    failed_attempts: Counter[str] = msgspec.field(default_factory=Counter)
     duplicates: int = 0
     replays: int = 0
     conflicts: int = 0

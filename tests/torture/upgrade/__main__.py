@@ -70,7 +70,7 @@ async def _run(folder: Path, url: str, options: argparse.Namespace) -> int:
         steps = build_steps(run.target, old, new, is_thorough=True)
         await run.run_steps(steps, operations=options.operations, report=report)
         await _print_result(run, new, url)
-    return 1 if run.findings.all or run.failed_first_tries else 0
+    return 1 if run.findings.all or run.failed_attempts else 0
 
 
 async def _print_result(run: UpgradeRun, new: Release, url: str) -> None:
@@ -80,7 +80,7 @@ async def _print_result(run: UpgradeRun, new: Release, url: str) -> None:
     print_line(f"  declined            {declines.total()}")
     print_line(f"  duplicates          {sum(stats.duplicates for stats in run.stats)}")
     print_line(f"  replays             {sum(stats.replays for stats in run.stats)}")
-    print_line(f"failed at first try   {run.failed_first_tries}")
+    print_line(f"failed attempts       {run.failed_attempts.total()} {dict(run.failed_attempts)}")
     print_line(f"longest request       {max(s.longest_wait_seconds for s in run.stats):.1f} s")
     print_line(f"events received       {run.event_receiver.event_count}")
     print_line(f"findings              {len(run.findings.all)}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -48,8 +49,9 @@ class UpgradeRun(TortureRun):
         return sum(stats.operations for stats in self.stats)
 
     @property
-    def failed_first_tries(self) -> int:
-        return sum(stats.unanswered for stats in self.stats)
+    def failed_attempts(self) -> Counter[str]:
+        """First attempts without a final response, by reason. There are no retries without them."""
+        return sum((stats.failed_attempts for stats in self.stats), Counter[str]())
 
     def create_load(self, plan: RoundPlan) -> LoadRound:
         return LoadRound(
