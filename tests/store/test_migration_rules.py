@@ -142,11 +142,10 @@ async def test_harmless_statement_is_accepted(sql: str, problems_of: FindProblem
     assert await problems_of(sql) == ([], [])
 
 
-#: The asterisk of these queries is in a subquery, or copies rows between partitions.
+#: The asterisk of these queries is in a subquery.
 _MAY_SELECT_ALL = frozenset(
-    {"wallets/statements/queries.py", "webhooks/delivery_queue.py", "ledger/claims.py",
-     "store/split.py"}
-)  # fmt: skip
+    {"wallets/statements/queries.py", "webhooks/delivery_queue.py", "ledger/claims.py"}
+)
 
 
 async def test_queries_name_the_columns_of_a_table(database_url: str) -> None:
