@@ -2,16 +2,24 @@
 
 import asyncio
 import contextlib
+import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from drivers.standby import Standby
 from tapgate.errors import ApiError
+from tapgate.settings import Settings
+from tapgate.store import backup_source
+from tapgate.store.backup import create_backup
+from tapgate.store.backup_source import BackupSource, choose_source
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.migrate import migrate
 from tapgate.store.replica import Replica
+from tapgate.vault import Vault
 
 
 @pytest.fixture
@@ -37,8 +45,9 @@ async def catches_up(replica: Replica, primary: Database) -> bool:
 
 
 async def test_standby_is_used_while_it_has_all_changes(
-    primary: EmbeddedPostgres, public_tmp_path: Path
+    primary: EmbeddedPostgres, public_tmp_path: Path, settings: Settings
 ) -> None:
+    """Reports and backups read from it."""
     folder = public_tmp_path / "standby"
     standby = Standby(primary, folder)
     standby.start()
@@ -59,6 +68,18 @@ async def test_standby_is_used_while_it_has_all_changes(
         await reader.execute("SELECT pg_wal_replay_resume()")
         assert await catches_up(replica, database)
 
+        await migrate(primary.url)
+        standby_url = f"postgresql://postgres@/tapgate?host={folder}"
+        with_standby = msgspec.structs.replace(
+            settings, database_replica_url=standby_url, replica_max_lag=30
+        )
+        source = await choose_source(with_standby, primary.url)
+        assert source == BackupSource(standby_url)
+        manifest, _ = await create_backup(
+            source.url, io.BytesIO(), Vault(settings.secret_key), lambda size, table: None
+        )
+        assert manifest.tables["numbers"] == 6
+
         assert not await catches_up(Replica(database, max_lag_seconds=0.1), database)
         standby.stop()
         assert not await catches_up(replica, database)
@@ -76,3 +97,18 @@ async def test_primary_is_read_while_the_standby_is_unreachable(
     replica = Replica(reader, max_lag_seconds=30)
     assert not await replica.catches_up(database)
     await reader.close()
+
+
+async def test_backup_of_a_large_primary_prints_a_warning(
+    settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await choose_source(settings, database_url) == BackupSource(database_url)
+    monkeypatch.setattr(backup_source, "LARGE_DATABASE_BYTES", 1)
+    source = await choose_source(settings, database_url)
+    assert source.url == database_url
+    assert "TAPGATE_DATABASE_REPLICA_URL" in (source.warning or "")
+    unreachable = "postgresql://tapgate@127.0.0.1:1/tapgate"
+    with_standby = msgspec.structs.replace(settings, database_replica_url=unreachable)
+    source = await choose_source(with_standby, database_url)
+    assert source.url == database_url
+    assert "not available" in (source.warning or "")

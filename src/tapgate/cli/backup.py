@@ -18,6 +18,7 @@ from tapgate.runtime.progress import LineProgress
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup, restore
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
+from tapgate.store.backup_source import choose_source
 from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
 from tapgate.store.sealed_file import is_sealed
@@ -40,11 +41,17 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
         _show_progress("Saving") as report,
     ):
         vault = Vault(settings.secret_key)
-        manifest, size = _run_until_signal(
-            backup.create_backup(
-                url, file, vault, lambda size, table: report(f"{_format_size(size)}, {table}")
-            )
-        )
+
+        def report_table(size: int, table: str) -> None:
+            report(f"{_format_size(size)}, {table}")
+
+        async def save() -> tuple[Manifest, int]:
+            source = await choose_source(settings, url)
+            if source.warning is not None:
+                print(source.warning, file=sys.stderr)
+            return await backup.create_backup(source.url, file, vault, report_table)
+
+        manifest, size = _run_until_signal(save())
     destination = "the backup" if path == _STDOUT_PATH else str(path)
     console.print(
         f"Saved {destination}: {_format_size(size)}, {_describe_contents(manifest)}.", markup=False
