@@ -8,6 +8,7 @@ import asyncpg
 
 from bench.growth import indexes, people
 from bench.growth.history import PaymentHistory
+from bench.growth.months import create_past_months
 from bench.growth.results import FillSummary, Sizes
 from bench.payments.dataset import Card
 from tapgate import ids
@@ -67,6 +68,7 @@ class DatabaseFiller:
             zone=self._settings.timezone,
             payments=payments,
         )
+        await create_past_months(self._connection, history.begin)
         dropped_indexes = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
         await self._write_history(history, frequent_payer)
         await self._rebuild_tables(dropped_indexes)
@@ -80,9 +82,20 @@ class DatabaseFiller:
         longest_history = min(_MAX_HISTORY_ENTRIES // 2, history.payments // 10)
         await history.plan(frequent_payer=subscriber_id, frequent_payments=longest_history)
         self._report_progress("payments planned")
+        # Inserting the keys in the order of their index, at the end, is much faster.
+        await self._connection.execute(
+            "ALTER TABLE transactions DISABLE TRIGGER transactions_add_keys"
+        )
         await self._run_in_batches("wallets funded", accounts, history.fund)
         await self._run_in_batches("payments", history.payments, history.pay)
         await history.pay_out()
+        await self._connection.execute(
+            """ALTER TABLE transactions ENABLE TRIGGER transactions_add_keys;
+               INSERT INTO idempotency_keys
+               SELECT scope, request_id, id FROM transactions WHERE request_id IS NOT NULL
+               ORDER BY scope, request_id ON CONFLICT DO NOTHING"""
+        )
+        self._report_progress("idempotency keys")
         await history.write_usage()
         await history.write_rollups()
 

@@ -8,7 +8,7 @@ import msgspec
 from bench.payments.results import Books, Machine, Phase
 
 #: Goal for the cost of a payment on the grown installation, relative to the empty one.
-MAX_COST_RATIO = 1.25
+MAX_COST_RATIO = 1.1
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
