@@ -247,7 +247,10 @@ _SCHEMA_FINGERPRINT_SQL = """
             WHERE oid >= 16384 AND NOT pg_is_other_temp_schema(pronamespace)
               AND pronamespace <> pg_my_temp_schema()),
            (SELECT count(*) FROM pg_db_role_setting)"""
-_MAX_REUSED_DATABASE_BYTES = 30_000_000
+#: Without indexes, whose number would make the query slow.
+_TABLE_BYTES_SQL = """
+    SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relkind IN ('r', 't') AND oid >= 16384"""
+_MAX_REUSED_TABLE_BYTES = 10_000_000
 
 _LIST_TABLES_SQL = """
     SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
@@ -286,6 +289,11 @@ class DatabaseCleaner:
 
     async def fingerprint_schema(self) -> tuple[object, ...]:
         return tuple(await self._connection.fetchrow(_SCHEMA_FINGERPRINT_SQL))
+
+    async def measure_tables(self) -> int:
+        """Return the size of all tables in bytes."""
+        size: int = await self._connection.fetchval(_TABLE_BYTES_SQL)
+        return size
 
     async def reset(self, seeds: "SeedRows") -> None:
         await self._connection.execute("SELECT pg_temp.empty_all()")
@@ -369,17 +377,17 @@ class ScratchDatabases:
         await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     async def _reset(self, name: str) -> bool:
-        size = await self._connection.fetchval("SELECT pg_database_size($1)", name)
-        if size > _MAX_REUSED_DATABASE_BYTES:
-            return False
         try:
             if name not in self._cleaners:
                 self._cleaners[name] = await DatabaseCleaner.connect(
                     build_database_url(name, self._url)
                 )
-            if await self._cleaners[name].fingerprint_schema() != self._schema:
+            cleaner = self._cleaners[name]
+            if await cleaner.fingerprint_schema() != self._schema:
                 return False
-            await self._cleaners[name].reset(self._seeds)
+            if await cleaner.measure_tables() > _MAX_REUSED_TABLE_BYTES:
+                return False
+            await cleaner.reset(self._seeds)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # the test terminated the cleaner's connection
         return True
