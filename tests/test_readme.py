@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 from drivers.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
@@ -47,6 +48,7 @@ async def test_readme_tour_runs_as_printed(public_tmp_path: Path, database_url: 
     assert "\nFAILED " not in text
 
 
+@cache
 def list_anchors(document: Path) -> set[str]:
     page, prose = AnchorRegistry(), FENCED.sub("", document.read_text())
     return {page.add(PLAIN_LINK.sub(r"\1", heading)) for heading in HEADING.findall(prose)}

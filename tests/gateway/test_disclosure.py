@@ -333,9 +333,9 @@ async def check_responses(
     endpoint = ENDPOINTS[name]
     reads_only = endpoint.method == "GET"
     person = observed if reads_only else await create_restricted_subscriber(ownership_fixtures)
+    before = await list_personal_values(ownership_fixtures, person)
     for caller in list_callers(ownership_fixtures):
         for path in list_paths(endpoint, ownership_fixtures, person):
-            before = await list_personal_values(ownership_fixtures, person)
             for query in list_queries(endpoint, person, before):
                 for body in list_bodies(endpoint, ownership_fixtures, person):
                     response = await call_endpoint(
@@ -343,7 +343,8 @@ async def check_responses(
                     )
                     values = before
                     if not reads_only and response.is_success:
-                        values = before | await list_personal_values(ownership_fixtures, person)
+                        before = await list_personal_values(ownership_fixtures, person)
+                        values = values | before
                     disclosed = [value for value in values if value in response.text]
                     if "/alerts" in name and endpoint.method == "POST":
                         disclosed = [value for value in disclosed if value not in json.dumps(body)]
