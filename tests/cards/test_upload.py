@@ -1,6 +1,7 @@
 """Card upload by CSV: new rows become cards, and invalid rows are reported one by one."""
 
 import asyncio
+import time
 from typing import Any
 
 import httpx2
@@ -290,7 +291,17 @@ async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
     assert sorted(response.json()["created"] for response in responses) == [0, 100]
 
 
-async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harness) -> None:
+async def test_waiting_uploads_do_not_exhaust_the_connection_pool(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_reads: list[float] = []
+
+    def read_clock() -> float:
+        """Record the call: an upload reads the clock when it starts and after each attempt."""
+        clock_reads.append(time.monotonic())
+        return clock_reads[-1]
+
+    monkeypatch.setattr(cards_upload, "monotonic", read_clock)
     admin = await harness.create_admin()
     record = await harness.create_subscriber()
     async with harness.services.transaction() as other_tx:
@@ -299,7 +310,9 @@ async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harne
             asyncio.create_task(upload_csv(harness, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
         ]
-        await asyncio.sleep(0.5)
+        async with asyncio.timeout(30):
+            while len(clock_reads) < 3 * len(uploads):
+                await asyncio.sleep(0.01)
         url = f"/api/v1/subscribers/{record['id']}"
         assert (await harness.get(url, auth=harness.get_service_auth())).status_code == 200
     assert [response.json()["created"] for response in await asyncio.gather(*uploads)] == [1] * 12

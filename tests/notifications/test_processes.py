@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 
 from drivers.processes import ADMIN, list_workers, run_gateway
 from drivers.webhooks import WebhookReceiver, publish_event, wait_until_equal
@@ -43,9 +44,9 @@ async def test_deliveries_are_sent_after_all_workers_were_killed(
         assert len(workers) == 2
         for worker in workers:
             worker.kill()
+        await asyncio.to_thread(psutil.wait_procs, workers)
         receiver.allow_responses.set()
         # Expire the claim.
-        await asyncio.sleep(0.5)
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
         await wait_until_equal(count_received, 2)
         for _ in range(30):

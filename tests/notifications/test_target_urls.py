@@ -163,18 +163,20 @@ async def test_slow_name_lookups_do_not_block_other_lookups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A lookup by the system resolver occupies its thread until it ends, even after a timeout."""
-    resume, getaddrinfo = threading.Event(), socket.getaddrinfo
+    started, resume, getaddrinfo = threading.Event(), threading.Event(), socket.getaddrinfo
 
     def resolve_slowly(host: str, *args: Any, **options: Any) -> Any:
         if host == "slow.example.com":
+            started.set()
             resume.wait(timeout=60)
         return getaddrinfo("127.0.0.1", *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve_slowly)
     lookups = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
-    await asyncio.sleep(0.1)
     try:
         async with asyncio.timeout(30):
+            while not started.is_set():
+                await asyncio.sleep(0.01)
             assert await resolve_with_system("quick.example.com") == ["127.0.0.1"]
             assert await asyncio.to_thread(lambda: "not blocked") == "not blocked"
     finally:
