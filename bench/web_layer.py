@@ -93,6 +93,7 @@ def create_app(folder: Path) -> App:
         signals=unused,
         vault=unused,
         pin_verifier=unused,
+        proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=unused,
         health=unused,

@@ -26,6 +26,8 @@ class Code(StrEnum):
     PIN_REQUIRED = "PIN_REQUIRED"
     SUBSCRIBER_BLOCKED = "SUBSCRIBER_BLOCKED"
     CARD_NOT_ACTIVE = "CARD_NOT_ACTIVE"
+    CARD_PROOF_REQUIRED = "CARD_PROOF_REQUIRED"
+    CARD_NOT_GENUINE = "CARD_NOT_GENUINE"
     AGENT_NOT_ACTIVE = "AGENT_NOT_ACTIVE"
     PROCESSOR_SUSPENDED = "PROCESSOR_SUSPENDED"
     PARTNER_SUSPENDED = "PARTNER_SUSPENDED"
@@ -38,6 +40,7 @@ class Code(StrEnum):
     MAX_BALANCE_EXCEEDED = "MAX_BALANCE_EXCEEDED"
     SUBSCRIBER_NOT_FOUND = "SUBSCRIBER_NOT_FOUND"
     CARD_NOT_FOUND = "CARD_NOT_FOUND"
+    KEYSET_NOT_FOUND = "KEYSET_NOT_FOUND"
     AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
     PROCESSOR_NOT_FOUND = "PROCESSOR_NOT_FOUND"
     TERMINAL_NOT_FOUND = "TERMINAL_NOT_FOUND"
@@ -56,6 +59,8 @@ class Code(StrEnum):
     DUPLICATE_REFERENCE = "DUPLICATE_REFERENCE"
     CARD_ALREADY_LINKED = "CARD_ALREADY_LINKED"
     CARD_NOT_LINKED = "CARD_NOT_LINKED"
+    CARD_PROOF_USED = "CARD_PROOF_USED"
+    KEYSET_RETIRED = "KEYSET_RETIRED"
     ALREADY_BLOCKED = "ALREADY_BLOCKED"
     NOT_BLOCKED = "NOT_BLOCKED"
     NOT_CLOSABLE = "NOT_CLOSABLE"
@@ -93,6 +98,8 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.PIN_REQUIRED: (403, "PIN required"),
     Code.SUBSCRIBER_BLOCKED: (403, "Subscriber is not active"),
     Code.CARD_NOT_ACTIVE: (403, "Card is not active"),
+    Code.CARD_PROOF_REQUIRED: (403, "Card proof required"),
+    Code.CARD_NOT_GENUINE: (403, "Card is not genuine"),
     Code.AGENT_NOT_ACTIVE: (403, "Agent is not active"),
     Code.PROCESSOR_SUSPENDED: (403, "Processor is suspended"),
     Code.PARTNER_SUSPENDED: (403, "Partner is suspended"),
@@ -105,6 +112,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.MAX_BALANCE_EXCEEDED: (403, "Receiver's maximum balance exceeded"),
     Code.SUBSCRIBER_NOT_FOUND: (404, "Subscriber not found"),
     Code.CARD_NOT_FOUND: (404, "Card not found"),
+    Code.KEYSET_NOT_FOUND: (404, "Keyset not found"),
     Code.AGENT_NOT_FOUND: (404, "Agent not found"),
     Code.PROCESSOR_NOT_FOUND: (404, "Processor not found"),
     Code.TERMINAL_NOT_FOUND: (404, "Terminal not found"),
@@ -123,6 +131,8 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.DUPLICATE_REFERENCE: (409, "Reference was already used for a different payment"),
     Code.CARD_ALREADY_LINKED: (409, "Card is already linked"),
     Code.CARD_NOT_LINKED: (409, "Card is not linked"),
+    Code.CARD_PROOF_USED: (409, "Card proof was already used"),
+    Code.KEYSET_RETIRED: (409, "Keyset is retired"),
     Code.ALREADY_BLOCKED: (409, "Already blocked"),
     Code.NOT_BLOCKED: (409, "Not blocked"),
     Code.NOT_CLOSABLE: (409, "Cannot be closed"),

@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate.agents.queries import load_records as load_agent_records
 from tapgate.api.openapi_webhooks import WebhookEvent
+from tapgate.cards.queries import load_records as load_card_records
 from tapgate.compliance.alerts.queries import load_records as load_alert_records
 from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
@@ -30,6 +31,7 @@ EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
     "transaction": load_transaction_records,
     "alert": load_alert_records,
     "agent": load_agent_records,
+    "card": load_card_records,
 }
 
 #: Record type in the `data` of an event, by resource type.

@@ -35,6 +35,8 @@ from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.authenticator import Authenticator
+from tapgate.card_proofs.verifier import ProofVerifier
+from tapgate.cards import proof_routes as card_proofs
 from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
@@ -99,6 +101,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
     cards.endpoints,
+    card_proofs.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,
@@ -207,6 +210,7 @@ async def open_services(
             signals=signals,
             vault=vault,
             pin_verifier=pins,
+            proof_verifier=ProofVerifier(database, signals, vault),
             authenticator=Authenticator(
                 settings=settings,
                 database=database,

@@ -27,6 +27,7 @@ AUDIT_ENTRY = "aud_"
 DELIVERY = "dlv_"
 MESSAGE = "msg_"
 SUPPORT_REQUEST = "req_"
+CARD_KEYSET = "cks_"
 
 SLOT_COUNT = 1024
 _COUNTER_BITS = 12

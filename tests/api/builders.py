@@ -369,6 +369,7 @@ def build_services(
         signals=unused,
         vault=unused,
         pin_verifier=unused,
+        proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=cast(Any, ledger),
         health=health,

@@ -24,6 +24,7 @@ from tapgate.client.operation import Operation
 from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
 from tapgate.gateway import create_first_admin
+from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.schemas.admin import Scope
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
@@ -331,6 +332,7 @@ async def call_merchant_operations(
     assert not (await terminal.in_app.verify_card("TAP-A")).balance
     bought = await terminal.in_app.pay(card_serial="TAP-A", amount="1")
     await terminal.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
+    await call_card_proof_operations(admin, terminal)
     found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]
     assert paid.transaction_id in found
     await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
@@ -348,6 +350,26 @@ async def call_merchant_operations(
     await admin.processors.activate(processor)
     assert (await admin.processors.get(processor)).status
     assert [element.id async for element in admin.processors.list()] == [processor]
+
+
+async def call_card_proof_operations(
+    admin: AsyncTapgateClient, terminal: AsyncTapgateClient
+) -> None:
+    keyset = await admin.cards.create_keyset(name="Bureau")
+    await admin.cards.upload(b"Serial No.,MAC Address\nTAP-D,04:DE:5F:1E:AC:C0:40\n")
+    issued = await admin.cards.personalize("TAP-D", keyset_id=keyset.id)
+    assert issued.keys.k0 not in repr(issued)
+    keys = (bytes.fromhex(key) for key in (issued.uid, issued.keys.k2, issued.keys.k1))
+    chip = SoftwareCard(*keys)
+    confirmed = await admin.cards.confirm_personalization("TAP-D", card_proof=chip.tap())
+    assert confirmed.authenticity == "sun"
+    proof = chip.tap()
+    url = f"https://pay.example/t?picc_data={proof.picc_data}&cmac={proof.cmac}"
+    assert (await terminal.pos.lookup_card(card_proof=url)).card_serial == "TAP-D"
+    assert not (await terminal.in_app.verify_card(card_proof=proof)).is_active
+    assert [tap.result for tap in (await admin.cards.list_taps("TAP-D")).data] == ["accepted"]
+    assert (await admin.cards.retire_keyset(keyset.id)).status == "retired"
+    assert [item.id async for item in admin.cards.list_keysets()] == [keyset.id]
 
 
 async def call_partner_operations(

@@ -19,6 +19,7 @@ LEVEL_1_RULE = {
     "daily_limit": "100000.00",
     "monthly_limit": "1000000.00",
     "no_pin_limit": "500.00",
+    "proof_required_above": None,
     "requirements": ["phone_number"],
 }
 

@@ -108,6 +108,19 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"GET {V1}/cards/{{serial}}": lambda t, p, card: OwnershipRequest(
         "GET", f"{V1}/cards/{p.card}"
     ),
+    f"GET {V1}/cards/{{serial}}/taps": lambda t, p, card: OwnershipRequest(
+        "GET", f"{V1}/cards/{p.card}/taps"
+    ),
+    f"POST {V1}/cards/{{serial}}/personalize": lambda t, p, card: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/{p.card}/personalize",
+        {"keyset_id": build_missing_id(ids.CARD_KEYSET)},
+    ),
+    f"POST {V1}/cards/{{serial}}/personalize/confirm": lambda t, p, card: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/{p.card}/personalize/confirm",
+        {"card_proof": {"picc_data": "0" * 32, "cmac": "0" * 16}},
+    ),
     f"POST {V1}/cards/{{serial}}/unblock": lambda t, p, card: OwnershipRequest(
         "POST", f"{V1}/cards/{p.blocked_card}/unblock", {}
     ),

@@ -37,6 +37,10 @@ POST /cards/{serial}/change-pin -> A S · svc
 POST /cards/{serial}/reset-pin, /cards/{serial}/reset-pin/confirm -> A S · svc
 POST /cards/{serial}/block, /cards/{serial}/unblock -> cards:write · A S C · svc
 POST /cards/upload-csv -> A
+POST, GET /cards/keysets -> A
+POST /cards/keysets/{id}/retire -> A
+POST /cards/{serial}/personalize, /cards/{serial}/personalize/confirm -> A
+GET /cards/{serial}/taps -> cards:read · A S C
 GET /balance/{user_id} -> balance:read · all · svc
 GET /transactions, /transactions/{id} -> payments:read · all · svc
 POST /wallet/transfer -> payments:write · A F

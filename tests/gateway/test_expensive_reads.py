@@ -114,6 +114,7 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
     assert declared == {
         "GET /api/v1/subscribers": "search",
         "GET /api/v1/cards": "search",
+        "GET /api/v1/cards/{serial}/taps": True,
         "GET /api/v1/agents": "search",
         "GET /api/v1/processors": "search",
         "GET /api/v1/admin/partners": "search",

@@ -539,7 +539,7 @@ async def _claim_all(services: Services) -> list[ClaimedDelivery]:
 
 
 def _load_with(load_transaction: Any) -> RecordLoaders:
-    async def load_transactions(database: Database, subject_ids: Collection[int]) -> Any:
+    async def load_transactions(services: Services, subject_ids: Collection[int]) -> Any:
         return {subject_id: await load_transaction(subject_id) for subject_id in subject_ids}
 
     return {"transaction": load_transactions}
@@ -548,7 +548,7 @@ def _load_with(load_transaction: Any) -> RecordLoaders:
 async def test_record_that_cannot_be_loaded_does_not_delay_the_others(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    async def load_transactions(database: Database, subject_ids: Collection[int]) -> Any:
+    async def load_transactions(services: Services, subject_ids: Collection[int]) -> Any:
         if 18 in subject_ids:
             raise ZeroDivisionError
         return {subject_id: TransactionRecord(id=str(subject_id)) for subject_id in subject_ids}

@@ -23,6 +23,10 @@ ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/processors", "hmac_secret"): "shown once",
     ("POST /api/v1/processors/{id}/terminals", "hmac_secret"): "shown once",
     ("POST /api/v1/processors/{id}/keys", "hmac_secret"): "shown once",
+    **{
+        ("POST /api/v1/cards/{serial}/personalize", f"k{number}"): "written to the chip"
+        for number in range(5)
+    },
     ("POST /api/v1/wallet/account-statement", "statement_url"): "link to one file, valid for a day",
 }
 

@@ -28,8 +28,14 @@ _ENDPOINT_PATTERNS = [
 ]
 
 
+#: Secret fields whose names do not show it: proofs of taps, and the keys of a card's chip.
+_OTHER_SECRET_FIELDS = frozenset(
+    {"statement_url", "picc_data", "cmac", "k0", "k1", "k2", "k3", "k4"}
+)
+
+
 def is_secret_field(name: str) -> bool:
-    return name.rpartition("_")[2] in SECRET_SUFFIXES or name == "statement_url"
+    return name.rpartition("_")[2] in SECRET_SUFFIXES or name in _OTHER_SECRET_FIELDS
 
 
 class TrafficRecorder:

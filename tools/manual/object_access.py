@@ -129,7 +129,13 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_V1}/cards/{{serial}}/change-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
     f"POST {_V1}/cards/{{serial}}/reset-pin": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/cards/{{serial}}/reset-pin/confirm": (ObjectAccess.UNRESTRICTED, ObjectAccess.OTP),
+    f"POST {_V1}/cards/{{serial}}/personalize": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/cards/{{serial}}/personalize/confirm": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/cards/{{serial}}/taps": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/cards/upload-csv": (ObjectAccess.NO_OBJECT,),
+    f"POST {_V1}/cards/keysets": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/cards/keysets": (ObjectAccess.ANY,),
+    f"POST {_V1}/cards/keysets/{{id}}/retire": (ObjectAccess.ANY,),
     f"POST {_V1}/wallet/transfer-p2p": (ObjectAccess.PIN,),
     f"POST {_V1}/wallet/transfer": (
         ObjectAccess.UNRESTRICTED,

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from tapgate import ids
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
+from tapgate.api.services import Services
 from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
@@ -45,9 +46,11 @@ async def get(reader: Database | Transaction, agent_id: int) -> Agent:
     return Agent(**require_found(row, Code.AGENT_NOT_FOUND))
 
 
-async def load_records(database: Database, agent_ids: Collection[int]) -> dict[int, AgentRecord]:
+async def load_records(services: Services, agent_ids: Collection[int]) -> dict[int, AgentRecord]:
     """Return the API records of agents by id, for event data."""
-    rows = await database.fetch(f"{_SELECT} WHERE agent.id = ANY ($1::bigint[])", list(agent_ids))
+    rows = await services.database.fetch(
+        f"{_SELECT} WHERE agent.id = ANY ($1::bigint[])", list(agent_ids)
+    )
     return {row["id"]: to_record(Agent(**row)) for row in rows}
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tapgate.api.report_calls import ReportClient
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
+    from tapgate.card_proofs.verifier import ProofVerifier
     from tapgate.clock import Clock
     from tapgate.http.metrics import MetricSource
     from tapgate.http.throttle import Throttle
@@ -76,6 +77,7 @@ class Services:
     signals: Signals
     vault: Vault
     pin_verifier: PinVerifier
+    proof_verifier: ProofVerifier
     authenticator: Authenticator
     ledger: Ledger
     health: HealthMonitor

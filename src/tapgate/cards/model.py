@@ -8,6 +8,7 @@ import msgspec
 
 from tapgate import clock, money
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.card_proofs import Authenticity
 from tapgate.schemas.cards import (
     CardBlockReason,
     CardRecord,
@@ -45,6 +46,13 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     day_spent: int = 0
     expires_at: datetime | None = None
     linked_at: datetime | None = None
+    authenticity: Authenticity = Authenticity.NONE
+    keyset_id: int | None = None
+    key_version: int | None = None
+    last_counter: int | None = None
+    #: Keys that were issued but not confirmed by a tap yet.
+    pending_keyset_id: int | None = None
+    pending_key_version: int | None = None
     #: Whether the card's subscriber is restricted.
     restricted: bool = False
 

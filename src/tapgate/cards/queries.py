@@ -1,18 +1,19 @@
 """SQL queries for cards. The lock on a wallet's account also guards the rows of its cards."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
-from tapgate.cards.model import Card
+from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
-from tapgate.errors import Code, require_found
+from tapgate.errors import Code, require_found, unavailable
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.cards import CardFilters, CardStatus
+from tapgate.schemas.cards import CardFilters, CardRecord, CardStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import update_row
@@ -24,6 +25,8 @@ _SELECT = """
            c.pin_holder_id, c.holder_name AS child_name,
            c.relationship AS child_relationship, c.daily_limit,
            c.usage_day, c.day_spent, c.expires_at, c.linked_at, c.created_at, c.updated_at,
+           c.authenticity, c.keyset_id, c.key_version, c.last_counter, c.pending_keyset_id,
+           c.pending_key_version,
            a.holder_name AS subscriber_name, coalesce(s.restricted, false) AS restricted
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
                  LEFT JOIN accounts a ON a.id = c.account_id"""
@@ -32,11 +35,24 @@ _MUTABLE_COLUMNS = (
     "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
     "daily_limit", "linked_at", "updated_at",
 )  # fmt: skip
+_KEY_COLUMNS = (
+    "authenticity", "keyset_id", "key_version", "last_counter", "pending_keyset_id",
+    "pending_key_version", "updated_at",
+)  # fmt: skip
 
 
 async def get(reader: Reader, serial: str) -> Card:
     row = await reader.fetchrow(f"{_SELECT} WHERE c.serial = $1", serial)
     return Card(**require_found(row, Code.CARD_NOT_FOUND))
+
+
+async def load_records(services: Services, card_ids: Collection[int]) -> dict[int, CardRecord]:
+    """Return the API records of cards by id, for event data."""
+    rows = await services.database.fetch(
+        f"{_SELECT} WHERE c.id = ANY ($1::bigint[])", list(card_ids)
+    )
+    now, settings = services.clock(), services.settings
+    return {row["id"]: to_record(Card(**row), now, settings) for row in rows}
 
 
 async def find(reader: Reader, identifier: str) -> Card | None:
@@ -51,6 +67,15 @@ async def find(reader: Reader, identifier: str) -> Card | None:
         parse_uid(identifier),
     )
     return None if row is None else Card(**row)
+
+
+async def exists_with_uid(tx: Transaction, uids: Iterable[bytes]) -> bool:
+    """Return whether a card has one of these UIDs."""
+    exists: bool = await tx.fetchval(
+        "SELECT EXISTS (SELECT FROM cards WHERE uid = ANY ($1::text[]))",
+        [uid.hex(":").upper() for uid in uids],
+    )
+    return exists
 
 
 async def lock(tx: asyncpg.Connection, serial: str) -> Card:
@@ -72,6 +97,23 @@ async def lock_for_linking(tx: asyncpg.Connection, serial: str) -> Card:
     """
     await tx.execute("SELECT FROM cards WHERE serial = $1 FOR NO KEY UPDATE", serial)
     return await get(tx, serial)
+
+
+async def lock_with_row(tx: asyncpg.Connection, serial: str) -> Card:
+    """Lock a card's account and its row, because an unlinked card has no account to lock.
+
+    The ledger does not lock the rows of unlinked cards, which no payment can be made with.
+    """
+    before = await lock(tx, serial)
+    card = await lock_for_linking(tx, serial)
+    if card.account_id != before.account_id:
+        raise unavailable("The card is being linked. Try again shortly.")
+    return card
+
+
+async def save_keys(tx: Transaction, card: Card) -> None:
+    """Store the keys of a card's chip. The caller must hold the locks of `lock_with_row`."""
+    await update_row(tx, "cards", card, _KEY_COLUMNS)
 
 
 async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:

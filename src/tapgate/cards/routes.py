@@ -248,7 +248,9 @@ async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsRespo
     """Upload new cards as a CSV file.
 
     Send the file as the request body, or as `file` in a multipart form. The header is `Serial
-    No.,MAC Address`, optionally followed by `,Expiry Date`. A file has at most 10,000 rows.
+    No.,MAC Address`, optionally followed by `,Expiry Date` and `,Keyset`. A file has at most 10,000
+    rows. A card with the ID or the name of an active keyset was personalized by a bureau with key
+    version 1: it has the authenticity `sun`. A name refers to the newest active version.
 
     Rows with the serial of an existing card are skipped, and valid rows are stored even if other
     rows fail. `row` is the number of the line on which the row begins; the header is line 1.

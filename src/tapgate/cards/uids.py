@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from tapgate.card_proofs.sun import UID_BYTES
+
 #: ISO 14443-3 defines UIDs of 4, 7 and 10 bytes. A MAC address has 6.
 _UID_LENGTHS: Final = frozenset({4, 6, 7, 10})
 _MAX_LENGTH: Final = len("00:" * 10) - 1
@@ -21,6 +23,11 @@ def parse_uid(text: str) -> str | None:
         return None
     octets = bytes.fromhex(re.sub("[:-]", "", text))
     return octets.hex(":").upper() if len(octets) in _UID_LENGTHS else None
+
+
+def is_signing_uid(uid: str) -> bool:
+    """Return whether a UID has the 7 bytes of a chip that signs its taps."""
+    return uid.count(":") == UID_BYTES - 1
 
 
 def is_random_uid(uid: str) -> bool:

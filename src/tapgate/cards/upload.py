@@ -1,7 +1,7 @@
 """Bulk card upload: creates the new cards in a file and skips existing ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from time import monotonic
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import upload_parser
+from tapgate.cards.keysets import find_active
 from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
 from tapgate.schemas.cards import UploadCardsResponse
@@ -29,6 +30,9 @@ UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
 _DUPLICATE_UID: Final = {"MAC Address": "is already used by another card"}
+_UNKNOWN_KEYSET: Final = {"Keyset": "must be the ID or the name of an active keyset"}
+#: Cards from a file have the first version of their keys.
+_KEY_VERSION: Final = 1
 
 
 async def upload(
@@ -50,8 +54,15 @@ async def upload(
     )
     total = len(rows) + len(errors)
     async with _acquire_upload_lock(open_transaction) as tx:
-        created = await _insert_cards(tx, rows)
-        remaining_rows = [row for row in rows if row.serial not in created]
+        keysets = await find_active(tx) if any(row.keyset for row in rows) else {}
+        valid_rows = [row for row in rows if row.keyset is None or row.keyset in keysets]
+        errors += [
+            build_row_error(row.line, row.serial, _UNKNOWN_KEYSET)
+            for row in rows
+            if row.keyset is not None and row.keyset not in keysets
+        ]
+        created = await _insert_cards(tx, valid_rows, keysets)
+        remaining_rows = [row for row in valid_rows if row.serial not in created]
         skipped = await _find_existing_serials(tx, [row.serial for row in remaining_rows])
         errors += [
             build_row_error(row.line, row.serial, _DUPLICATE_UID)
@@ -97,20 +108,27 @@ async def _acquire_upload_lock(open_transaction: OpenTransaction) -> AsyncIterat
         await asyncio.sleep(_LOCK_RETRY_SECONDS)
 
 
-async def _insert_cards(tx: Transaction, rows: Sequence[CardRow]) -> set[str]:
+async def _insert_cards(
+    tx: Transaction, rows: Sequence[CardRow], keysets: Mapping[str, int]
+) -> set[str]:
     """Insert the cards whose serial and UID are new, and return their serials."""
     inserted = await tx.fetch(
-        """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)
-           SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at, $5, $5
-           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[])
-             AS new (id, serial, uid, expires_at)
+        """INSERT INTO cards (id, serial, uid, status, expires_at, authenticity, keyset_id,
+                              key_version, created_at, updated_at)
+           SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at,
+                  CASE WHEN new.keyset_id IS NULL THEN 'none' ELSE 'sun' END, new.keyset_id,
+                  CASE WHEN new.keyset_id IS NOT NULL THEN $7::smallint END, $6, $6
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::bigint[])
+             AS new (id, serial, uid, expires_at, keyset_id)
            ON CONFLICT DO NOTHING
            RETURNING serial""",
         [tx.new_id() for _ in rows],
         [row.serial for row in rows],
         [row.uid for row in rows],
         [row.expires_at for row in rows],
+        [None if row.keyset is None else keysets[row.keyset] for row in rows],
         tx.now(),
+        _KEY_VERSION,
         timeout=UPLOAD_TIMEOUT_SECONDS,
     )
     return {row["serial"] for row in inserted}

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from tapgate.cards.uids import is_random_uid, parse_uid
+from tapgate.cards.uids import is_random_uid, is_signing_uid, parse_uid
 from tapgate.clock import get_platform_day
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.schemas.cards import RowError
@@ -25,9 +25,12 @@ MAX_LINE_LENGTH: Final = 64 * 1024
 #: Far above the few parts of an ordinary form.
 MAX_PARTS: Final = 100
 
+_COLUMNS: Final = ("serial no.", "mac address", "expiry date", "keyset")
 _ACCEPTED_HEADERS: Final = (
     ["serial no.", "mac address"],
     ["serial no.", "mac address", "expiry date"],
+    ["serial no.", "mac address", "keyset"],
+    ["serial no.", "mac address", "expiry date", "keyset"],
 )
 _MULTIPART_TYPE: Final = b"multipart/form-data"
 #: Request body schemas by media type, for the OpenAPI document.
@@ -36,7 +39,9 @@ UPLOAD_MEDIA_TYPES: Final = {
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "Columns: `Serial No.`, `MAC Address` and optionally `Expiry Date`",
+            "description": (
+                "Columns: `Serial No.`, `MAC Address` and optionally `Expiry Date` and `Keyset`"
+            ),
         },
         "example": (
             "Serial No.,MAC Address,Expiry Date\nTAP-000001,04:A2:24:5B:6C:80:90,2030-12-31\n"
@@ -74,6 +79,7 @@ class CardRow(NamedTuple):
     serial: str
     uid: str | None
     expires_at: datetime | None
+    keyset: str | None = None  # ID or name
 
 
 class ParsedFile(NamedTuple):
@@ -173,13 +179,13 @@ def _read_records(text: str) -> Iterator[tuple[int, list[str]]]:
         header = [name.strip().lower() for name in next(reader, [])]
         if header not in _ACCEPTED_HEADERS:
             raise invalid_field(
-                "file", "must start with the header Serial No.,MAC Address[,Expiry Date]"
+                "file", "must start with the header Serial No.,MAC Address[,Expiry Date][,Keyset]"
             )
         line = reader.line_num + 1
         for record in reader:
             fields = [field.strip() for field in record]
             if any(fields):
-                yield line, _fit_to_header(fields, len(header))
+                yield line, _fit_to_columns(fields, header)
             line = reader.line_num + 1
     except csv.Error:
         raise invalid_field("file", f"is not valid CSV at line {line}") from None
@@ -196,11 +202,15 @@ def _read_lines(text: str) -> Iterator[str]:
         yield line
 
 
-def _fit_to_header(fields: list[str], columns: int) -> list[str]:
-    """Remove or add empty trailing fields to match the header, as spreadsheet exports vary."""
-    while len(fields) > columns and not fields[-1]:
+def _fit_to_columns(fields: list[str], header: list[str]) -> list[str]:
+    """Return one field per column of `_COLUMNS`, then any fields beyond the header.
+
+    Missing fields are empty, and empty trailing ones are removed, as spreadsheet exports vary.
+    """
+    while len(fields) > len(header) and not fields[-1]:
         fields.pop()
-    return fields + [""] * (columns - len(fields))
+    by_column = dict(zip(header, fields, strict=False))
+    return [by_column.get(column, "") for column in _COLUMNS] + fields[len(header) :]
 
 
 def _check_rows(
@@ -228,14 +238,19 @@ def _check_rows(
 
 
 def _parse_row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> CardRow:
-    serial, uid, *rest = fields
-    if len(rest) > 1:
+    serial, uid, expiry, keyset, *rest = fields
+    if rest:
         raise InvalidValueError({"The row": "has more fields than the header"})
     try:
         _SERIAL_RULE.check(serial)
     except InvalidValueError as error:
         raise InvalidValueError(error.prefix_paths("Serial No.")) from None
-    return CardRow(line, serial, _parse_uid_field(uid), _parse_expiry("".join(rest), today, zone))
+    row = CardRow(
+        line, serial, _parse_uid_field(uid), _parse_expiry(expiry, today, zone), keyset or None
+    )
+    if row.keyset is not None and (row.uid is None or not is_signing_uid(row.uid)):
+        raise InvalidValueError({"MAC Address": "must be a UID of 7 bytes for a card of a keyset"})
+    return row
 
 
 def _parse_uid_field(text: str) -> str | None:

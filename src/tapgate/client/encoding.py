@@ -6,7 +6,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, get_args, get_origin
 
+import msgspec
+
 from tapgate import clock
+from tapgate.schemas.card_proofs import CardProof
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -49,6 +52,11 @@ def encode_image(content: bytes) -> str:
     return f"data:image/{subtype};base64,{b64encode(content).decode()}"
 
 
+def encode_card_proof(proof: str | CardProof) -> Any:
+    """Encode the proof of a tap, or the URL that a card returned."""
+    return {"url": proof} if isinstance(proof, str) else msgspec.to_builtins(proof)
+
+
 #: An amount in major units. Floats are not accepted: they cannot represent 0.1 exactly.
 Money = Annotated[str | Decimal, encode_amount]
 #: An amount, or a count for some types of compliance rules.
@@ -59,6 +67,8 @@ DateLike = Annotated[str | date, encode_date]
 DateTimeLike = Annotated[str | date | datetime, encode_datetime]
 #: The content of a JPEG or PNG file.
 Image = Annotated[bytes, encode_image]
+#: The URL that a card returned at a tap, or `picc_data` and `cmac` of it.
+CardProofLike = Annotated[str | CardProof, encode_card_proof]
 #: An integer that is part of the path.
 PathNumber = Annotated[int, str]
 

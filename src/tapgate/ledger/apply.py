@@ -27,6 +27,10 @@ def apply_decision(state: State, decision: Decision) -> None:
         account.is_changed = True
     if decision.usage is not None:
         _apply_usage(state, decision.usage)
+    if decision.consumed_tap is not None:
+        card = state.cards[decision.consumed_tap.card_serial]
+        card.last_counter = decision.consumed_tap.counter
+        card.is_changed = True
     for pin in decision.pin_updates:
         state.pins[pin.holder_id] = pin
         state.changed_pin_holders.add(pin.holder_id)

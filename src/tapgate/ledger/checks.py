@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tapgate import money
+from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, find_proof_error
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.archived import ARCHIVED
@@ -16,6 +17,7 @@ from tapgate.schemas.compliance import RuleAction
 
 #: A plain string, because every payment compares it and enum members are slow.
 _CARD_ACTIVE: Final = CardStatus.ACTIVE.value
+_OTHER_CARD_DETAILS: Final = {"fields": {"card_proof": OTHER_CARD_MESSAGE}}
 
 
 def _check_parties_exist(context: CommandContext) -> Rejection | None:
@@ -27,7 +29,8 @@ def _check_parties_exist(context: CommandContext) -> Rejection | None:
         (command.payee, context.payee, context.payee_card),
     ):
         if party.by == "card" and card is None:
-            return Rejection(Code.CARD_NOT_FOUND)
+            # Without a serial, the proof names the card, and no card has its UID.
+            return Rejection(Code.CARD_NOT_FOUND if party.key else Code.CARD_NOT_GENUINE)
         if account is None and party.by == "owner":
             return Rejection(chart.HOLDER_ERROR_CODES[party.kind].not_found)
         if account is None and party.by == "account":
@@ -66,6 +69,21 @@ def _check_parties_allowed(context: CommandContext) -> Rejection | None:
 
 def _are_wallets(*parties: Account | None) -> bool:
     return all(party is None or party.kind == chart.WALLET for party in parties)
+
+
+def _check_card_proof(context: CommandContext) -> Rejection | None:
+    command, card, proof = context.command, context.payer_card, context.command.card_proof
+    if card is None or command.type not in chart.PAYMENT_TYPES:
+        return None
+    if proof is not None and proof.card_serial not in (None, card.serial):
+        return Rejection(Code.VALIDATION_FAILED, _OTHER_CARD_DETAILS)
+    error_code = find_proof_error(proof, card)
+    if error_code is None and proof is None:
+        limits = context.limits
+        threshold = None if limits is None else limits.proof_required_above
+        if threshold is not None and context.amount > threshold:
+            error_code = Code.CARD_PROOF_REQUIRED
+    return None if error_code is None else Rejection(error_code)
 
 
 def _check_payer_pin(context: CommandContext) -> Rejection | None:
@@ -279,6 +297,7 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_parties_exist,
     _check_caller_error,
     _check_parties_allowed,
+    _check_card_proof,
     _check_payer_pin,
     _check_payee_pin,
     _check_sender_active,

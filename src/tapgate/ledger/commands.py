@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from tapgate.card_proofs.verifier import ProofResult
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 
@@ -120,6 +121,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     amount: int | None  # None: refund the rest of the payment, or pay out the available balance
     payer_pin: str | None = None
     payee_pin: str | None = None  # PIN of an agent who hands out cash
+    card_proof: ProofResult | None = None  # proof of the payer's card
     pin_policy: PinPolicy = "if_given"
     wallets_only: bool = False  # both accounts must be wallets
     original_id: int | None = None  # the payment to refund

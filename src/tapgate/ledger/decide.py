@@ -21,12 +21,15 @@ from tapgate.ledger.commands import (
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
 from tapgate.ledger.state import (
+    TAP_ERROR_CODES,
     Account,
+    ConsumedTap,
     Decision,
     EarnedCommission,
     Hold,
     NewTransaction,
     Posting,
+    RejectedTap,
     State,
     TransactionChange,
     UsageChange,
@@ -99,7 +102,11 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
     outcome = Outcome(None, rejection.code, rejection.details)
     wallet = context.wrong_pin_account
     if wallet is None or wallet.owner_id is None:
-        return Decision(outcome=outcome, pin_updates=tuple(context.pin_updates))
+        return Decision(
+            outcome=outcome,
+            pin_updates=tuple(context.pin_updates),
+            rejected_tap=_build_rejected_tap(context, rejection),
+        )
     pin_rules = context.state.rules.pin_failure_rules
     failure_counts = {
         (rule.id, wallet.id): context.state.wrong_pin_counts.get((rule.id, wallet.id), 0) + 1
@@ -113,6 +120,27 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
             find_wrong_pin_matches(pin_rules, failure_counts, wallet.id, wallet.owner_id)
         ),
     )
+
+
+def _build_rejected_tap(context: CommandContext, rejection: Rejection) -> RejectedTap | None:
+    command, card = context.command, context.payer_card
+    if command.card_proof is None or card is None or rejection.code not in TAP_ERROR_CODES:
+        return None
+    return RejectedTap(
+        card_id=card.id,
+        card_serial=card.serial,
+        subscriber_id=context.payer.owner_id if context.payer is not None else None,
+        counter=command.card_proof.counter,
+        terminal_id=(command.context or {}).get("terminal_id"),
+        code=rejection.code,
+    )
+
+
+def _build_consumed_tap(context: CommandContext) -> ConsumedTap | None:
+    proof, card = context.command.card_proof, context.payer_card
+    if proof is None or proof.counter is None or card is None:
+        return None
+    return ConsumedTap(card.serial, proof.counter)
 
 
 def _decline(context: CommandContext, rejection: Rejection, transaction_id: int) -> Decision:
@@ -136,6 +164,7 @@ def _decline(context: CommandContext, rejection: Rejection, transaction_id: int)
         transaction=_build_transaction(context, result, held=0, counted_on=None),
         pin_updates=tuple(context.pin_updates),
         matches=_assign_matches(context, transaction_id),
+        consumed_tap=_build_consumed_tap(context),
     )
 
 
@@ -181,6 +210,7 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
         change=change,
         matches=_assign_matches(context, transaction_id),
         earned_commission=earned,
+        consumed_tap=_build_consumed_tap(context),
     )
 
 

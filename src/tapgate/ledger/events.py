@@ -11,7 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.ids import IdGenerator
 from tapgate.ledger.low_float import LowFloat
-from tapgate.ledger.rules import AGENT_FLOAT_LOW, ALERT_CREATED, TRANSACTION_REFUNDED
+from tapgate.ledger.rejected_taps import SuspectedClone
+from tapgate.ledger.rules import (
+    AGENT_FLOAT_LOW,
+    ALERT_CREATED,
+    CARD_CLONE_SUSPECTED,
+    TRANSACTION_REFUNDED,
+)
 from tapgate.ledger.state import Decision, State
 
 _INSERT_EVENTS: Final = """
@@ -33,7 +39,7 @@ _INSERT_EVENTS: Final = """
 
 class LedgerEvent(NamedTuple):
     type: str
-    subject_id: int  # the transaction, alert or agent
+    subject_id: int  # the transaction, alert, agent or card
 
 
 async def enqueue_events(
@@ -42,6 +48,7 @@ async def enqueue_events(
     decisions: Sequence[Decision],
     new_alerts: Sequence[int],
     low_floats: Sequence[LowFloat],
+    clones: Sequence[SuspectedClone],
     new_id: IdGenerator,
 ) -> None:
     subscribed = state.rules.subscribed_events
@@ -49,7 +56,7 @@ async def enqueue_events(
         return
     events = [
         event
-        for event in _iter_events(decisions, new_alerts, low_floats)
+        for event in _iter_events(decisions, new_alerts, low_floats, clones)
         if event.type in subscribed
     ]
     await _insert_events(tx, events, state.now, new_id)
@@ -62,6 +69,19 @@ async def enqueue_alert_events(
     await _insert_events(
         tx, [LedgerEvent(ALERT_CREATED, alert) for alert in new_alerts], now, new_id
     )
+
+
+async def enqueue_clone_events(
+    tx: Any, clones: Sequence[SuspectedClone], now: datetime, new_id: IdGenerator
+) -> None:
+    """Enqueue events for clones that were suspected outside a batch."""
+    await _insert_events(tx, list(_iter_clone_events(clones)), now, new_id)
+
+
+def _iter_clone_events(clones: Sequence[SuspectedClone]) -> Iterator[LedgerEvent]:
+    for clone in clones:
+        yield LedgerEvent(ALERT_CREATED, clone.alert_id)
+        yield LedgerEvent(CARD_CLONE_SUSPECTED, clone.card_id)
 
 
 async def _insert_events(
@@ -78,12 +98,16 @@ async def _insert_events(
 
 
 def _iter_events(
-    decisions: Sequence[Decision], new_alerts: Sequence[int], low_floats: Sequence[LowFloat]
+    decisions: Sequence[Decision],
+    new_alerts: Sequence[int],
+    low_floats: Sequence[LowFloat],
+    clones: Sequence[SuspectedClone],
 ) -> Iterator[LedgerEvent]:
     for decision in decisions:
         yield from _iter_transaction_events(decision)
     yield from (LedgerEvent(ALERT_CREATED, alert_id) for alert_id in new_alerts)
     yield from (LedgerEvent(AGENT_FLOAT_LOW, low_float.agent_id) for low_float in low_floats)
+    yield from _iter_clone_events(clones)
 
 
 def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:

@@ -58,7 +58,7 @@ _LOCK_ACCOUNTS = f"""
     ) {_LOCK_ORDER} FOR NO KEY UPDATE)
     SELECT * FROM named UNION ALL {_SELECT_CREDITED_MERCHANTS}"""
 
-_CARD_COLUMN_COUNT = 10
+_CARD_COLUMN_COUNT = 13
 #: Type of the first column of a table of keys.
 _KEY_TYPES = {"idempotency_keys": "text", "partner_references": "bigint"}
 _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
@@ -313,7 +313,7 @@ async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
         return
     rows = await tx.fetch(
         """SELECT id, serial, status, account_id, pin_holder_id, daily_limit, usage_day, day_spent,
-                  day_unpinned, expires_at,
+                  day_unpinned, expires_at, keyset_id, key_version, last_counter,
                   holder_id, key_id, salt, verifier, failures, locked_until
            FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
            WHERE serial = ANY ($1::text[])""",

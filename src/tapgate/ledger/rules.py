@@ -28,6 +28,7 @@ TRANSACTION_UNDER_REVIEW: Final = "transaction.under_review"
 TRANSACTION_REFUNDED: Final = "transaction.refunded"
 ALERT_CREATED: Final = "alert.created"
 AGENT_FLOAT_LOW: Final = "agent.float_low"
+CARD_CLONE_SUSPECTED: Final = "card.clone_suspected"
 EVENT_TYPES: Final = frozenset(
     {
         TRANSACTION_COMPLETED,
@@ -36,8 +37,14 @@ EVENT_TYPES: Final = frozenset(
         TRANSACTION_REFUNDED,
         ALERT_CREATED,
         AGENT_FLOAT_LOW,
+        CARD_CLONE_SUSPECTED,
     }
 )
+
+
+SELECT_ACCOUNT_RULES: Final = f"""
+    SELECT {AccountRule.list_columns()}
+    FROM account_rules LEFT JOIN proof_rules USING (kyc_level)"""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +88,7 @@ async def load_rules(
     low_float_threshold: int = 0,
     notification_kinds: frozenset[str] = frozenset(),
 ) -> Rules:
-    limits = await tx.fetch(f"SELECT {AccountRule.list_columns()} FROM account_rules")
+    limits = await tx.fetch(SELECT_ACCOUNT_RULES)
     tiers = await tx.fetch(
         "SELECT type, up_to, rate, payer FROM fee_rules ORDER BY type, up_to NULLS LAST"
     )

@@ -1,10 +1,11 @@
 """State that is loaded for a batch, and decisions on the batch's commands."""
 
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
     Outcome,
@@ -76,6 +77,9 @@ class Card(msgspec.Struct, gc=False):
     day_spent: int
     day_unpinned: int
     expires_at: datetime | None
+    keyset_id: int | None = None  # None if the card does not sign its taps
+    key_version: int | None = None
+    last_counter: int | None = None  # of the last tap that was consumed
     is_changed: bool = False
 
     def get_usage(self, today: date) -> tuple[int, int]:
@@ -96,6 +100,26 @@ class Card(msgspec.Struct, gc=False):
             self.day_spent += amount
             self.day_unpinned += unpinned
         self.is_changed = True
+
+
+#: Errors of proofs that may come from a clone of the card.
+TAP_ERROR_CODES: Final = frozenset({Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED})
+
+
+class ConsumedTap(NamedTuple):
+    card_serial: str
+    counter: int
+
+
+class RejectedTap(NamedTuple):
+    """Tap whose proof is not genuine or was used before."""
+
+    card_id: int
+    card_serial: str
+    subscriber_id: int | None
+    counter: int | None
+    terminal_id: str | None  # public ID
+    code: Code
 
 
 class Agent(msgspec.Struct, gc=False):
@@ -216,6 +240,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     change: TransactionChange | None = None
     matches: tuple[RuleMatch, ...] = ()
     earned_commission: EarnedCommission | None = None
+    consumed_tap: ConsumedTap | None = None
+    rejected_tap: RejectedTap | None = None
 
     @property
     def transaction_id(self) -> int:

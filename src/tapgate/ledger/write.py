@@ -11,6 +11,7 @@ from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
 from tapgate.ledger.low_float import find_low_floats
 from tapgate.ledger.receipts import enqueue_notifications
+from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
 
 _TRANSACTION_COLUMNS: Final = (
@@ -31,8 +32,10 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
+    rejected_taps = [decision.rejected_tap for decision in decisions if decision.rejected_tap]
+    clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
     low_floats = find_low_floats(state, decisions)
-    await enqueue_events(tx, state, decisions, new_alerts, low_floats, new_id)
+    await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)
     await enqueue_notifications(tx, state, decisions, low_floats)
     await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
     # Merchants' accounts are last in the lock order and stay locked until the commit, so only
@@ -71,18 +74,25 @@ async def _update_accounts(tx: Any, state: State) -> None:
 
 
 async def _update_cards(tx: Any, state: State) -> None:
+    """Update usage and counters. An unlinked card is not locked, so its counter may have risen."""
     rows = [card for card in state.cards.values() if card.is_changed]
     if rows:
         await tx.execute(
             """UPDATE cards SET usage_day = new.usage_day, day_spent = new.day_spent,
-                      day_unpinned = new.day_unpinned
-               FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[])
-                 AS new (id, usage_day, day_spent, day_unpinned)
+                      day_unpinned = new.day_unpinned,
+                      last_counter = CASE WHEN cards.key_version = new.key_version
+                                          THEN greatest(cards.last_counter, new.last_counter)
+                                          ELSE cards.last_counter END
+               FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[], $5::smallint[],
+                           $6::integer[])
+                 AS new (id, usage_day, day_spent, day_unpinned, key_version, last_counter)
                WHERE cards.id = new.id""",
             [row.id for row in rows],
             [row.usage_day for row in rows],
             [row.day_spent for row in rows],
             [row.day_unpinned for row in rows],
+            [row.key_version for row in rows],
+            [row.last_counter for row in rows],
         )
 
 

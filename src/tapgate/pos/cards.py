@@ -1,12 +1,16 @@
 """Verification and lookup of cards by terminals and apps before a payment."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from tapgate import money
+from tapgate import ids, money
+from tapgate.auth.disclosure import Reader
+from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.cards import queries as cards
+from tapgate.cards import tap_history
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.names import mask_name
@@ -14,7 +18,7 @@ from tapgate.pins.verifier import PinVerifier
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.pos import LookupCardResponse, VerifyCardResponse
 from tapgate.store.database import Database, RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.store.transaction import OpenTransaction, Transaction
 
 
 class _CardWallet(NamedTuple):
@@ -25,15 +29,31 @@ class _CardWallet(NamedTuple):
     available: int
 
 
+class PresentedCard(NamedTuple):
+    """Card as a terminal or an app presents it: by serial or UID, by the proof of a tap or both."""
+
+    identifier: str | None
+    proof: ProofResult | None
+    terminal_id: int | None  # of the terminal that signed the request
+
+
 async def verify_with_pin(
-    tx: Transaction, serial: str, pin: str, *, currency: str, pin_verifier: PinVerifier
+    tx: Transaction,
+    presented: PresentedCard,
+    pin: str,
+    *,
+    currency: str,
+    pin_verifier: PinVerifier,
 ) -> VerifyCardResponse:
-    """Verify a card and its PIN.
+    """Verify a card, its proof and its PIN.
 
     The PIN is checked under the account lock that payments also take. The failure count is
     committed before an error is raised. An unlinked card has no PIN, so none is checked.
     """
-    card = await cards.lock(tx, serial)
+    card = await cards.lock(tx, (await _find_card(tx, presented, cards.get)).serial)
+    error_code = find_proof_error(presented.proof, card)
+    if error_code is not None:
+        raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
     wallet = await _get_wallet(tx, card)
     if card.pin_holder_id is not None:
         error = (await check_pin(tx, card.pin_holder_id, pin, pin_verifier.matches)).error
@@ -46,22 +66,60 @@ async def verify_with_pin(
 
 
 async def verify_without_pin(
-    database: Database, serial: str, *, now: datetime
+    database: Database, presented: PresentedCard, *, now: datetime, open_tx: OpenTransaction
 ) -> VerifyCardResponse:
-    card = await cards.get(database, serial)
+    card = await _find_card(database, presented, cards.get)
+    await _require_valid_proof(presented, card, open_tx)
     return _build_verify_response(card, await _get_wallet(database, card), now)
 
 
-async def look_up(database: Database, identifier: str, *, now: datetime) -> LookupCardResponse:
-    card = await cards.find(database, identifier)
-    if card is None:
-        raise ApiError(Code.CARD_NOT_FOUND)
+async def look_up(
+    database: Database, presented: PresentedCard, *, now: datetime, open_tx: OpenTransaction
+) -> LookupCardResponse:
+    """Return a card by its serial, its UID or a proof. A proof is checked, but not required."""
+    card = await _find_card(database, presented, cards.find)
+    if presented.proof is not None:
+        await _require_valid_proof(presented, card, open_tx)
     return LookupCardResponse(
         card_serial=card.serial,
         card_type=card.type,
         status=card.status_at(now),
         holder_name=_get_display_name(card, await _get_wallet(database, card)),
     )
+
+
+async def _find_card(
+    reader: Database | Transaction,
+    presented: PresentedCard,
+    find: Callable[[Reader, str], Awaitable[Card | None]],
+) -> Card:
+    identifier, proof = presented.identifier, presented.proof
+    if identifier is None:
+        serial = None if proof is None else proof.card_serial
+        if serial is None:
+            raise ApiError(Code.CARD_NOT_GENUINE)
+        return await cards.get(reader, serial)
+    card = require_found(await find(reader, identifier), Code.CARD_NOT_FOUND)
+    if proof is not None and proof.card_serial not in (None, card.serial):
+        raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
+    return card
+
+
+async def _require_valid_proof(
+    presented: PresentedCard, card: Card, open_tx: OpenTransaction
+) -> None:
+    error_code = find_proof_error(presented.proof, card)
+    if error_code is not None:
+        async with open_tx() as tx:
+            raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
+
+
+async def _reject_proof(
+    tx: Transaction, presented: PresentedCard, card: Card, code: Code
+) -> ApiError:
+    terminal_id = presented.terminal_id
+    public_id = None if terminal_id is None else ids.encode(ids.TERMINAL, terminal_id)
+    return await tap_history.reject(tx, card, presented.proof, code, public_id)
 
 
 async def _get_wallet(reader: Database | Transaction, card: Card) -> _CardWallet | None:

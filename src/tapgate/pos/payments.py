@@ -7,6 +7,8 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import Terminals
+from tapgate.card_proofs.verifier import ProofResult
+from tapgate.cards.tap_history import COUNTER_FIELD
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey, TransactionResult
 from tapgate.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
@@ -28,6 +30,7 @@ async def build_terminal_payment(
     *,
     currency: str,
     terminals: Terminals,
+    proof: ProofResult | None = None,
 ) -> Command:
     # The terminal of the caller's key takes precedence over the terminal named in the request.
     terminal_id, error_code = caller.terminal_id, None
@@ -40,13 +43,14 @@ async def build_terminal_payment(
     return Command(
         type=chart.POS_PAYMENT,
         channel=_POS,
-        payer=commands.card_party(body.card_serial),
+        payer=_get_card(body, proof),
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
         payer_pin=body.pin,
+        card_proof=proof,
         pin_policy=_POS_PIN_POLICY,
         idempotency_key=idempotency_key,
-        context=_build_context(body, terminal_id),
+        context=_build_context(body, terminal_id, proof),
         caller_error=error_code,
     )
 
@@ -57,16 +61,18 @@ def build_in_app_payment(
     idempotency_key: ScopedIdempotencyKey | None,
     *,
     currency: str,
+    proof: ProofResult | None = None,
 ) -> Command:
     return Command(
         type=chart.ONLINE_PAYMENT,
         channel=_IN_APP,
-        payer=commands.card_party(body.card_serial),
+        payer=_get_card(body, proof),
+        card_proof=proof,
         payee=_get_processor(caller),
         amount=money.parse(body.amount, currency),
         pin_policy=_IN_APP_PIN_POLICY,
         idempotency_key=idempotency_key,
-        context=_build_context(body, None),
+        context=_build_context(body, None, proof),
     )
 
 
@@ -102,8 +108,20 @@ def _get_processor(caller: Principal) -> Party:
     return commands.processor_party(caller.processor_id)
 
 
-def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:
+def _get_card(body: InAppPaymentRequest, proof: ProofResult | None) -> Party:
+    """Return the named card, or the card of the proof. The serial is empty if there is none."""
+    serial = body.card_serial
+    if serial is None and proof is not None:
+        serial = proof.card_serial
+    return commands.card_party(serial or "")
+
+
+def _build_context(
+    body: InAppPaymentRequest, terminal_id: int | None, proof: ProofResult | None
+) -> dict[str, Any] | None:
     context: dict[str, Any] = {}
+    if proof is not None and proof.counter is not None:
+        context[COUNTER_FIELD] = proof.counter
     if terminal_id:
         context["terminal_id"] = ids.encode(ids.TERMINAL, terminal_id)
     for name in ("merchant_id", "merchant_name", "transaction_ref", "metadata"):

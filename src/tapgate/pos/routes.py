@@ -8,11 +8,14 @@ from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
+from tapgate.card_proofs.verifier import ProofResult
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.pos import cards, outcomes, payments
+from tapgate.pos.cards import PresentedCard
+from tapgate.schemas.card_proofs import CardProof
 from tapgate.schemas.pos import (
     InAppPaymentRequest,
     LookupCardRequest,
@@ -41,8 +44,10 @@ _SIGNED = Access(hmac="pos")
 pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED)
 in_app_endpoints = Endpoints("In-app payments", access=_SIGNED)
 
+_PROOF_ERRORS = (Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED)
+_VERIFY_ERRORS = (Code.CARD_NOT_FOUND, Code.CARD_PROOF_REQUIRED, *_PROOF_ERRORS)
 _PAYMENT_ERRORS = (
-    Code.CARD_NOT_FOUND,
+    *_VERIFY_ERRORS,
     Code.PIN_REQUIRED,
     Code.CARD_NOT_ACTIVE,
     Code.SUBSCRIBER_BLOCKED,
@@ -79,6 +84,10 @@ async def pay_at_terminal(
     level, and when the card's payments without a PIN would exceed five times this limit in a day.
     If the signing key belongs to a terminal, the payment is made at this terminal, otherwise at
     `terminal_id`, if given.
+
+    A card that signs its taps pays only with `card_proof`: `picc_data` and `cmac`, or the `url` of
+    the tap. The proof also names the card, so `card_serial` may be absent. A payment or a recorded
+    decline consumes the tap. A replay does not look at the proof.
     """
     services = request.services
     command = await payments.build_terminal_payment(
@@ -87,35 +96,39 @@ async def pay_at_terminal(
         build_idempotency_key(request, body),
         currency=services.settings.currency,
         terminals=services.authenticator.terminals,
+        proof=await _verify_proof(request, body.card_proof),
     )
     return await _submit_payment(request, body, command)
 
 
-@pos_endpoints.post("/verify-card", errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS))
+@pos_endpoints.post("/verify-card", errors=(*_VERIFY_ERRORS, *_PIN_ERRORS))
 async def verify_terminal_card(
     request: RequestContext, body: VerifyCardRequest
 ) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
-    If the card or its wallet is not active, the response has `is_active: false` and no balance.
+    If the card or its wallet is not active, the response has `is_active: false` and no balance. A
+    card that signs its taps requires `card_proof`. The tap is not consumed, so that a payment can
+    use it too.
     """
     services = request.services
     _touch_terminal(request)
+    proof = await _verify_proof(request, body.card_proof)
     async with services.transaction() as tx:
         return await cards.verify_with_pin(
             tx,
-            body.card_serial,
+            _build_presented_card(request, body.card_serial, proof),
             body.pin,
             currency=services.settings.currency,
             pin_verifier=services.pin_verifier,
         )
 
 
-@pos_endpoints.post("/lookup-card", errors=(Code.CARD_NOT_FOUND,))
+@pos_endpoints.post("/lookup-card", errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS))
 async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
-    """Look up a card by its serial or its NFC UID."""
+    """Look up a card by its serial, its NFC UID or the proof of a tap, which is not consumed."""
     return await _look_up_card(request, body)
 
 
@@ -205,7 +218,23 @@ async def _submit_refund(
 async def _look_up_card(request: RequestContext, body: LookupCardRequest) -> LookupCardResponse:
     _touch_terminal(request)
     services = request.services
-    return await cards.look_up(services.database, body.card_identifier, now=services.clock())
+    proof = await _verify_proof(request, body.card_proof)
+    return await cards.look_up(
+        services.database,
+        _build_presented_card(request, body.card_identifier, proof),
+        now=services.clock(),
+        open_tx=services.transaction,
+    )
+
+
+async def _verify_proof(request: RequestContext, proof: CardProof | None) -> ProofResult | None:
+    return None if proof is None else await request.services.proof_verifier.verify(proof)
+
+
+def _build_presented_card(
+    request: RequestContext, identifier: str | None, proof: ProofResult | None
+) -> PresentedCard:
+    return PresentedCard(identifier, proof, request.principal.terminal_id)
 
 
 def _touch_terminal(request: RequestContext) -> None:
@@ -237,12 +266,13 @@ for _prefix, _suffix in _PREFIXES:
             request.principal,
             build_idempotency_key(request, body),
             currency=request.services.settings.currency,
+            proof=await _verify_proof(request, body.card_proof),
         )
         return await _submit_payment(request, body, command)
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",
-        errors=(Code.CARD_NOT_FOUND,),
+        errors=_VERIFY_ERRORS,
         operation_id=f"verify_in_app_card{_suffix}",
     )
     async def verify_in_app_card(
@@ -250,19 +280,23 @@ for _prefix, _suffix in _PREFIXES:
     ) -> VerifyCardResponse:
         """Verify a card before an in-app payment. The response has no balance."""
         services = request.services
+        proof = await _verify_proof(request, body.card_proof)
         return await cards.verify_without_pin(
-            services.database, body.card_serial, now=services.clock()
+            services.database,
+            _build_presented_card(request, body.card_serial, proof),
+            now=services.clock(),
+            open_tx=services.transaction,
         )
 
     @in_app_endpoints.post(
         f"{_prefix}/lookup-card",
-        errors=(Code.CARD_NOT_FOUND,),
+        errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS),
         operation_id=f"look_up_in_app_card{_suffix}",
     )
     async def look_up_in_app_card(
         request: RequestContext, body: LookupCardRequest
     ) -> LookupCardResponse:
-        """Look up a card by its serial or its NFC UID, from an app."""
+        """Look up a card by its serial, its NFC UID or the proof of a tap, from an app."""
         return await _look_up_card(request, body)
 
     @in_app_endpoints.post(

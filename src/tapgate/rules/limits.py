@@ -18,10 +18,12 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
     monthly_limit: int
     no_pin_limit: int
     requirements: list[str]
+    #: Above this amount, a card must sign its tap. None if no amount requires it.
+    proof_required_above: int | None = None
 
     @classmethod
     def list_columns(cls) -> str:
-        """Return the names of the fields, which are those of the table's columns, for a query."""
+        """Return the names of the fields, which are those of the tables' columns, for a query."""
         return ", ".join(cls.__struct_fields__)
 
     def requires_pin(self, amount: int, unpinned_today: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from tapgate.schemas.clearable_fields import OrEmptyRule
 from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Choice,
@@ -125,27 +126,6 @@ class CidrRule(Rule):
 
     def to_json_schema(self) -> dict[str, Any]:
         return {"description": "Network in CIDR notation, IPv4 or IPv6"}
-
-
-class OrEmptyRule(Rule):
-    """Wraps a rule to also accept an empty string, which resets the field to its default."""
-
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
-        self.example = rule.example
-
-    def check(self, value: Any) -> Any:
-        if value == "":
-            return value
-        if isinstance(self._rule, IntegerRange) and not isinstance(value, int):
-            raise InvalidValueError("must be a whole number or empty")
-        return self._rule.check(value)
-
-    def to_json_schema(self) -> dict[str, Any]:
-        description = {"description": "An empty string resets the field to its default."}
-        if isinstance(self._rule, IntegerRange):
-            return self._rule.to_json_schema() | {"pattern": "^$"} | description
-        return description
 
 
 Scopes = Annotated[list[ScopeField], NotEmptyRule()]

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.card_proofs import AuthenticityField
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
@@ -63,6 +64,9 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: str | None
     spent_today: str | None
     currency: str
+    authenticity: AuthenticityField
+    keyset_id: str | None
+    last_counter: int | None
     expires_at: str | None
     linked_at: str | None
     created_at: str
@@ -89,6 +93,9 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
     currency: str | msgspec.UnsetType = msgspec.UNSET
+    authenticity: AuthenticityField | msgspec.UnsetType = msgspec.UNSET
+    keyset_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    last_counter: int | msgspec.UnsetType | None = msgspec.UNSET
     expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
     linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
     created_at: str | msgspec.UnsetType = msgspec.UNSET

@@ -6,10 +6,12 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.clearable_fields import OrEmptyRule
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
+    AmountRule,
     Choice,
     Currency,
     FreeText,
@@ -249,6 +251,7 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: str
     monthly_limit: str
     no_pin_limit: str
+    proof_required_above: str | None
     requirements: list[str]
 
 
@@ -261,4 +264,5 @@ class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     daily_limit: Amount | None = None
     monthly_limit: Amount | None = None
     no_pin_limit: AmountOrZero | None = None
+    proof_required_above: Annotated[str, OrEmptyRule(AmountRule(allow_zero=True))] | None = None
     requirements: Annotated[list[Text], ListLength(0, 20)] | None = None

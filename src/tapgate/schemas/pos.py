@@ -1,11 +1,12 @@
 """Card payments at terminals and in apps: requests, receipts and card checks."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from tapgate.schemas.card_proofs import CardProof
 from tapgate.schemas.cards import CardStatusField, CardTypeField
-from tapgate.schemas.common import ErrorCode, SuccessResponse
+from tapgate.schemas.common import ErrorCode, SuccessResponse, build_missing_field_error
 from tapgate.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
 from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
 
@@ -20,13 +21,26 @@ PaymentOutcomeStatus = Annotated[
 ]
 
 
+def _require_card(serial: str | None, proof: CardProof | None) -> None:
+    if serial is None and proof is None:
+        raise build_missing_field_error("card_serial")
+
+
 class InAppPaymentRequest(MoneyRequest, kw_only=True):
-    card_serial: CardSerial
+    """Payment by card. `card_serial` may be absent if there is a `card_proof`."""
+
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
     amount: Amount
     merchant_id: Text | None = None
     merchant_name: Text | None = None
     transaction_ref: Text | None = None
     metadata: Metadata | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        _require_card(self.card_serial, self.card_proof)
 
 
 class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
@@ -75,13 +89,18 @@ class RefundReceipt(Receipt, kw_only=True):
     refundable_amount: str
 
 
-class VerifyCardRequest(msgspec.Struct, kw_only=True):
-    card_serial: CardSerial
-    pin: Pin
-
-
 class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
-    card_serial: CardSerial
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        _require_card(self.card_serial, self.card_proof)
+
+
+class VerifyCardRequest(VerifyInAppCardRequest, kw_only=True):
+    pin: Pin
 
 
 class VerifyCardResponse(SuccessResponse, kw_only=True):
@@ -96,7 +115,14 @@ class VerifyCardResponse(SuccessResponse, kw_only=True):
 
 
 class LookupCardRequest(msgspec.Struct, kw_only=True):
-    card_identifier: Text
+    card_identifier: Text | None = None
+    card_proof: CardProof | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        if self.card_identifier is None and self.card_proof is None:
+            raise build_missing_field_error("card_identifier")
 
 
 class LookupCardResponse(SuccessResponse, kw_only=True):

@@ -17,6 +17,7 @@ _ID_PREFIXES: Final = {
     "account_id": ids.ACCOUNT,
     "api_key_id": ids.KEY,
     "assignee": ids.ADMIN,
+    "keyset_id": ids.CARD_KEYSET,
     "parent_agent_id": ids.AGENT,
     "processor_id": ids.PROCESSOR,
     "resolved_by": ids.ADMIN,
@@ -31,6 +32,7 @@ AdminId = Annotated[int, ids.ADMIN]
 AgentId = Annotated[int, ids.AGENT]
 AlertId = Annotated[int, ids.ALERT]
 ApiKeyId = Annotated[int, ids.KEY]
+CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 PartnerId = Annotated[int, ids.PARTNER]
 ProcessorId = Annotated[int, ids.PROCESSOR]
@@ -43,6 +45,7 @@ WebhookEndpointId = Annotated[int, ids.WEBHOOK_ENDPOINT]
 NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.ALERT: Code.ALERT_NOT_FOUND,
+    ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.RULE: Code.RULE_NOT_FOUND,

@@ -38,6 +38,11 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("card.linked", "A card was linked to a subscriber."),
     EventType("card.blocked", "A card was blocked or marked as lost."),
     EventType("card.unblocked", "A card was unblocked."),
+    EventType("card.personalized", "A tap confirmed a card's new keys."),
+    EventType(
+        "card.clone_suspected",
+        "A proof was rejected as used or not genuine. Repeats of an open alert send no event.",
+    ),
     EventType("subscriber.created", "A subscriber registered."),
     EventType("subscriber.blocked", "A subscriber was blocked."),
     EventType("subscriber.unblocked", "A subscriber was unblocked."),

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.archived import get_end_id
@@ -84,10 +85,10 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
 
 
 async def load_records(
-    database: Database, transaction_ids: Collection[int]
+    services: Services, transaction_ids: Collection[int]
 ) -> dict[int, TransactionRecord]:
     """Return records with public names by ID, for event payloads."""
-    rows = await database.fetch(
+    rows = await services.database.fetch(
         f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = ANY ($1::bigint[])",
         list(transaction_ids),
     )

@@ -30,8 +30,9 @@ from tapgate.ledger.engine import Ledger
 from tapgate.schemas.transactions import Channel, MoneyRequest
 from tapgate.store.database import Database
 
-#: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which cannot vary.
-_FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
+#: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
+#: which cannot vary.
+_FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "card_proof", "currency")
 
 #: Fields added since the first release. Without a value they are outside the fingerprint, so that
 #: requests stored before still replay.

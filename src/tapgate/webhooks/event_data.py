@@ -22,9 +22,9 @@ from tapgate.schemas.webhooks import get_resource_type
 from tapgate.store.database import Database
 from tapgate.webhooks.model import ClaimedDelivery
 
-#: Loads the records of transactions, alerts or agents by their numeric ids. Missing records are
-#: omitted.
-RecordLoader = Callable[[Database, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
+#: Loads the records of transactions, alerts, agents or cards by their numeric ids. Missing records
+#: are omitted.
+RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
 RecordLoaders = Mapping[str, RecordLoader]
 
 #: Data of an event, as sent to the endpoint, or the error that prevented loading it.
@@ -63,25 +63,25 @@ async def load_event_data(
     for delivery in without_data.values():
         by_resource_type[get_resource_type(delivery.event)].append(delivery)
     for resource_type, events in by_resource_type.items():
-        data |= await _load_and_store(services.database, loaders.get(resource_type), events)
+        data |= await _load_and_store(services, loaders.get(resource_type), events)
     return await _redact(services, {each.event_id: each for each in deliveries}, data)
 
 
 async def _load_and_store(
-    database: Database, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
+    services: Services, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
 ) -> Mapping[int, EventData]:
     try:
         if load is None:
             raise RecordUnavailableError
         subject_ids = {event.subject_id for event in events if event.subject_id is not None}
-        records = await load(database, subject_ids)
+        records = await load(services, subject_ids)
         built = {
             event.event_id: build_event_data(event.event, record)
             for event in events
             if (record := records.get(event.subject_id or 0)) is not None
         }
         missing = {event.event_id: RecordUnavailableError() for event in events}
-        return {**missing, **await _store_event_data(database, built)}
+        return {**missing, **await _store_event_data(services.database, built)}
     except ApiError:  # the database is unavailable
         raise
     except Exception as error:
@@ -90,7 +90,7 @@ async def _load_and_store(
     # One record must not affect the others.
     results: dict[int, EventData] = {}
     for event in events:
-        results |= await _load_and_store(database, load, [event])
+        results |= await _load_and_store(services, load, [event])
     return results
 
 

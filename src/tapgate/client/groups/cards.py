@@ -1,8 +1,9 @@
 """Operations on cards."""
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, operation, reads, sets
-from tapgate.client.encoding import Money
+from tapgate.client.encoding import CardProofLike, Money
 from tapgate.client.operation import Operation, build_operation
+from tapgate.schemas.card_proofs import CardTapRecord, KeysetRecord, Personalization
 from tapgate.schemas.cards import (
     CardRecord,
     CardResponse,
@@ -82,6 +83,32 @@ class Cards(OperationGroup[M]):
 
     @acts("POST /api/v1/cards/{serial}/reset-pin/confirm")
     def reset_pin(self, serial: str, *, otp: str, new_pin: str) -> SuccessResponse: ...
+
+    @acts("POST /api/v1/cards/keysets")
+    def create_keyset(
+        self, *, name: str, meta_read_key: str | None = None, file_read_key: str | None = None
+    ) -> KeysetRecord:
+        """Create a keyset. Keys that are not given, as 32 hex digits, are generated."""
+
+    @lists("GET /api/v1/cards/keysets")
+    def list_keysets(self, *, limit: int | None = None) -> Page[KeysetRecord]:
+        """List keysets, newest first. `limit` is the page size."""
+
+    @acts("POST /api/v1/cards/keysets/{id}/retire")
+    def retire_keyset(self, id: str) -> KeysetRecord:
+        """Retire a keyset permanently. Proofs of its cards are rejected."""
+
+    @acts("POST /api/v1/cards/{serial}/personalize")
+    def personalize(self, serial: str, *, keyset_id: str) -> Personalization:
+        """Issue the keys that an encoder writes to a card's chip."""
+
+    @acts("POST /api/v1/cards/{serial}/personalize/confirm")
+    def confirm_personalization(self, serial: str, *, card_proof: CardProofLike) -> CardRecord:
+        """Confirm a card's new keys by a tap."""
+
+    @reads("GET /api/v1/cards/{serial}/taps")
+    def list_taps(self, serial: str) -> Page[CardTapRecord]:
+        """Return the last 100 proofs of a card, newest first."""
 
     @operation
     def upload(self, file: bytes) -> Operation[UploadCardsResponse]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapgate.client.declaration import M, OperationGroup, acts, moves, reads
-from tapgate.client.encoding import Money
+from tapgate.client.encoding import CardProofLike, Money
 from tapgate.schemas.pos import (
     LookupCardResponse,
     PaymentOutcomeRecord,
@@ -21,7 +21,8 @@ class Pos(OperationGroup[M]):
     def pay(
         self,
         *,
-        card_serial: str,
+        card_serial: str | None = None,
+        card_proof: CardProofLike | None = None,
         amount: Money,
         pin: str | None = None,
         merchant_id: str | None = None,
@@ -32,7 +33,10 @@ class Pos(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> PaymentReceipt:
-        """Charge a card. The PIN is required above the no-PIN limits."""
+        """Charge a card. The PIN is required above the no-PIN limits.
+
+        A card that signs its taps requires `card_proof`, which can also replace `card_serial`.
+        """
 
     @reads("GET /api/v1/pos/payments/{request_id}")
     def get_payment_outcome(
@@ -45,12 +49,16 @@ class Pos(OperationGroup[M]):
         """
 
     @acts("POST /api/v1/pos/verify-card")
-    def verify_card(self, *, card_serial: str, pin: str) -> VerifyCardResponse:
+    def verify_card(
+        self, *, pin: str, card_serial: str | None = None, card_proof: CardProofLike | None = None
+    ) -> VerifyCardResponse:
         """Verify a card and its PIN. An incorrect PIN counts toward the PIN lock."""
 
     @reads("POST /api/v1/pos/lookup-card")
-    def lookup_card(self, card_identifier: str) -> LookupCardResponse:
-        """Look up a card by its serial number or NFC UID."""
+    def lookup_card(
+        self, card_identifier: str | None = None, *, card_proof: CardProofLike | None = None
+    ) -> LookupCardResponse:
+        """Look up a card by its serial number, its NFC UID or the proof of a tap."""
 
     @moves("POST /api/v1/pos/refund")
     def refund(
@@ -72,7 +80,8 @@ class InApp(OperationGroup[M]):
     def pay(
         self,
         *,
-        card_serial: str,
+        card_serial: str | None = None,
+        card_proof: CardProofLike | None = None,
         amount: Money,
         merchant_id: str | None = None,
         merchant_name: str | None = None,
@@ -83,11 +92,15 @@ class InApp(OperationGroup[M]):
     ) -> PaymentReceipt: ...
 
     @reads("POST /api/v1/payment/verify-card")
-    def verify_card(self, card_serial: str) -> VerifyCardResponse: ...
+    def verify_card(
+        self, card_serial: str | None = None, *, card_proof: CardProofLike | None = None
+    ) -> VerifyCardResponse: ...
 
     @reads("POST /api/v1/payment/lookup-card")
-    def lookup_card(self, card_identifier: str) -> LookupCardResponse:
-        """Look up a card by its serial number or NFC UID."""
+    def lookup_card(
+        self, card_identifier: str | None = None, *, card_proof: CardProofLike | None = None
+    ) -> LookupCardResponse:
+        """Look up a card by its serial number, its NFC UID or the proof of a tap."""
 
     @moves("POST /api/v1/payment/refund")
     def refund(

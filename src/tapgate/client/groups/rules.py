@@ -22,10 +22,14 @@ class AccountRules(OperationGroup[M]):
         daily_limit: Money | None = None,
         monthly_limit: Money | None = None,
         no_pin_limit: Money | None = None,
+        proof_required_above: Money | None = None,
         requirements: Sequence[str] | None = None,
         currency: str | None = None,
     ) -> AccountRuleRecord:
-        """Update the given fields of a KYC level's limits."""
+        """Update the given fields of a KYC level's limits.
+
+        An empty string clears `proof_required_above`.
+        """
 
 
 class FeeRulesGroup(OperationGroup[M]):

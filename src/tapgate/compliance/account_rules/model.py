@@ -18,8 +18,15 @@ _LEVELS = {"1": 1, "2": 2, "3": 3}
 
 def to_record(rule: AccountRule, currency: str) -> AccountRuleRecord:
     amounts = {name: money.format_decimal(getattr(rule, name), currency) for name in _AMOUNT_FIELDS}
+    threshold = rule.proof_required_above
     return AccountRuleRecord(
-        kyc_level=rule.kyc_level, currency=currency, requirements=rule.requirements, **amounts
+        kyc_level=rule.kyc_level,
+        currency=currency,
+        requirements=rule.requirements,
+        proof_required_above=None
+        if threshold is None
+        else money.format_decimal(threshold, currency),
+        **amounts,
     )
 
 
@@ -34,6 +41,11 @@ def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) ->
     }
     if update.requirements is not None:
         changes["requirements"] = update.requirements
+    if update.proof_required_above is not None:
+        threshold = update.proof_required_above
+        changes["proof_required_above"] = (
+            money.parse(threshold, currency, allow_zero=True) if threshold else None
+        )
     after = msgspec.structs.replace(rule, **changes)
     if after.daily_limit > after.monthly_limit:
         fields = {

@@ -22,7 +22,8 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
     level.
 
     A card payment up to `no_pin_limit` needs no PIN. Payments without a PIN are limited to five
-    times `no_pin_limit` per card and day.
+    times `no_pin_limit` per card and day. Above `proof_required_above`, cards that do not sign
+    their taps are rejected with 403 `CARD_PROOF_REQUIRED`.
     """
     rule = await queries.get(request.services.database, parse_level(kyc_level))
     return to_record(rule, request.services.settings.currency)
@@ -36,7 +37,7 @@ async def update_account_rule(
 
     Omitted fields keep their value. The daily limit must not exceed the monthly limit. The request
     waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,
-    every card payment requires the PIN.
+    every card payment requires the PIN. An empty string clears `proof_required_above`.
     """
     services, level = request.services, parse_level(kyc_level)
     currency = services.settings.currency

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
@@ -25,9 +26,11 @@ async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool
     return Alert(**require_found(row, Code.ALERT_NOT_FOUND))
 
 
-async def load_records(database: Database, alert_ids: Collection[int]) -> dict[int, AlertRecord]:
+async def load_records(services: Services, alert_ids: Collection[int]) -> dict[int, AlertRecord]:
     """Return the API records of alerts by id, for event data."""
-    rows = await database.fetch(f"{_SELECT} WHERE id = ANY ($1::bigint[])", list(alert_ids))
+    rows = await services.database.fetch(
+        f"{_SELECT} WHERE id = ANY ($1::bigint[])", list(alert_ids)
+    )
     return {row["id"]: to_record(Alert(**row)) for row in rows}
 
 

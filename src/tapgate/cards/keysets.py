@@ -1,0 +1,114 @@
+"""Keysets: the issuer keys of cards that sign their taps."""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tapgate import ids
+from tapgate.audit.trail import AuditTrail, diff_records
+from tapgate.auth.actors import Actor
+from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.verifier import KEYSETS_CHANGED
+from tapgate.errors import ApiError, Code, require_found
+from tapgate.schemas.card_proofs import KeysetRecord, KeysetStatus, NewKeyset
+from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.records import build_record
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.rows import insert_row
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+
+_trail = AuditTrail("keyset")
+
+_SELECT: Final = "SELECT id, name, version, kcv, keys, status, created_at FROM card_keysets"
+#: Advisory lock under which the next version of a name is determined.
+_VERSION_LOCK_KEY: Final = 0x6B_6579_7365_7473  # "keysets" in ASCII
+
+
+class Keyset(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    version: int
+    kcv: str
+    keys: bytes  # sealed
+    status: KeysetStatus
+    created_at: datetime
+
+    def require_active(self) -> None:
+        if self.status != KeysetStatus.ACTIVE:
+            raise ApiError(Code.KEYSET_RETIRED)
+
+
+def to_record(keyset: Keyset) -> KeysetRecord:
+    return build_record(KeysetRecord, keyset, id=ids.encode(ids.CARD_KEYSET, keyset.id))
+
+
+async def create(
+    tx: Transaction, actor: Actor, new: NewKeyset, *, vault: Vault, signals: Signals
+) -> Keyset:
+    """Create a keyset. Further keysets of the same name are its next versions."""
+    keyset_id = tx.new_id()
+    keys = IssuerKeys.create(new.meta_read_key, new.file_read_key)
+    await tx.execute("SELECT pg_advisory_xact_lock($1)", _VERSION_LOCK_KEY)
+    keyset = Keyset(
+        id=keyset_id,
+        name=new.name,
+        version=await tx.fetchval(
+            "SELECT coalesce(max(version), 0) + 1 FROM card_keysets WHERE name = $1", new.name
+        ),
+        kcv=keys.compute_kcv(),
+        keys=keys.seal(vault, keyset_id),
+        status=KeysetStatus.ACTIVE,
+        created_at=tx.now(),
+    )
+    columns = Keyset.__struct_fields__
+    await insert_row(tx, "card_keysets", keyset, columns, updated_at=keyset.created_at)
+    record = to_record(keyset)
+    await _trail.record(tx, actor, record.id, "created", changes=diff_records(None, record))
+    await signals.publish_and_wait(tx, KEYSETS_CHANGED, record.id)
+    return keyset
+
+
+async def retire(tx: Transaction, actor: Actor, keyset_id: int, *, signals: Signals) -> Keyset:
+    """Retire a keyset. From then on, no proof of its cards is accepted."""
+    before = await get(tx, keyset_id, for_update=True)
+    before.require_active()
+    after = msgspec.structs.replace(before, status=KeysetStatus.RETIRED)
+    await tx.execute(
+        "UPDATE card_keysets SET status = $2, updated_at = $3 WHERE id = $1",
+        keyset_id,
+        after.status,
+        tx.now(),
+    )
+    record = to_record(after)
+    await _trail.record_change(tx, actor, record.id, "retired", to_record(before), record)
+    await signals.publish_and_wait(tx, KEYSETS_CHANGED, record.id)
+    return after
+
+
+async def get(
+    reader: Database | Transaction, keyset_id: int | None, *, for_update: bool = False
+) -> Keyset:
+    lock = "FOR UPDATE" if for_update else ""
+    row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", keyset_id)
+    return Keyset(**require_found(row, Code.KEYSET_NOT_FOUND))
+
+
+async def list_page(database: Database, query: PageQuery) -> list[Keyset]:
+    return [Keyset(**row) for row in await PageConditions(query).fetch(database, _SELECT)]
+
+
+async def find_active(tx: Transaction) -> dict[str, int]:
+    """Return the IDs of active keysets by public ID and by name.
+
+    A name refers to its newest active version.
+    """
+    rows = await tx.fetch(
+        "SELECT id, name FROM card_keysets WHERE status = $1 ORDER BY version",
+        KeysetStatus.ACTIVE,
+    )
+    by_name = {row["name"]: row["id"] for row in rows}
+    return by_name | {ids.encode(ids.CARD_KEYSET, row["id"]): row["id"] for row in rows}

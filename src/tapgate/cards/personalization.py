@@ -1,0 +1,154 @@
+"""Personalization: the keys that an encoder writes to a card's chip, and their first tap.
+
+The keys are issued first and confirmed by a tap. Until then, the card works as before, so that an
+interrupted encoding can be repeated.
+"""
+
+from typing import Final
+
+import msgspec
+
+from tapgate import ids
+from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.sun import MAX_KEY_VERSION
+from tapgate.card_proofs.verifier import (
+    OTHER_CARD_MESSAGE,
+    DecryptedProof,
+    ProofResult,
+    find_proof_error,
+)
+from tapgate.cards import keysets, model, queries, tap_history
+from tapgate.cards.model import Card
+from tapgate.cards.uids import is_signing_uid
+from tapgate.errors import invalid_field
+from tapgate.notifications.events import publish
+from tapgate.schemas.card_proofs import (
+    Authenticity,
+    CardKeys,
+    Personalization,
+    SdmOffsets,
+)
+from tapgate.settings import Settings
+from tapgate.store.database import RaiseAfterCommit
+from tapgate.store.transaction import Transaction
+from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate.vault import Vault
+
+_trail = AuditTrail("card")
+
+#: Query of the URL on the chip. The chip replaces the zeros at every tap.
+_URL_QUERY: Final = f"/t?picc_data={'0' * 32}&cmac={'0' * 16}"
+#: Bytes of the NDEF file before the URL without its scheme: the length of the message, the header
+#: of the record, and one byte for the scheme.
+_NDEF_HEADER_BYTES: Final = 7
+
+
+async def personalize(
+    tx: Transaction,
+    actor: Actor,
+    serial: str,
+    keyset_id: str,
+    *,
+    vault: Vault,
+    settings: Settings,
+) -> Personalization:
+    """Issue keys for a card. Repeating this before the confirmation issues the same keys again."""
+    card = await _lock_card(tx, actor, serial)
+    keyset = await keysets.get(tx, ids.decode(ids.CARD_KEYSET, keyset_id))
+    keyset.require_active()
+    uid = _require_signing_uid(card)
+    version = card.pending_key_version or (card.key_version or 0) + 1
+    if version > MAX_KEY_VERSION:
+        raise invalid_field("serial", f"must not have {MAX_KEY_VERSION} key versions already")
+    after = msgspec.structs.replace(
+        card, pending_keyset_id=keyset.id, pending_key_version=version, updated_at=tx.now()
+    )
+    await queries.save_keys(tx, after)
+    await _trail.record(
+        tx,
+        actor,
+        serial,
+        "personalization_started",
+        changes={"keyset_id": (None, keysets.to_record(keyset).id), "version": (None, version)},
+    )
+    keys = IssuerKeys.open(vault, keyset.id, keyset.keys)
+    return Personalization(
+        uid=uid.hex().upper(),
+        key_version=version,
+        keys=CardKeys(**keys.derive_card_keys(vault, card.id, uid, version)),
+        ndef_url_template=settings.public_url + _URL_QUERY,
+        sdm=_compute_offsets(settings.public_url),
+    )
+
+
+def _compute_offsets(public_url: str) -> SdmOffsets:
+    """Return the offsets of the chip's mirrors. The record abbreviates the URL's scheme."""
+    start = _NDEF_HEADER_BYTES - len(public_url.partition("://")[0] + "://")
+    url = public_url + _URL_QUERY
+    mac_offset = start + url.index("cmac=") + len("cmac=")
+    return SdmOffsets(
+        picc_data_offset=start + url.index("picc_data=") + len("picc_data="),
+        mac_offset=mac_offset,
+        mac_input_offset=mac_offset,
+    )
+
+
+async def confirm(
+    tx: Transaction, actor: Actor, serial: str, decrypted: DecryptedProof, *, settings: Settings
+) -> Card:
+    """Confirm the issued keys by a tap, which is consumed. The counter starts again with it."""
+    card = await _lock_card(tx, actor, serial)
+    uid = _require_signing_uid(card)
+    await _require_same_card(tx, uid, decrypted)
+    issued = card if card.pending_keyset_id is None else _activate_pending_keys(card)
+    proof = ProofResult()
+    if issued.keyset_id is not None and issued.key_version is not None:
+        counter = decrypted.find_counter(uid, issued.keyset_id, issued.key_version)
+        if counter is not None:
+            proof = ProofResult(serial, counter, issued.keyset_id, issued.key_version)
+    error_code = find_proof_error(proof, issued)
+    if error_code is not None:
+        raise RaiseAfterCommit(await tap_history.reject(tx, card, proof, error_code))
+    after = msgspec.structs.replace(issued, last_counter=proof.counter, updated_at=tx.now())
+    await queries.save_keys(tx, after)
+    await tap_history.store_accepted(tx, after)
+    old, new = (model.to_record(each, tx.now(), settings) for each in (card, after))
+    await _trail.record_change(tx, actor, serial, "personalized", old, new)
+    await publish(tx, "card.personalized", new)
+    return after
+
+
+async def _require_same_card(tx: Transaction, uid: bytes, decrypted: DecryptedProof) -> None:
+    """Raise an error if the proof names another card."""
+    uids = {tap.uid for _, tap in decrypted.candidates}
+    if uid not in uids and await queries.exists_with_uid(tx, uids):
+        raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
+
+
+def _activate_pending_keys(card: Card) -> Card:
+    return msgspec.structs.replace(
+        card,
+        authenticity=Authenticity.SUN,
+        keyset_id=card.pending_keyset_id,
+        key_version=card.pending_key_version,
+        last_counter=None,
+        pending_keyset_id=None,
+        pending_key_version=None,
+    )
+
+
+async def _lock_card(tx: Transaction, actor: Actor, serial: str) -> Card:
+    card = await queries.lock_with_row(tx, serial)
+    if card.subscriber_id is not None:
+        await require_subscriber_access(
+            tx, actor.principal, tx.now(), card.subscriber_id, restricted=card.restricted
+        )
+    return card
+
+
+def _require_signing_uid(card: Card) -> bytes:
+    if card.uid is None or not is_signing_uid(card.uid):
+        raise invalid_field("serial", "must be the serial of a card with a UID of 7 bytes")
+    return bytes.fromhex(card.uid.replace(":", ""))

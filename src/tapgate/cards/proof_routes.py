@@ -1,0 +1,155 @@
+"""Endpoints of keysets, and of the personalization and the taps of cards."""
+
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.cards import keysets, personalization, queries, tap_history
+from tapgate.cards.keysets import to_record
+from tapgate.cards.model import to_record as to_card_record
+from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.card_proofs import (
+    CardTapRecord,
+    KeysetRecord,
+    NewKeyset,
+    NewPersonalization,
+    Personalization,
+    PersonalizationConfirmation,
+)
+from tapgate.schemas.cards import CardRecord
+from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import CardKeysetId
+from tapgate.subscribers.restriction import require_subscriber_access
+
+endpoints = Endpoints("Cards", "/api/v1/cards")
+
+_ADMIN_ACCESS = Access(roles="A")
+
+
+@endpoints.post("/keysets", access=_ADMIN_ACCESS, status=201)
+async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
+    """Create a keyset.
+
+    A keyset has two AES-128 issuer keys for cards with an NTAG 424 DNA chip. The meta read key
+    decrypts `picc_data`. The file read key is diversified for each card (NXP AN10922, with the UID
+    and one byte of key version as input) and signs its taps. A key that is absent is generated. The
+    keys are sealed and never returned: compare them with another party by `kcv`.
+
+    A keyset with the name of an existing one is its next `version`. To rotate keys, create the next
+    version, personalize the cards again and retire the previous version.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        keyset = await keysets.create(
+            tx, request.actor, body, vault=services.vault, signals=services.signals
+        )
+    return to_record(keyset)
+
+
+@endpoints.get("/keysets", access=_ADMIN_ACCESS)
+async def list_keysets(request: RequestContext, query: PageQuery) -> Page[KeysetRecord]:
+    """List keysets, newest first."""
+    return paginate(await keysets.list_page(request.services.database, query), query, to_record)
+
+
+@endpoints.post("/keysets/{id}/retire", access=_ADMIN_ACCESS, errors=(Code.KEYSET_RETIRED,))
+async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
+    """Retire a keyset.
+
+    This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
+    normally before the response is sent, so its cards cannot pay until they are personalized again.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        keyset = await keysets.retire(tx, request.actor, id, signals=services.signals)
+    return to_record(keyset)
+
+
+@endpoints.post(
+    "/{serial}/personalize",
+    access=_ADMIN_ACCESS,
+    errors=(
+        Code.CARD_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.KEYSET_NOT_FOUND,
+        Code.KEYSET_RETIRED,
+        Code.VALIDATION_FAILED,
+    ),
+)
+async def personalize_card(
+    request: RequestContext, serial: str, body: NewPersonalization
+) -> Personalization:
+    """Issue the keys of a card.
+
+    The response contains what an encoder writes to the chip: the keys `k0` to `k4`, the URL, and
+    the offsets of the SDM settings, in bytes from the start of the NDEF file. `k1` is the file read
+    key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
+
+    The card works as before until a tap confirms the keys. Until then, the same request returns the
+    same keys again, so that an interrupted encoding can be repeated. For a card that signs its taps
+    already, the keys have the next version: its present keys stay valid until the confirmation.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        return await personalization.personalize(
+            tx,
+            request.actor,
+            serial,
+            body.keyset_id,
+            vault=services.vault,
+            settings=services.settings,
+        )
+
+
+@endpoints.post(
+    "/{serial}/personalize/confirm",
+    access=_ADMIN_ACCESS,
+    errors=(
+        Code.CARD_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.CARD_NOT_GENUINE,
+        Code.CARD_PROOF_USED,
+        Code.VALIDATION_FAILED,
+    ),
+)
+async def confirm_personalization(
+    request: RequestContext, serial: str, body: PersonalizationConfirmation
+) -> CardRecord:
+    """Confirm the keys of a card by a tap.
+
+    From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
+    is consumed, and the counter starts again with it.
+    """
+    services = request.services
+    decrypted = await services.proof_verifier.decrypt(body.card_proof)
+    async with services.transaction() as tx:
+        card = await personalization.confirm(
+            tx, request.actor, serial, decrypted, settings=services.settings
+        )
+    return to_card_record(card, services.clock(), services.settings)
+
+
+@endpoints.get(
+    "/{serial}/taps",
+    access=Access(scope="cards:read", roles="ASC"),
+    errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED),
+    heavy=True,
+)
+async def list_card_taps(request: RequestContext, serial: str) -> Page[CardTapRecord]:
+    """List the last 100 proofs of a card.
+
+    Newest first. `accepted` taps were consumed by a payment, a recorded decline or the confirmation
+    of keys. `used` and `not_genuine` taps were rejected.
+    """
+    services = request.services
+    card = await queries.get(services.database, serial)
+    if card.subscriber_id is not None:
+        await require_subscriber_access(
+            services.database,
+            request.caller,
+            services.clock(),
+            card.subscriber_id,
+            restricted=card.restricted,
+        )
+    return Page(
+        data=await tap_history.list_taps(services.database, card), has_more=False, next_cursor=None
+    )

@@ -1,0 +1,96 @@
+"""Taps of a card: accepted and rejected proofs."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from tapgate import clock, ids
+from tapgate.card_proofs.verifier import ProofResult
+from tapgate.cards.model import Card
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.events import enqueue_clone_events
+from tapgate.ledger.rejected_taps import MAX_TAPS, store_rejected_taps
+from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
+from tapgate.schemas.card_proofs import CardTapRecord, TapResult
+from tapgate.store.database import Database
+from tapgate.store.rows import insert_values
+from tapgate.store.transaction import Transaction
+
+#: Field of a transaction's context with the counter of the tap that it consumed.
+COUNTER_FIELD: Final = "card_counter"
+
+_SELECT_TRANSACTIONS: Final = f"""
+    SELECT created_at, (context ->> '{COUNTER_FIELD}')::integer, context ->> 'terminal_id'
+    FROM transactions WHERE card_serial = $1 AND context ? '{COUNTER_FIELD}'"""
+
+
+class _Tap(NamedTuple):
+    at: datetime
+    counter: int | None
+    terminal_id: str | None
+    result: str
+
+
+async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
+    """Return the last taps of a card, newest first."""
+    rows = await database.fetch(
+        """SELECT at, counter, terminal_id, result FROM card_taps WHERE card_id = $1
+           ORDER BY id DESC LIMIT $2""",
+        card.id,
+        MAX_TAPS,
+    )
+    found = [
+        _Tap(at, counter, terminal and ids.encode(ids.TERMINAL, terminal), result)
+        for at, counter, terminal, result in rows
+    ]
+    # The account's transactions have an index. Those of an unlinked card have no account.
+    sources: list[tuple[str, int | None]] = [("from_account IS NULL AND $2::bigint IS NULL", None)]
+    if card.account_id is not None:
+        sources.append(("from_account = $2", card.account_id))
+    for condition, account_id in sources:
+        paid = await database.fetch(
+            f"{_SELECT_TRANSACTIONS} AND {condition} ORDER BY id DESC LIMIT $3",
+            card.serial,
+            account_id,
+            MAX_TAPS,
+        )
+        found += [_Tap(at, counter, terminal, TapResult.ACCEPTED) for at, counter, terminal in paid]
+    found.sort(key=lambda tap: tap.at, reverse=True)
+    return [
+        CardTapRecord(
+            at=clock.format_rfc3339(tap.at),
+            counter=tap.counter,
+            terminal_id=tap.terminal_id,
+            result=tap.result,
+        )
+        for tap in found[:MAX_TAPS]
+    ]
+
+
+async def store_accepted(tx: Transaction, card: Card) -> None:
+    """Store the tap that a card has consumed last, if no transaction records it."""
+    await insert_values(
+        tx,
+        "card_taps",
+        card_id=card.id,
+        id=tx.new_id(),
+        at=tx.now(),
+        counter=card.last_counter,
+        result=TapResult.ACCEPTED,
+    )
+
+
+async def reject(
+    tx: Transaction,
+    card: Card,
+    proof: ProofResult | None,
+    code: Code,
+    terminal_id: str | None = None,
+) -> ApiError:
+    """Store a rejected tap, raise the alert about its card, and return the error."""
+    if proof is not None and code in TAP_ERROR_CODES:
+        tap = RejectedTap(
+            card.id, card.serial, card.subscriber_id, proof.counter, terminal_id, code
+        )
+        clones = await store_rejected_taps(tx, [tap], tx.now(), tx.new_id)
+        await enqueue_clone_events(tx, clones, tx.now(), tx.new_id)
+    return ApiError(code)

@@ -1,0 +1,186 @@
+"""Keysets, personalization of cards, and the proofs of their taps."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from tapgate.schemas.common import Redacted, build_missing_field_error
+from tapgate.schemas.fields import Choice, InvalidValueError, Rule, Text, TextRule
+
+_PICC_DATA_DIGITS: Final = 32
+_CMAC_DIGITS: Final = 16
+_KEY_DIGITS: Final = 32
+_MAX_URL_LENGTH: Final = 500
+
+
+class Authenticity(StrEnum):
+    """How a card proves that it is genuine."""
+
+    NONE = "none"
+    SUN = "sun"  # Secure Unique NFC: the chip signs every tap
+
+
+class KeysetStatus(StrEnum):
+    ACTIVE = "active"
+    RETIRED = "retired"
+
+
+class TapResult(StrEnum):
+    ACCEPTED = "accepted"
+    USED = "used"
+    NOT_GENUINE = "not_genuine"
+
+
+class HexRule(Rule):
+    """Exact number of hex digits, normalized to upper case."""
+
+    def __init__(self, digits: int, *, example: str) -> None:
+        self._digits = digits
+        self.example = example
+
+    def check(self, value: str) -> str:
+        if len(value) != self._digits or not is_hex(value):
+            raise InvalidValueError(f"must be {self._digits} hex digits")
+        return value.upper()
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {
+            "pattern": f"^[0-9A-Fa-f]{{{self._digits}}}$",
+            "description": f"{self._digits} hex digits",
+        }
+
+
+def is_hex(text: str) -> bool:
+    return text.isalnum() and text.isascii() and not text.upper().strip("0123456789ABCDEF")
+
+
+class TapUrlRule(Rule):
+    """URL that a card returned at a tap."""
+
+    example = (
+        "https://pay.example/t?picc_data=EF963FF7828658A599F3041510671E88&cmac=94EED9EE65337086"
+    )
+    max_json_bytes = 12 * _MAX_URL_LENGTH
+
+    def check(self, value: str) -> str:
+        if len(value) > _MAX_URL_LENGTH or parse_tap_url(value) is None:
+            raise InvalidValueError("must be the URL of a tap, with picc_data and cmac")
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"format": "uri", "maxLength": _MAX_URL_LENGTH}
+
+
+_PICC_DATA_RULE = HexRule(_PICC_DATA_DIGITS, example="EF963FF7828658A599F3041510671E88")
+_CMAC_RULE = HexRule(_CMAC_DIGITS, example="94EED9EE65337086")
+
+
+def parse_tap_url(url: str) -> tuple[str, str] | None:
+    """Return `picc_data` and `cmac` of a URL, or None if it has no valid ones."""
+    try:
+        fields = dict(parse_qsl(urlsplit(url).query))
+        return _PICC_DATA_RULE.check(fields["picc_data"]), _CMAC_RULE.check(fields["cmac"])
+    except (ValueError, KeyError, InvalidValueError):
+        return None
+
+
+class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Proof of a tap: `picc_data` and `cmac`, or the `url` that contains them."""
+
+    picc_data: Annotated[str, _PICC_DATA_RULE] | None = None
+    cmac: Annotated[str, _CMAC_RULE] | None = None
+    url: Annotated[str, TapUrlRule()] | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("url",)
+
+    def __post_init__(self) -> None:
+        if self.url is None:
+            for name in ("picc_data", "cmac"):
+                if getattr(self, name) is None:
+                    raise build_missing_field_error(name)
+
+    def get_parts(self) -> tuple[str, str]:
+        """Return `picc_data` and `cmac` of a valid proof."""
+        parts = (self.picc_data, self.cmac) if self.url is None else parse_tap_url(self.url)
+        assert parts is not None
+        picc_data, cmac = parts
+        assert picc_data is not None
+        assert cmac is not None
+        return picc_data, cmac
+
+
+IssuerKey = Annotated[str, HexRule(_KEY_DIGITS, example="00112233445566778899AABBCCDDEEFF")]
+AuthenticityField = Annotated[str, Choice(*Authenticity, name="CardAuthenticity")]
+KeysetStatusField = Annotated[str, Choice(*KeysetStatus, name="KeysetStatus")]
+
+
+class NewKeyset(Redacted, msgspec.Struct, kw_only=True):
+    """Keyset to create. A key that is absent is generated."""
+
+    name: Annotated[str, TextRule(64)]
+    meta_read_key: IssuerKey | None = None
+    file_read_key: IssuerKey | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("meta_read_key", "file_read_key")
+
+
+class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Keyset as returned by the API, without its keys.
+
+    `kcv` consists of the key check values of the meta read key and the file read key: the first 3
+    bytes of an encrypted zero block each, in hex.
+    """
+
+    id: str
+    name: str
+    version: int
+    kcv: str
+    status: KeysetStatusField
+    created_at: str
+
+
+class NewPersonalization(msgspec.Struct, kw_only=True):
+    keyset_id: Text
+
+
+class CardKeys(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Keys of a card's chip, as hex digits: `k1` is the file read key, `k2` the meta read key."""
+
+    k0: str
+    k1: str
+    k2: str
+    k3: str
+    k4: str
+
+
+class SdmOffsets(msgspec.Struct, frozen=True, kw_only=True):
+    """Positions in bytes from the start of the NDEF file, for the chip's file settings."""
+
+    picc_data_offset: int
+    mac_offset: int
+    mac_input_offset: int
+
+
+class Personalization(msgspec.Struct, frozen=True, kw_only=True):
+    """What an encoder writes to a card's chip. No other response contains the keys."""
+
+    uid: str
+    key_version: int
+    keys: CardKeys
+    ndef_url_template: str
+    sdm: SdmOffsets
+
+
+class PersonalizationConfirmation(msgspec.Struct, kw_only=True):
+    card_proof: CardProof
+
+
+class CardTapRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Proof that was accepted or rejected. `counter` is null if it could not be decrypted."""
+
+    at: str
+    counter: int | None
+    terminal_id: str | None
+    result: Annotated[str, Choice(*TapResult, name="CardTapResult")]
