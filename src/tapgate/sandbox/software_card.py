@@ -6,8 +6,11 @@ from typing import Final
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
-from tapgate.card_proofs.sun import FileReadKey, Tap
+from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.sun import FileReadKey, Tap, diversify_file_read_key
 from tapgate.schemas.card_proofs import CardProof
+from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 _PICC_DATA_TAG: Final = b"\xc7"
 _PADDING_BYTES: Final = 5
@@ -34,3 +37,27 @@ class SoftwareCard:
             picc_data=encryptor.update(plain).hex().upper(),
             cmac=self._file_read_key.compute_mac(tap).hex().upper(),
         )
+
+
+async def load_card(
+    database: Database, vault: Vault, serial: str, *, pending: bool
+) -> SoftwareCard | None:
+    """Return a chip with the keys of a card in the database, or None if the card has none.
+
+    `pending` selects the keys that no tap has confirmed yet.
+    """
+    prefix = "pending_" if pending else ""
+    row = await database.fetchrow(
+        f"""SELECT uid, {prefix}key_version, last_counter, keyset.id, keyset.keys
+            FROM cards JOIN card_keysets keyset ON keyset.id = {prefix}keyset_id
+            WHERE serial = $1""",
+        serial,
+    )
+    if row is None:
+        return None
+    uid, version, last_counter, keyset_id, sealed = row
+    keys = IssuerKeys.open(vault, keyset_id, sealed)
+    uid_bytes = bytes.fromhex(uid.replace(":", ""))
+    file_read_key = diversify_file_read_key(keys.file_read, uid_bytes, version)
+    counter = 0 if pending else last_counter or 0
+    return SoftwareCard(uid_bytes, keys.meta_read, file_read_key, counter)
