@@ -36,9 +36,8 @@ help:
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
-	@echo 'make torture UPGRADE=next  replace nodes by the next release under load; UPGRADE=REF: this release after REF'
 	@echo 'make two-books     move money between two installations, killing processes; TRANSFERS=, KILLS=, SEED='
-	@echo 'make fuzz          call every endpoint with generated requests; REQUESTS=, SEED='
+	@echo 'make fuzz          run random tests with all examples, and call every endpoint; REQUESTS=, SEED='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
 	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
@@ -93,7 +92,14 @@ torture: .venv/installed-dev $(if $(CLUSTER),.venv/cluster/installed)
 		$(if $(filter next,$(UPGRADE)),,--from $(UPGRADE)),$(if $(CLUSTER),.cluster) \
 		--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) $(if $(FAULT),--fault '$(FAULT)')
 
+# Tests that compare random inputs with a model, or that only require defined results for them.
+RANDOM_TESTS := $(addprefix tests/,api/test_fuzzed_requests.py general_ledger/test_against_model.py \
+	ledger/test_against_model.py ledger/test_assessments.py ledger/test_commission.py \
+	messenger/conversation/test_random_conversations.py messenger/routes/test_fuzzed_requests.py \
+	wallets/test_statement_totals.py)
+
 fuzz: .venv/installed-dev
+	@TAPGATE_EXAMPLES=all $(BIN)/pytest -q -n 2 $(RANDOM_TESTS)
 	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
 
 # Requires internet access: a package that cannot be looked up is an error.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from api.builders import VALID_THING, WRITER, EdgeApp, build_bearer_headers, run_edge_app
 from drivers.in_process import decode_response
+from examples import limit_examples
 
 CANARY = "cAnArY"
 
@@ -43,7 +44,7 @@ near_things = st.dictionaries(fields, canaries | values, min_size=1, max_size=2)
 bodies = (near_things | values).map(lambda value: json.dumps(value).encode()) | st.binary(
     max_size=60
 )
-many_examples = settings(max_examples=200)
+many_examples = settings(max_examples=limit_examples(200))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.ledger import PIN, START, LedgerDriver, build_payment, require_balanced_books
+from examples import limit_examples
 from tapgate import ids, money
 from tapgate.general_ledger import journal, queries
 from tapgate.ledger import chart
@@ -173,7 +174,7 @@ async def books(database_url: str, database: Database) -> AsyncIterator[Books]:
         await driver.close()
 
 
-@settings(max_examples=40)
+@settings(max_examples=limit_examples(40))
 @given(
     added=st.lists(movements, min_size=1, max_size=4),
     ends=st.lists(moments, min_size=1, max_size=4),

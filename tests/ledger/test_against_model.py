@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, is_correct_pin
+from examples import limit_examples
 from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
 from tapgate import ids
@@ -344,7 +345,7 @@ REJECTED_THEN_REPEATED = [
 ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=limit_examples(500))
 @given(sequences)
 @example(REJECTED_THEN_REPEATED)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from hypothesis import given, settings
 
 from builders.ledger import is_correct_pin
+from examples import limit_examples
 from ledger import reference_model
 from ledger.reference_model import Step
 from ledger.test_against_model import (
@@ -73,7 +74,7 @@ def check_assessment(ledger: InMemoryLedger, step: Step) -> None:
         assert payer.available - outcome.result.payer_available == step.amount + sender_fee
 
 
-@settings(max_examples=200)
+@settings(max_examples=limit_examples(200))
 @given(sequences)
 def test_assessments_agree_with_decisions(sequence: list[Step]) -> None:
     ledger, model = InMemoryLedger(), build_model()

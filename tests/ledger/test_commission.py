@@ -22,6 +22,7 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
+from examples import limit_examples
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.errors import Code
@@ -393,7 +394,7 @@ class InMemoryAgent(InMemoryLedger):
         return -state.accounts[state.rules.platform_accounts[chart.COMMISSION_EXPENSE]].balance
 
 
-@settings(max_examples=500)
+@settings(max_examples=limit_examples(500))
 @given(movements)
 def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
     amounts: list[int],
@@ -414,7 +415,7 @@ def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
         assert earned_out <= highest - lowest
 
 
-@settings(max_examples=300)
+@settings(max_examples=limit_examples(300))
 @given(
     st.lists(st.integers(1, 400), min_size=1, max_size=20),
     st.integers(1, 100_000),

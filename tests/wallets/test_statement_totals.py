@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from builders.auth import FakeClock
 from builders.payments import create_processor, decide_review, set_kyc_level, submit_command
 from drivers.in_process import AppTransport
+from examples import limit_examples
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
@@ -215,7 +216,7 @@ async def test_statement_totals_add_up_for_every_period_of_random_histories(
 ) -> None:
     loop = asyncio.get_running_loop()
 
-    @settings(max_examples=40)
+    @settings(max_examples=limit_examples(40))
     @given(
         st.lists(STEPS, min_size=1, max_size=25),
         st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),

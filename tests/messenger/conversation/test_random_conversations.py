@@ -19,6 +19,7 @@ from builders.conversation import (
     build_text_message,
     format_reply,
 )
+from examples import limit_examples
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
@@ -404,4 +405,4 @@ def check_replies(output: EngineOutput) -> None:
 
 
 TestRandomConversation = RandomConversation.TestCase
-TestRandomConversation.settings = settings(max_examples=150, stateful_step_count=40)
+TestRandomConversation.settings = settings(max_examples=limit_examples(150), stateful_step_count=40)

@@ -22,6 +22,7 @@ from builders.messenger import (
     build_delivery,
     run_messenger_app,
 )
+from examples import limit_examples
 
 CANARY = "cAnArY"
 
@@ -45,7 +46,7 @@ near_messages = st.fixed_dictionaries(
 near_codes = st.fixed_dictionaries(
     {}, optional=dict.fromkeys(["to", "template", "language", "parameters"], values)
 ).map(lambda changes: CODE_BODY | changes)
-many_examples = settings(max_examples=100)
+many_examples = settings(max_examples=limit_examples(100))
 
 
 @pytest.fixture
