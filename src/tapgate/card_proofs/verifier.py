@@ -117,9 +117,15 @@ class ProofVerifier:
 
     async def verify(self, proof: CardProof) -> ProofResult:
         """Return the card that a proof names, and the keys that signed it."""
+        keysets = self._keysets
+        if keysets is None or not self._signals.is_listening:
+            keysets = await self._load_keysets()
+        picc_data, mac = proof.decode()
         result = ProofResult()
-        candidates, mac = await self.decrypt(proof)
-        for keyset, tap in candidates:
+        for keyset in keysets:
+            tap = keyset.meta_read_key.decrypt(picc_data)
+            if tap is None:
+                continue
             card = self._cards.get(tap.uid)
             is_signed = card is not None and _is_signed(keyset, card, tap, mac)
             if not is_signed:
@@ -132,10 +138,10 @@ class ProofVerifier:
         return result
 
     async def decrypt(self, proof: CardProof) -> DecryptedProof:
-        picc_data, mac = (bytes.fromhex(part) for part in proof.get_parts())
+        picc_data, mac = proof.decode()
         candidates = [
             (keyset, tap)
-            for keyset in await self._get_keysets()
+            for keyset in await self._load_keysets()
             if (tap := keyset.meta_read_key.decrypt(picc_data)) is not None
         ]
         return DecryptedProof(candidates, mac)
@@ -152,9 +158,7 @@ class ProofVerifier:
         self._cards[uid] = _CardKeys(*row)
         return self._cards[uid]
 
-    async def _get_keysets(self) -> list[_Keyset]:
-        if self._keysets is not None and self._signals.is_listening:
-            return self._keysets
+    async def _load_keysets(self) -> list[_Keyset]:
         generation = self._generation
         rows = await self._database.fetch("SELECT id, status, keys FROM card_keysets ORDER BY id")
         keysets = [self._open_keyset(*row) for row in rows]

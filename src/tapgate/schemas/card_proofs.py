@@ -1,5 +1,6 @@
 """Keysets, personalization of cards, and the proofs of their taps."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -38,10 +39,11 @@ class HexRule(Rule):
 
     def __init__(self, digits: int, *, example: str) -> None:
         self._digits = digits
+        self._pattern = re.compile(f"[0-9A-Fa-f]{{{digits}}}")
         self.example = example
 
     def check(self, value: str) -> str:
-        if len(value) != self._digits or not is_hex(value):
+        if self._pattern.fullmatch(value) is None:
             raise InvalidValueError(f"must be {self._digits} hex digits")
         return value.upper()
 
@@ -50,10 +52,6 @@ class HexRule(Rule):
             "pattern": f"^[0-9A-Fa-f]{{{self._digits}}}$",
             "description": f"{self._digits} hex digits",
         }
-
-
-def is_hex(text: str) -> bool:
-    return text.isalnum() and text.isascii() and not text.upper().strip("0123456789ABCDEF")
 
 
 class TapUrlRule(Rule):
@@ -101,14 +99,14 @@ class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
                 if getattr(self, name) is None:
                     raise build_missing_field_error(name)
 
-    def get_parts(self) -> tuple[str, str]:
+    def decode(self) -> tuple[bytes, bytes]:
         """Return `picc_data` and `cmac` of a valid proof."""
-        parts = (self.picc_data, self.cmac) if self.url is None else parse_tap_url(self.url)
-        assert parts is not None
-        picc_data, cmac = parts
+        picc_data, cmac = self.picc_data, self.cmac
+        if self.url is not None:
+            picc_data, cmac = parse_tap_url(self.url) or (None, None)
         assert picc_data is not None
         assert cmac is not None
-        return picc_data, cmac
+        return bytes.fromhex(picc_data), bytes.fromhex(cmac)
 
 
 IssuerKey = Annotated[str, HexRule(_KEY_DIGITS, example="00112233445566778899AABBCCDDEEFF")]
