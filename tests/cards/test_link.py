@@ -25,7 +25,8 @@ from tapgate.subscribers import queries as subscribers
 
 CARD_FIELDS = (
     "serial mac_address type status status_reason subscriber_id holder_name parent_subscriber_id "
-    "child_relationship daily_limit spent_today currency expires_at linked_at created_at updated_at"
+    "child_relationship daily_limit spent_today currency authenticity keyset_id last_counter "
+    "expires_at linked_at created_at updated_at"
 ).split()
 
 
@@ -35,7 +36,7 @@ async def test_linked_card_belongs_to_the_subscriber_and_can_pay(harness: Harnes
     before = await get_card(harness, serial)
     assert list(before) == CARD_FIELDS
     assert {field for field, value in before.items() if value is not None} == {
-        "serial", "mac_address", "status", "currency", "created_at", "updated_at",
+        "serial", "mac_address", "status", "currency", "authenticity", "created_at", "updated_at",
     }  # fmt: skip
     response = await link_card(harness, serial, holder["id"])
     assert response.status_code == 200

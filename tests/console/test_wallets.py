@@ -20,10 +20,17 @@ _COVERED_ELSEWHERE = {
     "PUT /api/v1/ledger/gl-codes": "the form of GL codes",
     "POST /api/v1/admin/logout": "the sign-out button",
 }
-#: Endpoints that the console does not offer: the person enters the code and the new PIN in chat.
+#: Endpoints that the console does not offer: the person enters the code and the new PIN in chat,
+#: and the software of a card encoder manages keysets and personalizes cards.
 _NOT_OFFERED = {
-    f"POST /api/v1/{resource}/reset-pin/confirm"
-    for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
+    *(
+        f"POST /api/v1/{resource}/reset-pin/confirm"
+        for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
+    ),
+    "POST /api/v1/cards/keysets",
+    "POST /api/v1/cards/keysets/{id}/retire",
+    "POST /api/v1/cards/{serial}/personalize",
+    "POST /api/v1/cards/{serial}/personalize/confirm",
 }
 
 
