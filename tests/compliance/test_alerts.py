@@ -337,7 +337,7 @@ async def test_new_and_resolved_alerts_are_published(harness: Harness) -> None:
 async def test_alert_record_matches_the_created_alert(harness: Harness) -> None:
     alert = await create_alert(harness)
     alert_id = decode_id(alert["id"])
-    record = (await queries.load_records(harness.database, [alert_id]))[alert_id]
+    record = (await queries.load_records(harness.services, [alert_id]))[alert_id]
     assert (record.id, record.details) == (alert["id"], alert["details"])
 
 

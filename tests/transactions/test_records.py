@@ -349,4 +349,4 @@ def test_approval_codes_of_consecutive_ids_differ() -> None:
 
 async def _load_record(harness: Harness, public_id: str) -> TransactionRecord:
     transaction_id = ids.decode(ids.TRANSACTION, public_id) or 0
-    return (await queries.load_records(harness.database, [transaction_id]))[transaction_id]
+    return (await queries.load_records(harness.services, [transaction_id]))[transaction_id]
