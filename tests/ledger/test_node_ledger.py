@@ -299,3 +299,29 @@ async def test_unresponsive_writer_is_abandoned(
     payer = first.payer.key
     assert isinstance(payer, int)
     assert await other.get_balance(payer) == 9_00
+
+
+async def test_writer_that_reads_nothing_is_left_without_waiting_for_it(
+    tmp_path: Path, workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its socket is full, so closing the connection gracefully would wait for it forever."""
+    (command,) = await build_transfers(workers[0], 1, context={"memo": "m" * 1000})
+    stopped = asyncio.Event()
+
+    async def greet_only(_: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
+        stream.write(bytes(node_ledger._SIZE_BYTES))
+        await stopped.wait()
+        stream.close()
+
+    path = tmp_path / "hung.sock"
+    async with await asyncio.start_unix_server(greet_only, path, limit=1):
+        connection = await node_ledger._WriterConnection.open(path)
+        assert connection is not None
+        monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 0.2)
+        outcomes = [connection.submit(command) for _ in range(2000)]
+        async with asyncio.timeout(30):
+            await connection.run()
+        assert connection.is_closing
+        for outcome in outcomes:
+            assert isinstance(outcome.exception(), ApiError)
+        stopped.set()

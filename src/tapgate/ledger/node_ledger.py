@@ -83,12 +83,10 @@ class _Channel(Generic[T]):
             self._stream.write(len(data).to_bytes(_SIZE_BYTES) + data)
         self._unsent.clear()
 
-    async def close(self) -> None:
-        self.flush()
+    def close(self) -> None:
+        """Close the socket without waiting until a process that may hang has read everything."""
         self.closed.set()
-        self._stream.close()
-        with contextlib.suppress(OSError):
-            await self._stream.wait_closed()
+        self._stream.transport.abort()
 
 
 async def _read_frame(stream: asyncio.StreamReader) -> bytes | None:
@@ -109,7 +107,8 @@ class _WriterConnection:
         self._waiting: dict[int, asyncio.Future[Outcome]] = {}
         self._count = 0
         self._last_activity = monotonic()
-        #: Set when the writer stops. It still sends the outcomes of the commands it has.
+        #: Set when the writer stops, or the connection is lost. A writer that stops still sends the
+        #: outcomes of the commands it has.
         self.is_closing = False
 
     @classmethod
@@ -127,14 +126,15 @@ class _WriterConnection:
             return None
         return cls(reader, stream)
 
-    async def submit(self, command: Command) -> Outcome:
+    def submit(self, command: Command) -> asyncio.Future[Outcome]:
+        """Send a command. Only allowed before `is_closing` is set."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         if not self._waiting:
             self._last_activity = monotonic()
         self._count += 1
         self._waiting[self._count] = future
         self._channel.send(_Request(self._count, command))
-        return await future
+        return future
 
     async def run(self) -> None:
         """Receive outcomes until the writer stops or no longer responds."""
@@ -147,6 +147,7 @@ class _WriterConnection:
                 if self.is_closing and not self._waiting:
                     return
         finally:
+            self.is_closing = True
             watchdog.cancel()
             for future in self._waiting.values():
                 if not future.done():
@@ -154,7 +155,7 @@ class _WriterConnection:
                         unavailable("The connection to the ledger was lost. Try again shortly.")
                     )
                     future.exception()  # mark as retrieved, in case the caller was canceled
-            await self._channel.close()
+            self._channel.close()
 
     def _receive(self, response: _Response) -> None:
         if response.number == 0:
@@ -311,7 +312,7 @@ class NodeLedger(Ledger):
                     self._execute(request, channel)
         finally:
             self._channels.discard(channel)
-            await channel.close()
+            channel.close()
 
     def _execute(self, request: _Request, channel: _Channel[_Response]) -> None:
         def respond(future: asyncio.Future[Outcome]) -> None:
