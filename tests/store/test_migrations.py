@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from databases import build_database_url
 from tapgate.store import StoreError
-from tapgate.store.migrate import migrate
+from tapgate.store.migrate import migrate, read_plan
 from tapgate.store.migration_plan import AppliedMigration, Migration, build_plan
 
 _FILES = ("0001_first.sql", "0002_second.sql")
@@ -46,6 +46,27 @@ async def test_failed_migration_is_rolled_back(
     assert await fetch_rows(empty_database_url, "SELECT to_regclass('third')") == [(None,)]
     (migrations_dir / "0003_third.sql").write_text("CREATE TABLE third ();")
     assert await migrate(empty_database_url, migrations_dir) == ["0003_third.sql"]
+
+
+@pytest.mark.parametrize(
+    ("table", "nodes"),
+    [
+        ("", []),
+        (
+            """CREATE TABLE nodes (role text, host text, port int, version text);
+               INSERT INTO nodes VALUES ('gateway', 'a.example', 8000, '1.0.0');""",
+            ["gateway a.example:8000 (1.0.0)"],
+        ),
+    ],
+)
+async def test_plan_lists_nodes_that_registered_before_they_stored_their_migrations(
+    empty_database_url: str, migrations_dir: Path, table: str, nodes: list[str]
+) -> None:
+    (migrations_dir / "0003_nodes.sql").write_text(f"SELECT 1; {table}")
+    await migrate(empty_database_url, migrations_dir)
+    contract = "-- migration: contract, requires 0003\nALTER TABLE first DROP COLUMN second;"
+    (migrations_dir / "0004_contract.sql").write_text(contract)
+    assert (await read_plan(empty_database_url, migrations_dir))[1] == {"0004_contract.sql": nodes}
 
 
 async def test_statement_timeout_in_the_url_does_not_abort_a_migration(

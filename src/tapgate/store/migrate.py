@@ -56,10 +56,10 @@ _CREATE_TABLE = """
         sha256 text NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT now()
     )"""
-#: Nodes that died stay registered for an hour.
+#: Nodes that died stay registered for an hour. The column does not exist before migration 0047.
 _SELECT_OLDER_NODES = """
     SELECT format('%s %s:%s (%s)', role, host, port, version) FROM nodes
-    WHERE coalesce(newest_migration, '') < $1 ORDER BY 1"""
+    WHERE coalesce(to_jsonb(nodes) ->> 'newest_migration', '') < $1 ORDER BY 1"""
 
 
 async def migrate(
@@ -261,6 +261,8 @@ async def _require_no_older_nodes(connection: asyncpg.Connection, migration: Mig
 
 
 async def _list_older_nodes(connection: asyncpg.Connection, migration: Migration) -> list[str]:
+    if await connection.fetchval("SELECT to_regclass('nodes')") is None:
+        return []
     rows = await connection.fetch(_SELECT_OLDER_NODES, migration.requires)
     return [row[0] for row in rows]
 
