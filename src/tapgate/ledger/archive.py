@@ -21,7 +21,8 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from tapgate.ids import first_id_at, get_time
+from tapgate.ids import first_id_at
+from tapgate.ledger import archive_checks as checks
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
 from tapgate.ledger.verify import read_range
@@ -75,10 +76,7 @@ class _Contents(NamedTuple):
 async def list_months(connection: Any, before: datetime) -> list[Month]:
     """Return the months of the ledger that end before a time, oldest first."""
     end_id = await archived.get_end_id(connection)
-    if await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM transactions_initial WHERE id >= $1)", end_id
-    ):
-        raise StoreError("old transactions are not divided into months. Run `tapgate partition`")
+    await checks.require_divided(connection, end_id)
     entries, transactions = [
         [
             Month(part.lower, part.upper, part.name.removeprefix(f"{table.name}_"))
@@ -105,11 +103,13 @@ async def archive_month(
 
     Raises StoreError if the month is not verified, was changed since, or has open transactions.
     """
-    await _require_closed(connection, month)
-    kept = await _list_kept(connection, month)
+    await checks.require_closed(connection, month)
+    counted = await checks.count_entries(connection, month)
+    kept = await checks.list_kept(connection, month)
     contents = await _read_contents(connection, vault, month, kept)
     async with open_transaction() as tx:
         await tx.execute("SET LOCAL statement_timeout = 0")
+        await checks.lock_unchanged(tx, month, counted)
         await _store_month(tx, vault, month, contents, actor_id)
         await record(tx, month.name)
         await retry_locked(tx, lambda: _detach(tx, ENTRIES, month, kept))
@@ -119,38 +119,13 @@ async def finish_month(
     connection: Any, month: ArchivedMonth, open_transaction: OpenTransaction
 ) -> None:
     """Detach the transactions of a month whose entries are detached."""
-    kept = await _list_kept(connection, month)
+    kept = await checks.list_kept(connection, month)
     async with open_transaction() as tx:
         await tx.execute(
             "UPDATE archived_months SET is_detached = true, files = NULL WHERE end_id = $1",
             month.end_id,
         )
         await retry_locked(tx, lambda: _detach(tx, TRANSACTIONS, month, kept))
-
-
-async def _require_closed(connection: Any, month: Month) -> None:
-    held = await connection.fetchval(
-        """SELECT count(*) FROM transactions
-           WHERE id >= $1 AND id < $2 AND status = 'under_review'""",
-        month.first_id,
-        month.end_id,
-    )
-    if held:
-        raise StoreError(
-            f"{month.name} has {held} transactions under review. Release or reject them first"
-        )
-
-
-async def _list_kept(connection: Any, month: Month | ArchivedMonth) -> list[int]:
-    """Return the transactions that stay: they moved money, or refund a payment, of later months."""
-    rows = await connection.fetch(
-        f"""SELECT id FROM transactions_{month.name}
-            WHERE coalesce(completed_at, created_at) >= $1 OR original_id >= $2""",
-        get_time(month.end_id),
-        month.end_id,
-        timeout=_TIMEOUT_SECONDS,
-    )
-    return [row["id"] for row in rows]
 
 
 async def _read_contents(connection: Any, vault: Vault, month: Month, kept: list[int]) -> _Contents:
@@ -284,6 +259,8 @@ async def _detach(
     await tx.execute(f"CREATE SCHEMA IF NOT EXISTS {ARCHIVE_SCHEMA}")
     await tx.execute(f"ALTER TABLE {table.name} DETACH PARTITION {name}")
     await tx.execute(f"ALTER TABLE {table.name} DETACH PARTITION {first}")
+    if table is TRANSACTIONS:
+        kept = [*kept, *await checks.list_late(tx, month)]
     await tx.execute(
         f"""INSERT INTO {first} SELECT * FROM {name}
             WHERE {table.id_column} = ANY ($1::bigint[])""",

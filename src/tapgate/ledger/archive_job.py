@@ -1,6 +1,6 @@
 """The steps of `tapgate archive`, which continue where an earlier run ended."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from tapgate.clock import Clock
 from tapgate.ids import IdGenerator
 from tapgate.ledger import archive as steps
 from tapgate.ledger.archive import ARCHIVE_SCHEMA
+from tapgate.ledger.archive_checks import require_divided
 from tapgate.ledger.archived import Archive, ArchivedMonth, is_authentic, load_archive
 from tapgate.store import StoreError
 from tapgate.store.archive_files import (
@@ -17,10 +18,11 @@ from tapgate.store.archive_files import (
     ProgressCallback,
     export_tables,
     get_file_name,
+    has_table,
     load_table,
     read_manifest,
 )
-from tapgate.store.partitions import TABLES, create_detached
+from tapgate.store.partitions import TABLES, PartitionedTable, create_detached
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
@@ -90,6 +92,8 @@ class ArchiveJob:
         """Run the steps that are left after the entries of a month were detached."""
         if not month.is_detached:
             await steps.finish_month(self._connection, month, self._open_transaction)
+            # Files of an interrupted restore are out of date: refunds may have followed.
+            month = month._replace(is_detached=True, files=None)
         if month.files is None:
             orders = {f"{table}_{month.name}": order for table, order in _ORDERS.items()}
             manifest = await export_tables(
@@ -110,15 +114,19 @@ class ArchiveJob:
             yield f"{month.name}: tables dropped"
 
     async def _drop(self, month: ArchivedMonth, folder: Path) -> None:
-        read_manifest(folder, month.name, month.files or {})
+        read_manifest(folder, month.name, _require_files(month))
         async with self._open_transaction() as tx:
             for table in TABLES:
-                await tx.execute(f"DROP TABLE {ARCHIVE_SCHEMA}.{table.name}_{month.name}")
-            await tx.execute(
-                "UPDATE archived_months SET dropped_at = $2 WHERE end_id = $1",
+                # An installation that was restored from a backup does not have the tables.
+                await tx.execute(f"DROP TABLE IF EXISTS {ARCHIVE_SCHEMA}.{table.name}_{month.name}")
+            is_exported = await tx.fetchval(
+                """UPDATE archived_months SET dropped_at = $2
+                   WHERE end_id = $1 AND is_detached AND files IS NOT NULL RETURNING true""",
                 month.end_id,
                 tx.now(),
             )
+            if not is_exported:
+                raise StoreError(f"{month.name} is not exported. Run the command again")
             await self._audit(tx, "archive_dropped", month.name)
 
     async def restore(self, folder: Path) -> str:
@@ -127,8 +135,16 @@ class ArchiveJob:
         if not archive.months:
             raise StoreError("no month is archived")
         month = archive.months[-1]
-        if month.dropped_at is not None:
-            await self._load_files(month, folder)
+        await require_divided(self._connection, month.end_id)
+        # An interrupted restore has attached the transactions already.
+        tables = TABLES if month.is_detached else (steps.ENTRIES,)
+        missing = [
+            table
+            for table in tables
+            if not await has_table(self._connection, table, f"{table.name}_{month.name}")
+        ]
+        if missing:
+            await self._load_files(month, folder, missing)
         await steps.restore_month(
             self._connection,
             self._vault,
@@ -138,12 +154,16 @@ class ArchiveJob:
         )
         return month.name
 
-    async def _load_files(self, month: ArchivedMonth, folder: Path) -> None:
-        """Create the tables of a month from its files, all or nothing."""
-        manifest = read_manifest(folder, month.name, month.files or {})
+    async def _load_files(
+        self, month: ArchivedMonth, folder: Path, tables: Sequence[PartitionedTable]
+    ) -> None:
+        """Create tables of a month from its files, all or nothing."""
+        manifest = read_manifest(folder, month.name, _require_files(month))
         async with self._open_transaction() as tx:
-            for table in TABLES:
+            await tx.execute(f"CREATE SCHEMA IF NOT EXISTS {ARCHIVE_SCHEMA}")
+            for table in tables:
                 name = f"{table.name}_{month.name}"
+                await tx.execute(f"DROP TABLE IF EXISTS {ARCHIVE_SCHEMA}.{name}")
                 await create_detached(tx, table, name)
                 await tx.execute(f"ALTER TABLE {name} SET SCHEMA {ARCHIVE_SCHEMA}")
                 file_name = get_file_name(name)
@@ -151,3 +171,9 @@ class ArchiveJob:
             await tx.execute(
                 "UPDATE archived_months SET dropped_at = NULL WHERE end_id = $1", month.end_id
             )
+
+
+def _require_files(month: ArchivedMonth) -> dict[str, str]:
+    if month.files is None:
+        raise StoreError(f"{month.name} is not exported. Run `tapgate archive --to <folder>` first")
+    return month.files

@@ -15,9 +15,16 @@ import msgspec
 from tapgate.store import StoreError
 from tapgate.store.backup import COPY_SETTINGS
 from tapgate.store.backup_file import open_new_file
+from tapgate.store.partitions import PartitionedTable
 
 _CHUNK_BYTES: Final = 1 << 20
 _COMPRESSION_LEVEL: Final = 6
+_SELECT_COLUMNS: Final = """
+    SELECT attname, atttypid, atttypmod, attnotnull, row_number() OVER (ORDER BY attnum)
+    FROM pg_attribute WHERE attrelid = {} AND attnum > 0 AND NOT attisdropped"""
+_SELECT_CHECKS: Final = """
+    SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE conrelid = {} AND contype = 'c'"""
 
 #: Receives the name of a file and the number of bytes written before compression.
 ProgressCallback = Callable[[str, int], None]
@@ -113,6 +120,27 @@ def read_manifest(folder: Path, month: str, digests: Mapping[str, str]) -> Archi
         if compute_sha256(folder / name) != digest:
             raise StoreError(f"{folder / name} was changed: its SHA-256 digest is not {digest}")
     return manifest
+
+
+async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool:
+    """Return whether the archive has a table that can be a partition of `table`.
+
+    Migrations do not change the tables of the archive.
+    """
+    columns, checks = [
+        await connection.fetch(
+            sql.format(f"to_regclass('{table.name}')")
+            + " EXCEPT ALL "
+            + sql.format(f"to_regclass('archive.{name}')")
+        )
+        for sql in (_SELECT_COLUMNS, _SELECT_CHECKS)
+    ]
+    extra = await connection.fetch(
+        _SELECT_COLUMNS.format(f"to_regclass('archive.{name}')")
+        + " EXCEPT ALL "
+        + _SELECT_COLUMNS.format(f"to_regclass('{table.name}')")
+    )
+    return not (columns or checks or extra)
 
 
 async def load_table(connection: Any, path: Path, name: str, record: FileRecord) -> None:

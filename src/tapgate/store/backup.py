@@ -53,6 +53,7 @@ async def create_backup(
     try:
         async with _open_snapshot(url) as connection:
             schema = await read_schema(connection)
+            await _require_exported(connection, schema)
             manifest = await _build_manifest(connection, schema)
             if manifest.secret_fingerprint not in (None, vault.key_id):
                 raise StoreError(
@@ -68,6 +69,20 @@ async def create_backup(
             return manifest, writer.bytes_written
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise StoreError(f"the database cannot be backed up: {summarize_error(error)}") from error
+
+
+async def _require_exported(connection: asyncpg.Connection, schema: Schema) -> None:
+    """Refuse a backup without the rows of a month that are in tables of the archive only."""
+    if "archived_months" not in schema.tables:
+        return
+    month = await connection.fetchval(
+        "SELECT min(name) FROM archived_months WHERE files IS NULL OR NOT is_detached"
+    )
+    if month is not None:
+        raise StoreError(
+            f"{month} is being archived, and its rows would not be part of the backup. Wait for"
+            " `tapgate archive`, or run it again if it was interrupted"
+        )
 
 
 async def _save_table(

@@ -133,7 +133,12 @@ async def _plan(
 ) -> Division | None:
     old = f"{table.name}_initial"
     first = (await list_partitions(connection, table.name))[0]
-    oldest = await connection.fetchval(f"SELECT min({table.id_column}) FROM {old}")
+    # Older rows stayed in the ledger when their months were archived, and stay in the first
+    # partition.
+    archive_end = await connection.fetchval("SELECT coalesce(max(end_id), 0) FROM archived_months")
+    oldest = await connection.fetchval(
+        f"SELECT min({table.id_column}) FROM {old} WHERE {table.id_column} >= $1", archive_end
+    )
     if oldest is None or first.upper is None:
         return None
     if first_id_at(now) < first.upper:
@@ -141,7 +146,7 @@ async def _plan(
             f"{old} receives new rows until {get_time(first.upper):%Y-%m-%d}. Run the command again"
             " after that day"
         )
-    end, months = get_time(first.upper), [get_month_start(get_time(oldest))]
+    end, months = get_time(first.upper), [get_month_start(get_time(archive_end or oldest))]
     while (month := get_month_start(months[-1], 1)) < end:
         months.append(month)
     return Division(table, old, first.upper, months)
@@ -279,6 +284,10 @@ async def _swap(connection: asyncpg.Connection, division: Division) -> None:
         await connection.execute(f"ALTER TABLE {table.name} DETACH PARTITION {division.old}")
         while await _copy_changes(connection, division):
             pass
+        await connection.execute(
+            f"""INSERT INTO {division.old}_new SELECT * FROM {division.old}
+                WHERE {table.id_column} < {parts[0].lower}"""
+        )
         await connection.execute(
             f"""DROP TRIGGER record_changes ON {division.old};
                 DROP FUNCTION record_{division.changes};
