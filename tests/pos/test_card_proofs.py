@@ -25,7 +25,9 @@ from builders.payments import LOOKUP_URL, PAY_URL, VERIFY_URL, PosDriver
 from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate.event_records import EVENT_RECORD_LOADERS
+from tapgate.ledger import write
 from tapgate.ledger.rules import RULES_CHANGED
+from tapgate.ledger.state import State
 from tapgate.sandbox.software_card import SoftwareCard
 
 IN_APP_URL = "/api/v1/payment"
@@ -194,6 +196,35 @@ async def test_unlinked_card_consumes_taps_too(harness: Harness) -> None:
         "accepted",
         "accepted",
     ]
+
+
+async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_meanwhile(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pos = await PosDriver.create(harness)
+    card = await create_card(harness, uid="04:DE:5F:1E:AC:C0:40")
+    chip = await create_signing_card(harness, card)
+    update_cards = write._update_cards
+
+    async def link_and_pay_first(tx: Any, state: State) -> None:
+        """Change the card as another process does that links it and pays with it."""
+        await harness.database.execute(
+            """UPDATE cards SET account_id = linked.account_id, status = 'ACTIVE', type = 'PARENT',
+                      subscriber_id = linked.subscriber_id, pin_holder_id = linked.pin_holder_id,
+                      usage_day = '2030-01-01', day_unpinned = 10000
+               FROM cards AS linked WHERE cards.serial = $1 AND linked.serial = $2""",
+            card,
+            pos.card,
+        )
+        await update_cards(tx, state)
+
+    monkeypatch.setattr(write, "_update_cards", link_and_pay_first)
+    response = await pos.pay(card_serial=card, card_proof=tap(chip))
+    assert parse_error(response)[:2] == (403, "CARD_NOT_ACTIVE")
+    row = await harness.database.fetchrow(
+        "SELECT day_unpinned, last_counter FROM cards WHERE serial = $1", card
+    )
+    assert tuple(row) == (10000, 2)
 
 
 async def test_card_is_verified_only_with_a_proof_and_looked_up_without(harness: Harness) -> None:

@@ -42,7 +42,7 @@ _UPSERT_ALERTS: Final = """
     ON CONFLICT (alert_type, open_key)
         WHERE status IN ('open', 'investigating') AND NOT review AND open_key IS NOT NULL
     DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
-        details = EXCLUDED.details, updated_at = EXCLUDED.updated_at
+        details = alerts.details || EXCLUDED.details, updated_at = EXCLUDED.updated_at
     RETURNING id"""
 
 

@@ -74,18 +74,26 @@ async def _update_accounts(tx: Any, state: State) -> None:
 
 
 async def _update_cards(tx: Any, state: State) -> None:
-    """Update usage and counters. An unlinked card is not locked, so its counter may have risen."""
+    """Update usage and counters.
+
+    A card without an account is not locked. It has no usage of its own to store, but another
+    process may have linked it and used it, and its counter may have risen.
+    """
     rows = [card for card in state.cards.values() if card.is_changed]
     if rows:
         await tx.execute(
-            """UPDATE cards SET usage_day = new.usage_day, day_spent = new.day_spent,
-                      day_unpinned = new.day_unpinned,
-                      last_counter = CASE WHEN cards.key_version = new.key_version
-                                          THEN greatest(cards.last_counter, new.last_counter)
-                                          ELSE cards.last_counter END
+            """UPDATE cards
+               SET usage_day = CASE WHEN new.is_locked THEN new.usage_day ELSE cards.usage_day END,
+                   day_spent = CASE WHEN new.is_locked THEN new.day_spent ELSE cards.day_spent END,
+                   day_unpinned = CASE WHEN new.is_locked THEN new.day_unpinned
+                                       ELSE cards.day_unpinned END,
+                   last_counter = CASE WHEN cards.key_version = new.key_version
+                                       THEN greatest(cards.last_counter, new.last_counter)
+                                       ELSE cards.last_counter END
                FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[], $5::smallint[],
-                           $6::integer[])
-                 AS new (id, usage_day, day_spent, day_unpinned, key_version, last_counter)
+                           $6::integer[], $7::boolean[])
+                 AS new (id, usage_day, day_spent, day_unpinned, key_version, last_counter,
+                         is_locked)
                WHERE cards.id = new.id""",
             [row.id for row in rows],
             [row.usage_day for row in rows],
@@ -93,6 +101,7 @@ async def _update_cards(tx: Any, state: State) -> None:
             [row.day_unpinned for row in rows],
             [row.key_version for row in rows],
             [row.last_counter for row in rows],
+            [row.account_id is not None for row in rows],
         )
 
 
