@@ -60,7 +60,7 @@ def print_archive(settings: Settings) -> None:
     async def run(url: str) -> None:
         database = await Database.connect(url)
         try:
-            async with database.connection() as connection:
+            async with database.dedicated_connection() as connection:
                 archive = await load_archive(connection)
         finally:
             await database.close()

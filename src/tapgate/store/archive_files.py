@@ -25,6 +25,9 @@ _SELECT_COLUMNS: Final = """
 _SELECT_CHECKS: Final = """
     SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
     WHERE conrelid = {} AND contype = 'c'"""
+#: A month may be hundreds of gigabytes. Replaces the timeout of the connection.
+_COPY_TIMEOUT_SECONDS: Final = 7 * 86_400.0
+_NO_SERVER_LIMIT: Final = "SET LOCAL statement_timeout = 0"
 
 #: Receives the name of a file and the number of bytes written before compression.
 ProgressCallback = Callable[[str, int], None]
@@ -92,7 +95,11 @@ async def _export_table(
             written += len(data)
             report(path.name, written)
 
-        status = await connection.copy_from_query(query, output=write, format="csv", header=True)
+        async with connection.transaction(readonly=True):
+            await connection.execute(_NO_SERVER_LIMIT)
+            status = await connection.copy_from_query(
+                query, output=write, format="csv", header=True, timeout=_COPY_TIMEOUT_SECONDS
+            )
     statement = await connection.prepare(query)
     columns = [attribute.name for attribute in statement.get_attributes()]
     rows = int(status.rpartition(" ")[2])
@@ -144,13 +151,14 @@ async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool
 
 
 async def load_table(connection: Any, path: Path, name: str, record: FileRecord) -> None:
-    """Load a file into an empty table of the archive."""
+    """Load a file into an empty table of the archive, in the caller's database transaction."""
 
     async def read() -> AsyncIterator[bytes]:
         with gzip.open(path) as file:
             while data := file.read(_CHUNK_BYTES):
                 yield data
 
+    await connection.execute(_NO_SERVER_LIMIT)
     status = await connection.copy_to_table(
         name,
         schema_name="archive",
@@ -158,6 +166,7 @@ async def load_table(connection: Any, path: Path, name: str, record: FileRecord)
         source=read(),
         format="csv",
         header=True,
+        timeout=_COPY_TIMEOUT_SECONDS,
     )
     if status != f"COPY {record.rows}":
         raise StoreError(f"{path} has {status.rpartition(' ')[2]} rows instead of {record.rows}")

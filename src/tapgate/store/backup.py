@@ -110,7 +110,16 @@ async def _open_snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await open_checked_connection(url)
     try:
         await connection.execute(COPY_SETTINGS)
+        has_ledger = await connection.fetchval(
+            "SELECT to_regclass('entries') IS NOT NULL AND to_regclass('transactions') IS NOT NULL"
+        )
         async with connection.transaction(isolation="repeatable_read", readonly=True):
+            if has_ledger:
+                # Before the snapshot: the partition of a month that is archived after it would
+                # disappear from it, but the sums of the month would not be in it yet.
+                await connection.execute(
+                    "LOCK TABLE ONLY entries, ONLY transactions IN ACCESS SHARE MODE"
+                )
             yield connection
     finally:
         with contextlib.suppress(*DATABASE_ERRORS):

@@ -221,6 +221,8 @@ def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
         finally:
             Path(temporary_name).unlink(missing_ok=True)
     except OSError as error:
+        if error.errno is None or isinstance(error, ConnectionError):
+            raise  # of the connection whose rows are written, not of the file
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 

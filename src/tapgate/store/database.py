@@ -86,17 +86,22 @@ class Database:
 
     async def _open_pooled(self) -> asyncpg.Connection:
         limits = self._build_limits(DATABASE_TIMEOUT_SECONDS)
-        return await self._open(defaults=limits.to_settings(), settings=self._session)
+        return await self._open(
+            DATABASE_TIMEOUT_SECONDS, defaults=limits.to_settings(), settings=self._session
+        )
 
-    async def _open(self, **settings: Mapping[str, str]) -> asyncpg.Connection:
+    async def _open(
+        self, command_timeout: float, **settings: Mapping[str, str]
+    ) -> asyncpg.Connection:
         connection = await open_connection(
             self._url,
             timeout=DATABASE_TIMEOUT_SECONDS,
-            command_timeout=DATABASE_TIMEOUT_SECONDS,
+            command_timeout=command_timeout,
             **settings,
         )
         try:
-            await register_jsonb_codec(connection)
+            async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
+                await register_jsonb_codec(connection)
         except BaseException:
             connection.terminate()
             raise
@@ -132,10 +137,15 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
-        """Open a connection for a long-running job, so the pool remains available to requests."""
+        """Open a connection for a long-running job, so the pool remains available to requests.
+
+        The server ends a statement that exceeds the limit of jobs. The client waits a little
+        longer, and only for a server that does not respond.
+        """
         settings = {**self._session, **LONG_JOB_LIMITS.to_settings()}
+        command_timeout = LONG_JOB_LIMITS.statement + DATABASE_TIMEOUT_SECONDS
         try:
-            connection = await self._open(settings=settings)
+            connection = await self._open(command_timeout, settings=settings)
         except DATABASE_ERRORS as error:
             raise Failure.LOST.build_error() from error
         try:

@@ -6,6 +6,7 @@ from weakref import WeakSet
 
 import asyncpg
 
+from tapgate.store import database as database_module
 from tapgate.store.database import Database
 from tapgate.store.sessions import LONG_JOB_LIMITS, format_timeout
 
@@ -43,7 +44,11 @@ class ExclusiveJob:
                 try:
                     yield connection
                 finally:
-                    await connection.execute("SELECT pg_advisory_unlock($1)", self._lock_key)
+                    await connection.execute(
+                        "SELECT pg_advisory_unlock($1)",
+                        self._lock_key,
+                        timeout=database_module.DATABASE_TIMEOUT_SECONDS,
+                    )
         finally:
             self._running.discard(database)
 
