@@ -51,6 +51,7 @@ async def export_journal(
         next_cursor = encode_cursor(after_id) if has_more else None
         if not has_more:
             break
+    await require_live(database, start, "day")  # the month may have been archived between pages
     parts.append(builder.render_ending(next_cursor))
     return JournalFile(
         f"journal-{query.day}.{builder.extension}",

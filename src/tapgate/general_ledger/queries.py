@@ -92,7 +92,7 @@ async def load_totals(
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as connection:
         await archived.lock_live(connection)
         if end is not None:
-            await archived.require_live(connection, end, "as_of")
+            await archived.require_live(connection, end, "as_of", is_end=True)
         await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         codes = await list_codes(connection)
         totals = await _load_current_totals(connection)

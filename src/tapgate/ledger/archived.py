@@ -10,7 +10,7 @@ verification.
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -80,13 +80,16 @@ async def get_end_id(reader: Any) -> int:
     return end_id
 
 
-async def require_live(reader: Any, start: datetime, field: str) -> None:
-    """Raise an error if a time, which the request has in a field, is in an archived month."""
+async def require_live(reader: Any, moment: datetime, field: str, *, is_end: bool = False) -> None:
+    """Raise an error if a time, which the request has in a field, is in an archived month.
+
+    The time has the platform's time zone. It is the start of the day in the field, or its end.
+    """
     end = get_time(await get_end_id(reader))
-    if start < end and end > get_time(0):
-        raise invalid_field(
-            field, f"must be {end:%Y-%m-%d} (UTC) or later. Earlier months are archived"
-        )
+    if moment < end and end > get_time(0):
+        local = end.astimezone(moment.tzinfo)
+        day = local.date() + timedelta(days=(local.time() > time()) - is_end)
+        raise invalid_field(field, f"must be {day} or later. Earlier months are archived")
 
 
 async def lock_live(snapshot: Any) -> None:
