@@ -149,3 +149,20 @@ async def test_transactions_from_a_clock_that_was_ahead_are_not_final(ledger: Le
     await _pay(ledger, 4)
     assert await _verify(ledger.database) == {}
     assert await _verify(ledger.database, full=True) == {}
+
+
+async def test_range_never_spans_two_months(
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if they share a partition, which may be divided later."""
+    monkeypatch.setattr(verify, "RANGE_SIZE", 50_000)
+    for days in (70, 35, 0):
+        ledger.clock.now = system_clock() - timedelta(days=days)
+        await _pay(ledger, 2)
+    assert await _verify(ledger.database) == {}
+    months = await ledger.database.fetch(
+        """SELECT count(DISTINCT date_trunc('month', created_at))
+           FROM transactions JOIN verified_ranges ON id >= first_id AND id < end_id
+           GROUP BY end_id"""
+    )
+    assert [row[0] for row in months] == [1, 1, 1]

@@ -108,6 +108,7 @@ async def archive_month(
     kept = await checks.list_kept(connection, month)
     contents = await _read_contents(connection, vault, month, kept)
     async with open_transaction() as tx:
+        await checkpoints.lock_checkpoints(tx)
         await tx.execute("SET LOCAL statement_timeout = 0")
         await checks.lock_unchanged(tx, month, counted)
         await _store_month(tx, vault, month, contents, actor_id)
@@ -293,6 +294,7 @@ async def restore_month(
             await retry_locked(tx, lambda: _attach(tx, TRANSACTIONS, month, lower))
     sums, reviewed_sums = await _sum_archived(connection, month)
     async with open_transaction() as tx:
+        await checkpoints.lock_checkpoints(tx)
         await tx.execute("SET LOCAL statement_timeout = 0")
         rest = Counter(archive.sums)
         rest.subtract(sums)

@@ -9,12 +9,20 @@ balances.
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
-from tapgate.ledger.verify import Finding, Progress, Proof, VerifiedRange, verify
+from tapgate.ledger.verify import (
+    Finding,
+    Progress,
+    Proof,
+    VerifiedRange,
+    split_range,
+    verify,
+)
 from tapgate.vault import Vault
 
 UNCHANGED: Final = "transactions and entries are unchanged since they were verified"
@@ -36,11 +44,13 @@ async def verify_with_checkpoints(
     connection: Any, vault: Vault, *, full: bool = False, helpers: Sequence[Any] = ()
 ) -> tuple[Proof, Progress]:
     """Verify what is new, or everything, and return the proof and what `save_progress` stores."""
-    archive = await load_archive(connection)
-    stored, progress = await load_stored(connection, vault), Progress(archive)
-    stored.is_authentic &= is_authentic(vault, archive)
-    if stored.is_authentic and not full:
-        progress = await _resume(connection, vault, stored, archive)
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        archive = await load_archive(connection)
+        stored, progress = await load_stored(connection, vault), Progress(archive)
+        stored.is_authentic &= is_authentic(vault, archive)
+        if stored.is_authentic and not full:
+            progress = await _resume(connection, vault, stored, archive)
+        progress.basis = await _read_basis(connection)
     full = not progress.is_resumed
     known = {verified.end_id: verified for verified in stored.ranges}
     proof = await verify(
@@ -60,29 +70,65 @@ async def verify_with_checkpoints(
     if not stored.is_authentic:
         examples.append("a checkpoint was changed or removed")
     finding = Finding(UNCHANGED, len(examples), examples[:5])
-    return Proof(proof.transactions, proof.entries, proof.accounts, [*proof.findings, finding]), (
-        progress
-    )
+    proof = Proof(proof.transactions, proof.entries, proof.accounts, [*proof.findings, finding])
+    if proof.is_valid:
+        for verified in progress.ranges:
+            if verified.end_id in known:
+                progress.parts[verified] = await split_range(connection, verified)
+    return proof, progress
 
 
 async def save_progress(connection: Any, vault: Vault, progress: Progress, now: datetime) -> None:
-    """Store the ranges and sums of a verification that found nothing."""
-    stored = await load_stored(connection, vault)
-    end_id = stored.ranges[-1].end_id if stored.ranges else 0
-    new = [verified for verified in progress.ranges if verified.first_id >= end_id]
-    if not new or new[0].first_id != end_id or not stored.is_authentic:
+    """Store the ranges and sums of a verification that found nothing.
+
+    Nothing is stored if a month was archived or restored since it started, or another verification
+    has stored its progress. Ranges that span months are replaced by their parts.
+    """
+    if not progress.ranges:
         return
-    mac, rows = stored.mac, []
-    for verified in new:
+    async with connection.transaction():
+        await lock_checkpoints(connection)
+        stored = await load_stored(connection, vault)
+        if not stored.is_authentic or await _read_basis(connection) != progress.basis:
+            return
+        end_id = stored.ranges[-1].end_id if stored.ranges else 0
+        new = [verified for verified in progress.ranges if verified.first_id >= end_id]
+        if any(len(parts) > 1 for parts in progress.parts.values()):
+            await connection.execute("DELETE FROM verified_ranges")
+            parts = [progress.parts.get(verified, [verified]) for verified in stored.ranges]
+            stored.mac = await _add_ranges(connection, vault, b"", chain.from_iterable(parts), now)
+        if new and new[0].first_id == end_id:
+            await _add_ranges(connection, vault, stored.mac, new, now)
+            await store_sums(connection, vault, new[-1].end_id, progress.sums)
+
+
+async def lock_checkpoints(connection: Any) -> None:
+    """Keep other sessions from changing the checkpoints until the database transaction ends."""
+    await connection.execute(
+        """SET LOCAL lock_timeout = '5min';
+           LOCK TABLE verified_sums_seal IN EXCLUSIVE MODE"""
+    )
+
+
+async def _read_basis(connection: Any) -> tuple[int, bytes | None]:
+    seal = await connection.fetchval("SELECT mac FROM verified_sums_seal")
+    return await get_end_id(connection), seal
+
+
+async def _add_ranges(
+    connection: Any, vault: Vault, mac: bytes, ranges: Iterable[VerifiedRange], now: datetime
+) -> bytes:
+    """Add ranges after the one with this MAC, and return the MAC of the last."""
+    rows = []
+    for verified in ranges:
         mac = _compute_mac(vault, mac, verified)
         rows.append((*verified, mac, now))
-    async with connection.transaction():
-        await connection.executemany(
-            f"""INSERT INTO verified_ranges ({_COLUMNS}, mac, verified_at)
-                VALUES ($1, $2, $3, $4, $5, $6, $7)""",
-            rows,
-        )
-        await store_sums(connection, vault, new[-1].end_id, progress.sums)
+    await connection.executemany(
+        f"""INSERT INTO verified_ranges ({_COLUMNS}, mac, verified_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)""",
+        rows,
+    )
+    return mac
 
 
 async def load_stored(connection: Any, vault: Vault) -> StoredProgress:

@@ -118,6 +118,10 @@ class Progress:
         self.ranges: list[VerifiedRange] = []
         #: Whether an earlier verification has read the transactions before `end_id`.
         self.is_resumed = False
+        #: Stored range that spans months to the ranges that replace it.
+        self.parts: dict[VerifiedRange, list[VerifiedRange]] = {}
+        #: The end of the archive and the seal of the sums when the verification started.
+        self.basis: tuple[int, bytes | None] = (archive.end_id, None)
         self.findings: dict[str, Finding] = {}
 
     def add_range(self, verified: VerifiedRange, sums: Iterable[tuple[int, int]]) -> None:
@@ -237,9 +241,7 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
     A new range has at most RANGE_SIZE transactions, all of the same month.
     """
     bounds = [start, *(bound for bound in fixed if start < bound <= end)]
-    partitions = await list_partitions(connection, "transactions")
-    ends = [part.upper for part in partitions if part.upper is not None and part.upper < end]
-    for month_end in [*ends, end]:
+    for month_end in [*await _list_months(connection, bounds[-1], end), end]:
         while bounds[-1] < month_end:
             rows = await _fetch(
                 connection,
@@ -250,6 +252,41 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
             )
             bounds.append(rows[0][0] if rows else month_end)
     return bounds
+
+
+async def _list_months(connection: Any, start: int, end: int) -> list[int]:
+    """Return the first IDs of the calendar months (UTC) between two IDs.
+
+    These are the bounds of partitions, also of those into which `tapgate partition` will divide the
+    first one. Months before the first partition and transaction are left out.
+    """
+    ((oldest,),) = await _fetch(connection, "SELECT min(id) FROM transactions")
+    partitions = await list_partitions(connection, "transactions")
+    known = [bound for bound in (oldest, *(part.upper for part in partitions)) if bound is not None]
+    month = get_month_start(ids.get_time(max(start, min(known, default=end))))
+    months = []
+    while (first_id := ids.first_id_at(month)) < end:
+        if first_id > start:
+            months.append(first_id)
+        month = get_month_start(month, 1)
+    return months
+
+
+async def split_range(connection: Any, verified: VerifiedRange) -> list[VerifiedRange]:
+    """Divide a range at the ends of months, if it still has the same digest."""
+    first, last = ids.get_time(verified.first_id), ids.get_time(verified.end_id - 1)
+    if get_month_start(first) == get_month_start(last):
+        return [verified]
+    months = await _list_months(connection, verified.first_id, verified.end_id)
+    if not months:
+        return [verified]
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        whole, _ = await read_range(connection, verified.first_id, verified.end_id)
+        parts = [
+            (await read_range(connection, first, end))[0]
+            for first, end in pairwise([verified.first_id, *months, verified.end_id])
+        ]
+    return parts if whole == verified else [verified]
 
 
 async def _verify_range(connection: Any, progress: Progress, first: int, end: int) -> None:
