@@ -108,9 +108,9 @@ async def archive_month(
     kept = await checks.list_kept(connection, month)
     contents = await _read_contents(connection, vault, month, kept)
     async with open_transaction() as tx:
-        await checkpoints.lock_checkpoints(tx)
         await tx.execute("SET LOCAL statement_timeout = 0")
         await checks.lock_unchanged(tx, month, counted)
+        await checkpoints.lock_checkpoints(tx)
         await _store_month(tx, vault, month, contents, actor_id)
         await record(tx, month.name)
         await retry_locked(tx, lambda: _detach(tx, ENTRIES, month, kept))
