@@ -222,7 +222,8 @@ async def start_tapgate(
         yield RunningGateway(f"http://127.0.0.1:{port}", process.stdout)
     finally:
         process.terminate()
-        assert await process.wait() == 0
+        await process.communicate()
+        assert process.returncode == 0
 
 
 ACCESS_TOKEN = "EAAG-canary-access-7c1e"
@@ -322,7 +323,8 @@ async def run_services(
         )
     finally:
         process.terminate()
-        assert await process.wait() == 0
+        await process.communicate()
+        assert process.returncode == 0
 
 
 _CONNECTIONS_PER_PROCESS = 25

@@ -13,6 +13,7 @@ from drivers.processes import Client, PendingResponse, SendRequest, count_outcom
 
 REFUND_EXCEEDS_REMAINING = (422, "REFUND_EXCEEDS_REMAINING")
 ALREADY_REFUNDED = (409, "ALREADY_REFUNDED")
+INSUFFICIENT_FUNDS = (402, "INSUFFICIENT_FUNDS")
 NOT_REFUNDABLE = (409, "NOT_REFUNDABLE")
 
 
@@ -45,7 +46,13 @@ async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     responses = await two_gateways.run_concurrently(
         *(_build_refund(merchant.server, payment_id, str(part)) for part in parts)
     )
-    assert set(count_outcomes(responses)) <= {200, REFUND_EXCEEDS_REMAINING, ALREADY_REFUNDED}
+    # Before the last refund returns the fee, the merchant has less than the remainder.
+    assert set(count_outcomes(responses)) <= {
+        200,
+        REFUND_EXCEEDS_REMAINING,
+        ALREADY_REFUNDED,
+        INSUFFICIENT_FUNDS,
+    }
     refunded = sum(
         part for part, response in zip(parts, responses, strict=True) if response.is_success
     )

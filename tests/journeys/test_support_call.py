@@ -99,7 +99,7 @@ async def test_compliance_unblocks_a_subscriber_and_support_resets_the_pin(
     for body, code in (
         ({"old_pin": PIN, "new_pin": LAST_PIN}, "INVALID_PIN"),
         ({"old_pin": NEW_PIN, "new_pin": NEW_PIN}, "SAME_PIN"),
-        ({"old_pin": NEW_PIN, "new_pin": "12345"}, "INVALID_REQUEST"),
+        ({"old_pin": NEW_PIN, "new_pin": "1234567890"}, "INVALID_REQUEST"),
     ):
         response = await aminata.app.post(f"{url}/change-pin", **body)
         assert (response.status_code, response.json()["code"]) == (400, code), response.text

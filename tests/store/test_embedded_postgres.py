@@ -125,6 +125,7 @@ async def test_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgre
     assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
     assert read_postmaster_pid(server) != orphan.pid
     assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+    await owner.communicate()  # the server had inherited its standard output
 
 
 async def test_killed_server_starts_again(server: EmbeddedPostgres) -> None:

@@ -209,7 +209,7 @@ async def test_change_reaches_other_processes_and_waits_only_briefly_for_hung_or
     finally:
         with contextlib.suppress(ProcessLookupError):
             other.kill()
-        await other.wait()
+        await other.communicate()
 
 
 async def test_start_without_a_database_does_not_fail(

@@ -88,13 +88,14 @@ class QueryExplainer:
         await self.fetch(sql, *values)
 
     async def fetch(self, sql: str, *values: object, **_: object) -> list[Any]:
-        arguments = ", ".join(f"'{_format_literal(value)}'" for value in values)
+        literals = ", ".join(f"'{_format_literal(value)}'" for value in values)
+        arguments = f"({literals})" if values else ""
         async with self._database.connection() as connection:
             await connection.execute(f"PREPARE explained AS {sql}")
             for mode in ("force_custom_plan", "force_generic_plan"):
                 await connection.execute(f"SET plan_cache_mode = {mode}")
                 text = await connection.fetchval(
-                    f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE explained ({arguments})"
+                    f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE explained {arguments}"
                 )
                 self.plans.append(msgspec.json.decode(text)[0]["Plan"])
             await connection.execute("RESET plan_cache_mode; DEALLOCATE explained")
