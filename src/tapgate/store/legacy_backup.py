@@ -87,7 +87,7 @@ class LegacyBackupReader:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()  # reads what is left in the pipe, to close it
         self.sequences = sequences
 
 

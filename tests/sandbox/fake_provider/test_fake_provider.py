@@ -376,7 +376,7 @@ async def test_fake_provider_runs_as_a_standalone_process() -> None:
             assert (await client.get("/_fake/sent")).json() == {"data": []}
     finally:
         process.terminate()
-        await process.wait()
+        await process.communicate()
 
 
 async def test_malformed_request_returns_400(provider: Provider) -> None:
