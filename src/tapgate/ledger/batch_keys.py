@@ -1,0 +1,87 @@
+"""Keys of the rows that a batch needs."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Command, LedgerCommand, Party
+
+#: A statement of its own for batches that need it: a plan opens all partitions of the transactions.
+_FIND_TRANSACTION_ACCOUNTS = """
+    SELECT unnest(ARRAY[from_account, to_account,
+                        CASE WHEN left(type, 10) = 'agent_cash' THEN (
+                            SELECT commission_account_id FROM agents
+                            WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
+                                                         ELSE to_account END) END])
+    FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3"""
+
+
+class BatchKeys:
+    """Keys of all rows that the commands of a batch refer to."""
+
+    def __init__(self, commands: Sequence[LedgerCommand]) -> None:
+        self.card_serials: set[str] = set()
+        self.owner_ids: set[int] = set()
+        self.account_ids: set[int] = set()
+        self.merchant_ids: set[int] = set()
+        self.transaction_ids: set[int] = set()
+        self._may_debit_merchants = False
+        self.request_keys: set[tuple[str, str]] = set()
+        self.lookup_keys: set[tuple[str, str]] = set()  # may have former scopes; read, not locked
+        self.partner_references: set[tuple[int, str]] = set()
+        for command in commands:
+            if isinstance(command, Command):
+                self._add_command(command)
+            else:
+                self.transaction_ids.add(command.transaction_id)
+                self._may_debit_merchants = True
+        if self._may_debit_merchants:
+            self.owner_ids |= self.merchant_ids
+            self.merchant_ids.clear()
+
+    def _add_command(self, command: Command) -> None:
+        self._add_party(command.payer)
+        if command.type in chart.PAYMENT_TYPES and command.payee.by == "owner":
+            self.merchant_ids.add(int(command.payee.key))
+        else:
+            self._add_party(command.payee)
+        if command.original_id is not None:
+            self.transaction_ids.add(command.original_id)
+        if command.idempotency_key is not None:
+            request = command.idempotency_key
+            self.request_keys.add((request.scope, request.request_id))
+            self.lookup_keys.update((scope, request.request_id) for scope in request.lookup_scopes)
+        if command.reference is not None:
+            self.partner_references.add((command.reference.partner_id, command.reference.reference))
+
+    def _add_party(self, party: Party) -> None:
+        if party.by == "card":
+            self.card_serials.add(str(party.key))
+        elif party.by == "account":
+            self.account_ids.add(int(party.key))
+            self._may_debit_merchants = True  # the account may be a merchant's
+        elif party.kind not in chart.PLATFORM_ACCOUNT_KINDS:
+            self.owner_ids.add(int(party.key))
+            self._may_debit_merchants |= party.kind == chart.SETTLEMENT
+
+    async def get_account_arguments(self, tx: Any) -> tuple[list[Any], ...]:
+        """Return the query arguments that select the accounts."""
+        rows: list[Any] = []
+        if self.transaction_ids:
+            rows = await tx.fetch(_FIND_TRANSACTION_ACCOUNTS, *add_range(self.transaction_ids))
+        return (
+            list(self.card_serials),
+            list(self.owner_ids),
+            list(self.account_ids),
+            [row[0] for row in rows],
+            list(self.merchant_ids),
+        )
+
+    def get_lock_names(self) -> list[str]:
+        """Return the names of the advisory locks on idempotency keys and partner references."""
+        return [f"{scope} {key}" for scope, key in (*self.request_keys, *self.partner_references)]
+
+
+def add_range(ids: Collection[int]) -> tuple[list[int], int, int]:
+    """Return IDs with their range, by which PostgreSQL selects the partitions to open."""
+    return list(ids), min(ids), max(ids)
