@@ -239,7 +239,7 @@ async def test_report_worker_rejects_other_endpoints(harness: Harness) -> None:
         client = harness.services.report_client
         assert client is not None
         with pytest.raises(Exception, match="INTERNAL_ERROR"):
-            await client.call(request)
+            await client.call(request, request.caller)
 
 
 def test_reports_do_not_move_money() -> None:

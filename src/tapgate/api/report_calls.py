@@ -16,11 +16,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.http.client_addresses import get_address_key
-from tapgate.http.endpoint import RelayedReply, Reply
+from tapgate.http.endpoint import BaseRequestContext, RelayedReply, Reply
 from tapgate.http.fair_limit import FairLimit
 
 GREETING: Final = b"1"
@@ -55,8 +54,7 @@ class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
     caller: dict[str, Any] | None
 
     @classmethod
-    def from_context(cls, request: RequestContext) -> "ReportCall":
-        caller = request.caller
+    def build(cls, request: BaseRequestContext, caller: Principal | None) -> "ReportCall":
         return cls(
             method=request.method,
             path=request.path,
@@ -160,15 +158,14 @@ class ReportClient:
             timeout=10.0,
         )
 
-    async def call(self, request: RequestContext) -> RelayedReply:
+    async def call(self, request: BaseRequestContext, caller: Principal | None) -> RelayedReply:
         """Run a request in a report worker. If this call is canceled, so is the request."""
-        caller = request.caller
         group = get_address_key(request.ip) if caller is None else caller.idempotency_scope
         async with self._limit.slot(group), contextlib.AsyncExitStack() as unless_streaming:
             reader, writer = await self._connect()
             unless_streaming.callback(writer.close)
             try:
-                writer.write(encode_frame(ReportCall.from_context(request)))
+                writer.write(encode_frame(ReportCall.build(request, caller)))
                 await writer.drain()
                 result = _decoder.decode(await read_frame(reader))
                 if isinstance(result, ReportFailure):

@@ -45,7 +45,7 @@ class GuardedRoute(Route):
             # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
             self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
         if self.is_report and request.services.report_client is not None:
-            return await request.services.report_client.call(request)
+            return await request.services.report_client.call(request, request.caller)
         if not self._is_heavy(arguments.get("query")):
             return await self._handler(request, **arguments)
         caller = request.caller
