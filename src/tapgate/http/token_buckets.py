@@ -5,16 +5,11 @@ is in the past or at most `burst` periods ahead. Taking a token moves that time 
 Times are integers, in microseconds.
 """
 
-import fcntl
-import hashlib
-import mmap
-import os
 import time
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.runtime.node_files import allocate
+from tapgate.http.node_table import NodeTable
 
 MICROSECONDS_PER_SECOND = 1_000_000
 #: A smaller lease would save no calls of the cache.
@@ -52,13 +47,11 @@ class RateLimit:
         return RateLimitResult(allowed, remaining, full_in, retry_in, self.limit)
 
 
-class NodeBuckets:
-    """Token buckets shared by all processes of this node, in a memory-mapped table of fixed size.
+class NodeBuckets(NodeTable):
+    """Token buckets shared by all processes of this node.
 
-    The table is set-associative: a key may occupy any slot of one small set, and one byte of the
-    file serves as the lock of the set. The kernel releases the lock when its holder dies. Every
-    write is eight bytes and leaves a valid state, so a killed process cannot corrupt the table. A
-    full set evicts the bucket that is closest to full, which loses the least information.
+    Every write leaves a valid state, so a killed process cannot corrupt the table. A full set
+    evicts the bucket that is closest to full, which loses the least information.
 
     Times are from the monotonic clock, which all processes share and which restarts at boot. A time
     beyond a bucket's window is stale, from an earlier boot or a former rate, and the bucket counts
@@ -66,52 +59,34 @@ class NodeBuckets:
     same rate.
     """
 
-    _SET_COUNT = 8192
     _WAYS = 8
-    _CELL_BYTES = 8
-    _TABLE_BYTES = _SET_COUNT * _WAYS * 2 * _CELL_BYTES
     #: No bucket takes longer to fill. A time further ahead is stale, from an earlier boot.
     _MAX_WINDOW = 30 * 24 * 3600 * MICROSECONDS_PER_SECOND
 
     def __init__(self, path: Path, rate: RateLimit) -> None:
         self._default_limit = rate
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        allocate(self._file, self._TABLE_BYTES)
-        self._map = mmap.mmap(self._file, self._TABLE_BYTES)
-        self._cells = memoryview(self._map).cast("q")
-        self._locate_key = lru_cache(maxsize=4096)(self._compute_location)
+        super().__init__(path, cells_per_set=2 * self._WAYS)
 
     def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
         tag, set_start = self._locate_key(key)
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, set_start)
+        self._lock(set_start)
         try:
             return self._take(
                 tag, set_start, time.monotonic_ns() // 1000, rate or self._default_limit
             )
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
+            self._unlock(set_start)
 
     def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Put a taken token back into its bucket."""
         tag, set_start = self._locate_key(key)
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, set_start)
+        self._lock(set_start)
         try:
             self._cells[self._find_or_create_cell(tag, set_start)] -= (
                 rate or self._default_limit
             ).period_us
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
-
-    def close(self) -> None:
-        self._cells.release()
-        self._map.close()
-        os.close(self._file)
-
-    def _compute_location(self, key: str) -> tuple[int, int]:
-        """Return the tag of a key and the index of the first cell of its set."""
-        digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        set_index = int.from_bytes(digest[8:]) % self._SET_COUNT
-        return int.from_bytes(digest[:8], signed=True) or 1, set_index * self._WAYS * 2
+            self._unlock(set_start)
 
     def _take(self, tag: int, set_start: int, now: int, rate: RateLimit) -> RateLimitResult:
         cells = self._cells

@@ -1,21 +1,16 @@
 """Tokens that a node has taken from the shared buckets ahead of the requests that use them."""
 
-import fcntl
-import hashlib
-import mmap
-import os
 import time
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tapgate.http.node_table import NodeTable
 from tapgate.http.token_buckets import (
     MICROSECONDS_PER_SECOND,
     MIN_LEASE,
     RateLimit,
     RateLimitResult,
 )
-from tapgate.runtime.node_files import allocate
 
 #: The process that deposited tokens returns those that are unused after this time.
 RETURN_AFTER_US = MICROSECONDS_PER_SECOND // 2
@@ -33,7 +28,6 @@ _RETRY_US = MICROSECONDS_PER_SECOND // 40
 #: Cells of a row. Times are in microseconds of the monotonic clock.
 _TAG, _TOKENS, _DEPOSITED_AT, _FULL_AT, _BLOCKED_UNTIL, _WINDOW_START, _COUNT, _PREVIOUS = range(8)
 _ROW_CELLS = 8
-_CELL_BYTES = 8
 
 
 class LeaseRequest(NamedTuple):
@@ -43,44 +37,37 @@ class LeaseRequest(NamedTuple):
     until: int
 
 
-class NodeLeases:
-    """Leased tokens shared by all processes of this node, in a memory-mapped table of fixed size.
+class NodeLeases(NodeTable):
+    """Leased tokens shared by all processes of this node.
 
-    A key may occupy any row of one small set, and one byte of the file serves as the lock of the
-    set, as in `NodeBuckets`. A process that is killed between two writes may lose leased tokens,
-    but cannot create any. A key whose set contains only rows with leases gets none.
+    A process that is killed between two writes may lose leased tokens, but cannot create any. A key
+    whose set contains only rows with leases gets none.
 
     At any time a node holds at most `RateLimit.max_lease` tokens of a bucket, including those of a
     request or return in progress: only one is in progress, and the tokens of a request that took
     too long are discarded.
     """
 
-    _SET_COUNT = 8192
     _WAYS = 4
-    _TABLE_BYTES = _SET_COUNT * _WAYS * _ROW_CELLS * _CELL_BYTES
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        allocate(self._file, self._TABLE_BYTES)
-        self._map = mmap.mmap(self._file, self._TABLE_BYTES)
-        self._cells = memoryview(self._map).cast("q")
-        self._locate_key = lru_cache(maxsize=4096)(self._compute_location)
+        super().__init__(path, cells_per_set=self._WAYS * _ROW_CELLS)
 
     def take(self, key: str, rate: RateLimit) -> tuple[RateLimitResult | None, LeaseRequest | None]:
         """Take a leased token; None if there is none. Also return a request for more if needed."""
         tag, set_start = self._locate_key(key)
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, set_start)
+        self._lock(set_start)
         try:
             now = time.monotonic_ns() // 1000
             row = self._find_or_create_row(tag, set_start, now)
             return (None, None) if row is None else self._take(row, now, rate)
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
+            self._unlock(set_start)
 
     def deposit(self, key: str, request: LeaseRequest, granted: int, full_in: int) -> None:
         """Add granted tokens to a lease. `full_in` is the time until the shared bucket is full."""
         tag, set_start = self._locate_key(key)
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, set_start)
+        self._lock(set_start)
         try:
             cells, row = self._cells, self._find_row(tag, set_start)
             if row is None or cells[row + _BLOCKED_UNTIL] != request.until:
@@ -94,12 +81,12 @@ class NodeLeases:
                 cells[row + _TOKENS] = tokens + granted
             cells[row + _BLOCKED_UNTIL] = 0 if granted else now + _RETRY_US
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
+            self._unlock(set_start)
 
     def withdraw(self, key: str, *, unused_for_us: int) -> int:
         """End a lease if nothing was deposited for a time. Return the number of unused tokens."""
         tag, set_start = self._locate_key(key)
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, set_start)
+        self._lock(set_start)
         try:
             cells, row = self._cells, self._find_row(tag, set_start)
             now = time.monotonic_ns() // 1000
@@ -111,19 +98,7 @@ class NodeLeases:
                 cells[row + _BLOCKED_UNTIL] = now + _RETURN_TIMEOUT_US
             return tokens
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, set_start)
-
-    def close(self) -> None:
-        self._cells.release()
-        self._map.close()
-        os.close(self._file)
-
-    def _compute_location(self, key: str) -> tuple[int, int]:
-        """Return the tag of a key and the index of the first cell of its set."""
-        digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        set_index = int.from_bytes(digest[8:]) % self._SET_COUNT
-        tag = int.from_bytes(digest[:8], signed=True) or 1
-        return tag, set_index * self._WAYS * _ROW_CELLS
+            self._unlock(set_start)
 
     def _take(
         self, row: int, now: int, rate: RateLimit
