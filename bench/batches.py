@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
 from tapgate.api.services import Services
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger import chart, commands, write
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey
 from tapgate.ledger.metrics import BatchReport

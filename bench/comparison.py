@@ -19,7 +19,7 @@ from bench.payments import dataset
 from bench.payments.installation import run_installation
 from bench.payments.phase_runner import PhaseRunner, RequestBuilder, create_payment_builder
 from bench.payments.results import Phase
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.settings import load_settings
 
 _ROOT = Path(__file__).parents[1]

@@ -23,7 +23,8 @@ import httpx2
 from bench.growth import indexes
 from tapgate.api.services import Services
 from tapgate.auth.sessions import Sessions
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
 from tapgate.ledger.rules import insert_defaults
 from tapgate.reporting import rollups

@@ -36,7 +36,7 @@ from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.schemas.admin import NewApiKey
 from tapgate.settings import load_settings
 

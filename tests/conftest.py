@@ -40,7 +40,7 @@ from tapgate import dev_secrets
 from tapgate.api.services import Services
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.sandbox.gateway import create_app

@@ -30,7 +30,7 @@ from bench.payments.results import Phase
 from tapgate import VERSION, ids
 from tapgate.api.services import Services
 from tapgate.clock import system_clock
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.settings import load_settings

@@ -29,7 +29,7 @@ from bench.payments.tpcb import PgBench
 from tapgate import VERSION
 from tapgate.api.services import Services
 from tapgate.clock import system_clock
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.settings import load_settings
 
 #: Connections of a payments phase, and clients of the TPC-B phase after it.

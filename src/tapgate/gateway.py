@@ -1,23 +1,21 @@
 """Gateway: assembly of all components, and the entry point of a worker process.
 
-`open_services` builds the services of a process, `create_app` adds the endpoints, and
-`prepare_installation` runs at every start, before the worker processes.
+`create_app` adds the endpoints to the services of a process, and `prepare_installation` runs at
+every start, before the worker processes.
 """
 
-import contextlib
 import dataclasses
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
 
-from tapgate import VERSION, ids, money, private_files
+from tapgate import private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -25,7 +23,6 @@ from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.api.app import App, Site
-from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.report_calls import ReportClient
 from tapgate.api.report_server import ReportServer
@@ -33,12 +30,8 @@ from tapgate.api.services import Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
-from tapgate.audit.rejections import RejectionLog
-from tapgate.auth.authenticator import Authenticator
-from tapgate.card_proofs.verifier import ProofVerifier
 from tapgate.cards import proof_routes as card_proofs
 from tapgate.cards import routes as cards
-from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.check import routes as compliance_check
@@ -46,51 +39,36 @@ from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
+from tapgate.gateway_services import open_services
 from tapgate.general_ledger import routes as general_ledger
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
-from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
-from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.maintenance import LedgerMaintenance, ensure_partitions
-from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
-from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
+from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
 from tapgate.partners import routes as partners
 from tapgate.partners import top_up_routes as top_ups
-from tapgate.pins.verifier import PinVerifier
 from tapgate.pos import routes as pos
 from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import node_routes as nodes
 from tapgate.reporting import routes as overview
-from tapgate.reporting.metric_sources import open_metrics
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.runtime.health import HealthMonitor
-from tapgate.runtime.node_files import get_shared_folder, get_socket_path
-from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings, SettingsError, load_settings
-from tapgate.store import work_queue
-from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
-from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
-from tapgate.store.replica import Replica
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import open_transaction
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.support import operations as support_operations
 from tapgate.support import routes as support
 from tapgate.transactions import routes as transactions
-from tapgate.vault import Vault
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
@@ -150,113 +128,6 @@ def build_openapi_document() -> dict[str, Any]:
     rendered = render_openapi_document(list_endpoints(), _EXAMPLE_CURRENCY, WEBHOOK_EVENTS)
     document: dict[str, Any] = msgspec.json.decode(rendered)
     return document
-
-
-@contextlib.asynccontextmanager
-async def open_services(
-    settings: Settings,
-    database_url: str,
-    *,
-    clock: Clock = system_clock,
-    is_worker: bool = False,
-    is_report_worker: bool = False,
-) -> AsyncIterator[Services]:
-    """Start the services shared by all requests of a process, and stop them on exit.
-
-    A report worker has no ledger. It does not listen for changes either: every listening process
-    confirms a change before its caller gets a response, which a busy report worker would delay.
-    """
-    async with contextlib.AsyncExitStack() as stack:
-        connections = divide_connections(settings.database_connections)
-        pool_size = REPORT_POOL_CONNECTIONS if is_report_worker else connections.requests
-        database = await Database.connect(database_url, size=pool_size)
-        stack.push_async_callback(database.close)
-        queue_database = await Database.connect(
-            database_url, size=connections.queue, session=work_queue.SESSION_SETTINGS
-        )
-        stack.push_async_callback(queue_database.close)
-        signals = Signals(database_url)
-        if not is_report_worker:
-            await signals.start()
-            stack.push_async_callback(signals.stop)
-        slot = await database.fetchval("SELECT nextval('process_slots')")
-        get_ms = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
-        new_id = ids.IdGenerator(slot, get_ms)
-        vault = Vault(settings.secret_key)
-        pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
-        latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
-        stack.callback(latency_samples.close)
-        ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
-        if not is_report_worker:
-            await ledger.start(database_url)
-            stack.push_async_callback(ledger.stop)
-        health = HealthMonitor(settings, ledger.get_server_status)
-        if settings.require_sync_replication:
-            ledger.before_submit = health.require_sync_replication
-        replica = await Replica.connect(settings)
-        if replica is not None:
-            stack.push_async_callback(replica.database.close)
-        throttle = Throttle(settings)
-        stack.push_async_callback(throttle.close)
-        metrics = open_metrics(
-            settings, throttle, ledger, latency_samples, database, queue_database
-        )
-        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
-        stack.push_async_callback(rejection_log.stop)
-        yield Services(
-            settings=settings,
-            database=database,
-            queue_database=queue_database,
-            signals=signals,
-            vault=vault,
-            pin_verifier=pins,
-            proof_verifier=ProofVerifier(database, signals, vault),
-            authenticator=Authenticator(
-                settings=settings,
-                database=database,
-                signals=signals,
-                vault=vault,
-                clock=clock,
-                new_id=new_id,
-            ),
-            ledger=ledger,
-            health=health,
-            nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),
-            clock=clock,
-            new_id=new_id,
-            throttle=throttle,
-            latency_samples=latency_samples,
-            rejection_log=rejection_log,
-            metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
-            replica=replica,
-        )
-
-
-def _build_ledger(
-    settings: Settings,
-    signals: Signals,
-    clock: Clock,
-    new_id: ids.IdGenerator,
-    pins: PinVerifier,
-    *,
-    is_worker: bool,
-) -> Ledger:
-    create_ledger: Callable[..., Ledger] = Ledger
-    if is_worker and settings.workers > 1:
-        # Workers of different releases, such as after an upgrade in place, cannot share a writer.
-        path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
-        create_ledger = partial(NodeLedger, path)
-    return create_ledger(
-        signals,
-        currency=settings.currency,
-        timezone=settings.timezone,
-        clock=clock,
-        new_id=new_id,
-        is_correct_pin=pins.matches,
-        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
-        notification_kinds=KINDS_BY_SETTING[settings.receipts],
-        max_pending=MAX_PENDING_COMMANDS * settings.workers,
-    )
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:

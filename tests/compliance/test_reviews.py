@@ -24,7 +24,8 @@ from drivers.in_process import AppTransport
 from harness import Harness, parse_error
 from tapgate.api.services import Services
 from tapgate.errors import unavailable
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings

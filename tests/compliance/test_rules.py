@@ -18,7 +18,7 @@ from builders.payments import (
 )
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.api.services import Services
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings

@@ -16,7 +16,8 @@ from drivers.in_process import AppTransport
 from drivers.processes import run_command_on
 from drivers.standby import take_base_backup
 from harness import PIN, BearerAuth, Harness
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load_settings

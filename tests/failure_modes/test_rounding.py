@@ -25,7 +25,8 @@ from drivers.deployments import TwoGateways
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import money
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings

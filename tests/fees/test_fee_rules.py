@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from harness import Harness
 from tapgate import ids
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
 from tapgate.ledger.verify import verify

@@ -15,7 +15,8 @@ from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate import ids
 from tapgate.api.access import ROLES_BY_LETTER, Access
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.http.endpoint import Endpoint
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults

@@ -12,7 +12,8 @@ import pytest
 from drivers.in_process import AppTransport
 from drivers.standby import Standby
 from harness import PIN, Harness
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load_settings

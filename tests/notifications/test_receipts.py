@@ -23,7 +23,7 @@ from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
 from tapgate import gateway, ids
 from tapgate.api.services import Services
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications import receipts

@@ -17,7 +17,8 @@ from store.test_schema_upgrade import (
     verify_ledger,
 )
 from tapgate import ids
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.schemas.pos import PosPaymentRequest

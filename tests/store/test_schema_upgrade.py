@@ -16,7 +16,8 @@ from harness import PIN, Harness
 from store.test_backup import dump_schema, fetch_rows
 from tapgate import ids
 from tapgate.audit import chain
-from tapgate.gateway import create_app, open_services, require_same_installation
+from tapgate.gateway import create_app, require_same_installation
+from tapgate.gateway_services import open_services
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.rules import insert_defaults

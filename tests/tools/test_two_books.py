@@ -17,7 +17,8 @@ from databases import ScratchDatabases, build_database_url
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport
 from harness import Harness
 from tapgate.client import AccessToken, AsyncTapgateClient, PartnerKey
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load_settings

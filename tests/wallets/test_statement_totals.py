@@ -22,7 +22,8 @@ from examples import limit_examples
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults

@@ -104,7 +104,8 @@ def delete(
 
 
 def _run_with_services(task: ServiceTask) -> None:
-    from tapgate.gateway import open_services, require_same_installation  # noqa: PLC0415
+    from tapgate.gateway import require_same_installation  # noqa: PLC0415
+    from tapgate.gateway_services import open_services  # noqa: PLC0415
 
     settings = load_settings(os.environ)
 

@@ -14,7 +14,7 @@ import pytest
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
 from tapgate.api.services import Services
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults

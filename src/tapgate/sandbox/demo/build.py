@@ -15,7 +15,7 @@ from tapgate.admin.api_keys import operations as api_keys
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.clock import get_platform_day
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.sandbox.demo import example_requests, examples
 from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import SIZES

@@ -1,0 +1,164 @@
+"""Services of a gateway process: opened in the order of their dependencies, closed in reverse."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from tapgate import VERSION, ids, money
+from tapgate.api.latency_samples import LatencySamples
+from tapgate.api.services import Services
+from tapgate.audit.rejections import RejectionLog
+from tapgate.auth.authenticator import Authenticator
+from tapgate.card_proofs.verifier import ProofVerifier
+from tapgate.clock import Clock, system_clock
+from tapgate.http.throttle import Throttle
+from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
+from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.notifications.receipts import KINDS_BY_SETTING
+from tapgate.pins.verifier import PinVerifier
+from tapgate.reporting.metric_sources import open_metrics
+from tapgate.runtime.health import HealthMonitor
+from tapgate.runtime.node_files import get_shared_folder, get_socket_path
+from tapgate.runtime.nodes import NodeRegistry
+from tapgate.schemas.nodes import NodeRole
+from tapgate.settings import Settings
+from tapgate.store import work_queue
+from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
+from tapgate.store.database import Database
+from tapgate.store.replica import Replica
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import open_transaction
+from tapgate.vault import Vault
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    database_url: str,
+    *,
+    clock: Clock = system_clock,
+    is_worker: bool = False,
+    is_report_worker: bool = False,
+) -> AsyncIterator[Services]:
+    """Start the services shared by all requests of a process, and stop them on exit.
+
+    A report worker has no ledger. It does not listen for changes either: every listening process
+    confirms a change before its caller gets a response, which a busy report worker would delay.
+    """
+    async with AsyncExitStack() as stack:
+        database, queue_database = await _connect(
+            stack, settings, database_url, is_report_worker=is_report_worker
+        )
+        signals = await _open_signals(stack, database_url, is_listening=not is_report_worker)
+        new_id = await _create_id_generator(database, clock)
+        vault = Vault(settings.secret_key)
+        pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
+        latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
+        stack.callback(latency_samples.close)
+        ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
+        if not is_report_worker:
+            await ledger.start(database_url)
+            stack.push_async_callback(ledger.stop)
+        health = _build_health_monitor(settings, ledger)
+        replica = await _open_replica(stack, settings)
+        throttle = Throttle(settings)
+        stack.push_async_callback(throttle.close)
+        metrics = open_metrics(
+            settings, throttle, ledger, latency_samples, database, queue_database
+        )
+        authenticator = Authenticator(
+            settings=settings, database=database, signals=signals, vault=vault, clock=clock,
+            new_id=new_id,
+        )  # fmt: skip
+        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
+        stack.push_async_callback(rejection_log.stop)
+        yield Services(
+            settings=settings,
+            database=database,
+            queue_database=queue_database,
+            signals=signals,
+            vault=vault,
+            pin_verifier=pins,
+            proof_verifier=ProofVerifier(database, signals, vault),
+            authenticator=authenticator,
+            ledger=ledger,
+            health=health,
+            nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),
+            clock=clock,
+            new_id=new_id,
+            throttle=throttle,
+            latency_samples=latency_samples,
+            rejection_log=rejection_log,
+            metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
+            replica=replica,
+        )
+
+
+async def _connect(
+    stack: AsyncExitStack, settings: Settings, url: str, *, is_report_worker: bool
+) -> tuple[Database, Database]:
+    """Connect to the database for requests and for work queues."""
+    connections = divide_connections(settings.database_connections)
+    size = REPORT_POOL_CONNECTIONS if is_report_worker else connections.requests
+    database = await Database.connect(url, size=size)
+    stack.push_async_callback(database.close)
+    queue_database = await Database.connect(
+        url, size=connections.queue, session=work_queue.SESSION_SETTINGS
+    )
+    stack.push_async_callback(queue_database.close)
+    return database, queue_database
+
+
+async def _open_signals(stack: AsyncExitStack, url: str, *, is_listening: bool) -> Signals:
+    signals = Signals(url)
+    if is_listening:
+        await signals.start()
+        stack.push_async_callback(signals.stop)
+    return signals
+
+
+async def _open_replica(stack: AsyncExitStack, settings: Settings) -> Replica | None:
+    replica = await Replica.connect(settings)
+    if replica is not None:
+        stack.push_async_callback(replica.database.close)
+    return replica
+
+
+def _build_health_monitor(settings: Settings, ledger: Ledger) -> HealthMonitor:
+    health = HealthMonitor(settings, ledger.get_server_status)
+    if settings.require_sync_replication:
+        ledger.before_submit = health.require_sync_replication
+    return health
+
+
+async def _create_id_generator(database: Database, clock: Clock) -> ids.IdGenerator:
+    slot = await database.fetchval("SELECT nextval('process_slots')")
+    get_ms = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
+    return ids.IdGenerator(slot, get_ms)
+
+
+def _build_ledger(
+    settings: Settings,
+    signals: Signals,
+    clock: Clock,
+    new_id: ids.IdGenerator,
+    pins: PinVerifier,
+    *,
+    is_worker: bool,
+) -> Ledger:
+    create_ledger: Callable[..., Ledger] = Ledger
+    if is_worker and settings.workers > 1:
+        # Workers of different releases, such as after an upgrade in place, cannot share a writer.
+        path = get_socket_path(settings.data_dir, f"ledger-{VERSION}.sock")
+        create_ledger = partial(NodeLedger, path)
+    return create_ledger(
+        signals,
+        currency=settings.currency,
+        timezone=settings.timezone,
+        clock=clock,
+        new_id=new_id,
+        is_correct_pin=pins.matches,
+        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
+        notification_kinds=KINDS_BY_SETTING[settings.receipts],
+        max_pending=MAX_PENDING_COMMANDS * settings.workers,
+    )
