@@ -144,19 +144,26 @@ async def test_archive_moves_old_months_to_files(
 ) -> None:
     await ensure_partitions(services.database, services.clock() - timedelta(days=200))
     await harness.create_subscriber(balance="100.00")
-    command = ("archive", "--to", str(tmp_path), "--keep", "3", "--drop")
+    command = ("archive", "--to", str(tmp_path), "--keep", "3")
     status, _, error = await run_tapgate(services, *command)
     assert (status, error.endswith("is not verified. Run `tapgate verify` first\n")) == (1, True)
     await run_tapgate(services, "verify")
     status, output, error = await run_tapgate(services, *command)
     assert (status, error) == (0, "")
-    months = [line.partition(":")[0] for line in output.splitlines()][::3]
+    months = [line.partition(":")[0] for line in output.splitlines()][::2]
     assert len(months) >= 2
     assert {*os.listdir(tmp_path)} >= {  # noqa: PTH208
         f"{months[0]}.json",
         f"entries_{months[0]}.csv.gz",
         f"transactions_{months[0]}.csv.gz",
     }
+    _, output, _ = await run_tapgate(services, "archive", "--list")
+    assert output.count("exported, tables kept") == len(months)
+    # A backup does not contain these tables.
+    await services.database.execute(f"DROP TABLE archive.entries_{months[0]}")
+    _, output, _ = await run_tapgate(services, "archive", "--list")
+    assert output.count("exported, tables not in this database") == 1
+    await run_tapgate(services, *command, "--drop")
     _, output, _ = await run_tapgate(services, "archive", "--list")
     assert [line.split()[0] for line in output.splitlines()[1:]] == months
     assert output.count("exported, tables dropped") == len(months)

@@ -14,13 +14,14 @@ from rich.table import Table
 from tapgate import supervisor
 from tapgate.audit.trail import AuditTrail
 from tapgate.cli import operator
-from tapgate.gateway import open_services
+from tapgate.gateway_services import open_services
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
 from tapgate.runtime.progress import LineProgress
 from tapgate.settings import Settings
 from tapgate.store import StoreError
+from tapgate.store.archive_files import has_tables
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError
 from tapgate.store.partitions import get_month_start
@@ -62,30 +63,36 @@ def print_archive(settings: Settings) -> None:
         try:
             async with database.dedicated_connection() as connection:
                 archive = await load_archive(connection)
+                states = [await _describe_state(connection, month) for month in archive.months]
         finally:
             await database.close()
         if not archive.months:
             print("No month is archived.")
             return
         table = Table("Month", "Transactions", "Entries", "Archived", "By", "State", box=None)
-        for month in archive.months:
+        for month, state in zip(archive.months, states, strict=True):
             table.add_row(
                 month.name,
                 f"{month.transactions:,}",
                 f"{month.entries:,}",
                 f"{month.archived_at:%Y-%m-%d}",
                 month.archived_by,
-                _describe_state(month),
+                state,
             )
         Console(highlight=False, soft_wrap=True).print(table)
 
     _run(settings, run)
 
 
-def _describe_state(month: ArchivedMonth) -> str:
+async def _describe_state(connection: Any, month: ArchivedMonth) -> str:
     if month.files is None:
         return "incomplete: run `tapgate archive` again"
-    return "exported, tables kept" if month.dropped_at is None else "exported, tables dropped"
+    if month.dropped_at is not None:
+        return "exported, tables dropped"
+    # A backup has the records of archived months, but not their tables.
+    if await has_tables(connection, month.name):
+        return "exported, tables kept"
+    return "exported, tables not in this database"
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ import msgspec
 from tapgate.store import StoreError
 from tapgate.store.backup import COPY_SETTINGS
 from tapgate.store.backup_file import open_new_file
-from tapgate.store.partitions import PartitionedTable
+from tapgate.store.partitions import TABLES, PartitionedTable
 
 _CHUNK_BYTES: Final = 1 << 20
 _COMPRESSION_LEVEL: Final = 6
@@ -127,6 +127,16 @@ def read_manifest(folder: Path, month: str, digests: Mapping[str, str]) -> Archi
         if compute_sha256(folder / name) != digest:
             raise StoreError(f"{folder / name} was changed: its SHA-256 digest is not {digest}")
     return manifest
+
+
+async def has_tables(connection: Any, month: str) -> bool:
+    """Return whether the archive still has all tables of a month."""
+    names = [f"archive.{table.name}_{month}" for table in TABLES]
+    return bool(
+        await connection.fetchval(
+            "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest($1::text[]) AS name", names
+        )
+    )
 
 
 async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool:
