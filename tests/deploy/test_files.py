@@ -88,6 +88,14 @@ def test_proxies_and_chart_publish_the_same_api() -> None:
     assert public | haproxy == resources
 
 
+def test_proxies_retry_only_if_they_cannot_connect() -> None:
+    """Any other condition would repeat payments that a node has received."""
+    haproxy = (DEPLOY / "haproxy/haproxy.cfg").read_text()
+    assert re.findall(r"^\s*retry-on (.+)$", haproxy, re.MULTILINE) == ["conn-failure"]
+    nginx = (DEPLOY / "nginx/tapgate.conf").read_text()
+    assert re.findall(r"^\s*proxy_next_upstream (.+);$", nginx, re.MULTILINE) == ["error timeout"]
+
+
 def test_image_packages_are_locked_without_embedded_postgres() -> None:
     image, project = (
         dict(PACKAGE.findall((ROOT / name).read_text()))
