@@ -31,7 +31,7 @@ _WORDS: Final = {
     "demo": "demo|sandbox|simulator|fake_provider|fake_graph",
     "deploy": "deploy",
     "disclosure": "disclosure|leak|echoed|echoing|escaped|secret",
-    "docs": "docs|documented|readme|documentation|generator",
+    "docs": "docs|guide|documented|readme|documentation|generator",
     "failures": "failure_mode|outage|killed|crash|supervisor",
     "fees": "fee|rounding",
     "fuzz": "fuzz|arbitrary|hostile|malformed",

@@ -41,6 +41,7 @@ from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
 from tapgate.gateway_services import open_services
 from tapgate.general_ledger import routes as general_ledger
+from tapgate.guide.site import GuideSite
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
@@ -131,7 +132,7 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
-    sites = (build_console(), *extra_sites)
+    sites: tuple[Site, ...] = (build_console(), GuideSite(), *extra_sites)
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 

@@ -5,7 +5,7 @@ import io
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ import structlog
 from drivers.in_process import AppTransport
 from tapgate import settings
 from tapgate.api.access import Access
-from tapgate.api.app import App
+from tapgate.api.app import App, Site
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest, Services
@@ -383,10 +383,12 @@ def build_services(
 
 
 @asynccontextmanager
-async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
+async def run_edge_app(
+    folder: Path, sites: Iterable[Site] = (), **environ: str
+) -> AsyncIterator[EdgeApp]:
     ledger, rejection_log = FakeLedger(), FakeRejectionLog()
     services = build_services(load_settings(folder, **environ), ledger, rejection_log)
-    app = App(services, things)
+    app = App(services, things, sites)
     transport = AppTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield EdgeApp(app, services, client, ledger, rejection_log.entries)

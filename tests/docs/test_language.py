@@ -56,7 +56,9 @@ IRREGULAR_PARTICIPLES = frozenset(
 #: Verbs that look like participles.
 VERBS = frozenset({"embed", "exceed", "feed", "need", "ping", "proceed", "seed"})
 #: Established function names, allowed although they start with a participle.
-NOUN_PHRASES = frozenset({"dedicated_connection", "keyed_hash", "signed_string"})
+NOUN_PHRASES = frozenset(
+    {"dedicated_connection", "heading_close", "heading_open", "keyed_hash", "signed_string"}
+)
 PARTICIPLE = re.compile(r"[a-z]{2,}(?:ed|ing)")
 
 

@@ -1,6 +1,5 @@
 """Markdown formatting for the generated pages."""
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -35,19 +34,3 @@ def format_link(text: str, target: str) -> str:
 
 def format_code_block(text: str, language: str) -> str:
     return f"```{language}\n{text}\n```"
-
-
-class AnchorRegistry:
-    """Anchors of the headings of one page, as GitHub generates them."""
-
-    def __init__(self, *headings: str) -> None:
-        self._slug_counts: dict[str, int] = {}
-        for heading in headings:
-            self.add(heading)
-
-    def add(self, heading: str) -> str:
-        """Return the anchor of a heading. Call it once per heading, in page order."""
-        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        count = self._slug_counts.get(slug, 0)
-        self._slug_counts[slug] = count + 1
-        return f"{slug}-{count}" if count else slug

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tapgate.gateway import build_openapi_document
+from tapgate.guide.anchors import AnchorRegistry
 from tools.manual.markdown import (
     GENERATED_NOTICE,
-    AnchorRegistry,
     format_code,
     format_link,
     format_table,
