@@ -2,8 +2,11 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import ANY
 
+import asyncpg
 import msgspec
+import pytest
 
 from builders.card_proofs import (
     CARDS_URL,
@@ -25,9 +28,12 @@ from builders.participants import (
     get_card,
     list_events,
 )
-from builders.payments import PosDriver
+from builders.payments import LOOKUP_URL, PosDriver
 from harness import Harness, parse_error
+from tapgate import ids
+from tapgate.card_proofs.issuer_keys import derive_legacy_own_keys, derive_own_keys
 from tapgate.card_proofs.sun import diversify_file_read_key
+from tapgate.cards import keysets
 from tapgate.sandbox.software_card import SoftwareCard
 
 UID = "04:DE:5F:1E:AC:C0:40"
@@ -52,6 +58,49 @@ async def test_issued_keys_are_those_of_the_keyset_and_the_card(harness: Harness
     assert all(len(bytes.fromhex(key)) == 16 for key in own)
 
 
+async def test_own_keys_do_not_depend_on_the_secret_key(harness: Harness) -> None:
+    keyset, card = await create_keyset(harness), await create_card(harness, uid=UID)
+    issued = (await personalize(harness, card, keyset)).json()
+    row = await harness.database.fetchrow("SELECT id, master_key FROM card_keysets")
+    own_keys = derive_own_keys(harness.services.vault, *row, bytes.fromhex(issued["uid"]))
+    for number, key in own_keys.items():
+        assert issued["keys"][f"k{number}"] == key.hex().upper()
+    card_id = await harness.database.fetchval("SELECT id FROM cards")
+    legacy_keys = derive_legacy_own_keys(harness.services.vault, card_id)
+    assert not set(own_keys.values()) & set(legacy_keys.values())
+
+
+async def test_card_encoded_before_keysets_had_master_keys_keeps_its_keys(
+    harness: Harness,
+) -> None:
+    keyset, old = await create_keyset(harness), await create_card(harness, uid=UID)
+    await create_signing_card(harness, old, keyset)
+    await harness.database.execute("UPDATE cards SET master_keyset_id = NULL")
+    await harness.database.execute("UPDATE card_keysets SET master_key = NULL")
+    card_id = await harness.database.fetchval("SELECT id FROM cards")
+    issued = (await personalize(harness, old, keyset)).json()
+    for number, key in derive_legacy_own_keys(harness.services.vault, card_id).items():
+        assert issued["keys"][f"k{number}"] == key.hex().upper()
+    new = await create_card_of_holder(harness)
+    first, second = [(await personalize(harness, new, keyset)).json() for _ in range(2)]
+    assert first == second
+    assert await harness.database.fetchval("SELECT master_key FROM card_keysets") is not None
+
+
+async def test_keyset_cannot_be_retired_while_it_is_used(harness: Harness) -> None:
+    keyset = await create_keyset(harness)
+    keyset_id = ids.decode(ids.CARD_KEYSET, keyset["id"])
+    for lock in (
+        lambda tx: keysets.lock_for_use(tx, keyset_id, vault=harness.services.vault),
+        keysets.lock_active,
+    ):
+        async with harness.services.transaction() as tx:
+            await lock(tx)
+            async with harness.services.transaction() as other:
+                with pytest.raises(asyncpg.LockNotAvailableError):
+                    await other.execute("SELECT FROM card_keysets FOR NO KEY UPDATE NOWAIT")
+
+
 async def test_offsets_count_from_the_start_of_the_ndef_file(harness: Harness) -> None:
     harness.services.settings = msgspec.structs.replace(
         harness.services.settings, public_url="https://choose.url.com"
@@ -74,11 +123,19 @@ async def test_card_works_as_before_until_a_tap_confirms_its_keys(harness: Harne
     chip = await encode_card(harness, pos.card, await create_keyset(harness))
     assert (await get_card(harness, pos.card))["authenticity"] == "none"
     assert (await pos.pay()).status_code == 200
+    body = {"card_proof": tap(chip)}
+    for early in (
+        await pos.pay(**body),
+        await harness.post(LOOKUP_URL, json=body, auth=pos.merchant_auth),
+    ):
+        assert parse_error(early) == (403, "CARD_NOT_GENUINE")
+        assert early.json()["details"] == {"reason": "keys_not_confirmed"}
+    assert await list_clone_alerts(harness) == []
     response = await confirm(harness, pos.card, tap(chip))
     assert response.status_code == 200, response.text
     assert response.json() == await get_card(harness, pos.card)
     assert response.json()["authenticity"] == "sun"
-    assert response.json()["last_counter"] == 1
+    assert response.json()["last_counter"] == 2
     assert parse_error(await pos.pay()) == (403, "CARD_PROOF_REQUIRED")
     assert (await pos.pay(card_proof=tap(chip))).status_code == 200
 
@@ -106,7 +163,9 @@ async def test_new_key_version_ends_the_taps_of_the_previous_one(harness: Harnes
     assert issued["key_version"] == 2
     assert (await pos.pay(card_proof=tap(old_chip))).status_code == 200
     chip = await encode_card(harness, pos.card, keyset)
-    assert parse_error(await pos.pay(card_proof=tap(chip))) == (403, "CARD_NOT_GENUINE")
+    early = await pos.pay(card_proof=tap(chip))
+    assert early.json()["details"] == {"reason": "keys_not_confirmed"}
+    assert await list_clone_alerts(harness) == []
     confirmed = await confirm(harness, pos.card, tap(chip))
     assert confirmed.json()["last_counter"] == 2
     assert parse_error(await pos.pay(card_proof=tap(old_chip))) == (403, "CARD_NOT_GENUINE")
@@ -119,6 +178,10 @@ async def test_confirmation_is_published_and_recorded(harness: Harness) -> None:
     chip = await encode_card(harness, card, await create_keyset(harness))
     record = (await confirm(harness, card, tap(chip))).json()
     assert await list_events(harness) == [("card.personalized", record)]
+    # Another tap is consumed, but there is nothing left to confirm.
+    repeated = await confirm(harness, card, tap(chip))
+    assert repeated.json() == {**record, "last_counter": 2, "updated_at": ANY}
+    assert len(await list_events(harness)) == 1
     (started,) = await harness.list_audit_entries(card, "card.personalization_started")
     assert started["changes"] == {"keyset_id": [None, record["keyset_id"]], "version": [None, 1]}
     (confirmed,) = await harness.list_audit_entries(card, "card.personalized")
@@ -127,12 +190,11 @@ async def test_confirmation_is_published_and_recorded(harness: Harness) -> None:
         "keyset_id": [None, record["keyset_id"]],
         "last_counter": [None, 1],
     }
-    (accepted,) = await list_taps(harness, card)
-    assert (accepted["counter"], accepted["terminal_id"], accepted["result"]) == (
-        1,
-        None,
-        "accepted",
-    )
+    taps = await list_taps(harness, card)
+    assert [(item["counter"], item["terminal_id"], item["result"]) for item in taps] == [
+        (2, None, "accepted"),
+        (1, None, "accepted"),
+    ]
 
 
 async def test_confirmation_with_a_wrong_proof_is_rejected(harness: Harness) -> None:

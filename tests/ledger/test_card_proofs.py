@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -21,9 +22,10 @@ from builders.ledger import (
 )
 from drivers.deployments import TwoLedgers
 from ledger.test_against_model import ACCOUNTS, OWNERS, InMemoryLedger
+from tapgate import ids
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart, commands, rejected_taps
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decide import decide
@@ -260,6 +262,67 @@ async def test_parallel_uses_of_a_tap_pay_once(two_ledgers: TwoLedgers) -> None:
     assert tuple(counters) == (30, min(100, len(uses) - len(paid)))
 
 
+async def test_flood_does_not_displace_the_taps_of_a_clone(ledger: LedgerDriver) -> None:
+    """Another processor and the same one send many useless and copied proofs."""
+    payer = await ledger.create_subscriber(1_000)
+    merchant, other = await ledger.create_processor(), await ledger.create_processor()
+    serial = await create_signing_card(ledger, payer)
+
+    def build(processor: int, tap: Tap, kind: str = "pay") -> Command:
+        return build_card_payment(serial, processor, tap, Step(kind))
+
+    await ledger.submit_batch([build(merchant, Tap(1, 5)), build(merchant, Tap(1, 4))])
+    useless = msgspec.structs.replace(build(merchant, Tap(1, 1)), card_proof=ProofResult())
+    for _ in range(3):
+        await ledger.submit_batch(
+            [useless] * 40
+            + [build(other, Tap(1, counter)) for counter in (1, 2, 3)] * 20
+            + [build(other, Tap(1, counter), "forge") for counter in range(6, 46)]
+        )
+    taps = await ledger.database.fetch("SELECT counter, processor_id FROM card_taps")
+    assert len(taps) == rejected_taps.MAX_TAPS
+    assert (4, merchant) in [tuple(tap) for tap in taps]
+    alert = await ledger.database.fetchrow("SELECT occurrences, details FROM alerts")
+    assert (alert["occurrences"], alert["details"]["counter"]) == (1 + 3 * 140, 4)
+
+
+async def test_processor_can_accuse_few_cards_without_their_proofs(
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rejected_taps, "_MAX_UNNAMED_CARDS", 2)
+    payer = await ledger.create_subscriber(1_000)
+    merchant, other = await ledger.create_processor(), await ledger.create_processor()
+    serials = [await create_signing_card(ledger, payer) for _ in range(4)]
+    for processor in (merchant, merchant, other):
+        for serial in serials[2:] if processor == other else serials:
+            command = build_card_payment(serial, processor, Tap(1, 1), Step("pay"))
+            useless = msgspec.structs.replace(command, card_proof=ProofResult())
+            assert (await ledger.submit(useless)).code == Code.CARD_NOT_GENUINE
+    rows = await ledger.database.fetch("SELECT open_key, occurrences FROM alerts ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        (serials[0], 2),
+        (serials[1], 2),
+        (f"processor {merchant}", 4),
+        (serials[2], 1),
+        (serials[3], 1),
+    ]
+
+
+async def test_old_taps_are_removed(ledger: LedgerDriver) -> None:
+    serial = await create_signing_card(ledger, await ledger.create_subscriber())
+    await ledger.database.execute(
+        """INSERT INTO card_taps (card_id, id, at, result)
+           SELECT id, day, now() - day * interval '1 day', 'used'
+           FROM cards, generate_series(398, 402) AS day WHERE serial = $1""",
+        serial,
+    )
+    before = datetime.now(UTC) - rejected_taps.RETENTION_PERIOD
+    removed = [await rejected_taps.remove_old_taps(ledger.database, before, 2) for _ in range(3)]
+    assert removed == [2, 1, 0]
+    rows = await ledger.database.fetch("SELECT id FROM card_taps ORDER BY id")
+    assert [row["id"] for row in rows] == [398, 399]
+
+
 async def test_failed_batch_does_not_consume_the_tap(ledger: LedgerDriver) -> None:
     async def fail(tx: object, result: object) -> None:
         raise RuntimeError("crash before the commit")
@@ -299,4 +362,9 @@ async def test_taps_of_one_batch_are_consumed_in_order(ledger: LedgerDriver) -> 
     assert [outcome.code for outcome in outcomes] == [None, used, used, None, used, None]
     alert = await ledger.database.fetchrow("SELECT occurrences, severity, details FROM alerts")
     assert (alert["occurrences"], alert["severity"]) == (3, "HIGH")
-    assert alert["details"] == {"card_serial": serial, "reason": "CARD_PROOF_USED", "counter": 3}
+    assert alert["details"] == {
+        "card_serial": serial,
+        "processor_id": ids.encode(ids.PROCESSOR, merchant),
+        "reason": "CARD_PROOF_USED",
+        "counter": 2,
+    }

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from builders.card_proofs import (
     create_keyset,
@@ -21,17 +22,31 @@ from builders.participants import (
     create_webhook_endpoint,
     get_card,
 )
-from builders.payments import LOOKUP_URL, PAY_URL, VERIFY_URL, PosDriver
+from builders.payments import (
+    LOOKUP_URL,
+    PAY_URL,
+    VERIFY_URL,
+    PosDriver,
+    list_events,
+    subscribe_to_events,
+)
 from cases import each
+from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness, parse_error
+from tapgate import ids
+from tapgate.card_proofs.sun import diversify_file_read_key
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import write
+from tapgate.ledger.commands import Command, Outcome
+from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
 from tapgate.sandbox.software_card import SoftwareCard
 
 IN_APP_URL = "/api/v1/payment"
 UNKNOWN_CARD_PROOF = {"picc_data": "EF963FF7828658A599F3041510671E88", "cmac": "94EED9EE65337086"}
+ZERO_KEYS = {"meta_read_key": "00" * 16, "file_read_key": "00" * 16}
+TAP_URL = f"https://pay.example/t?picc_data={'0' * 32}&cmac={'0' * 16}"
 
 
 async def get_counter(harness: Harness, serial: str) -> int:
@@ -56,9 +71,12 @@ async def test_proof_names_the_card(harness: Harness) -> None:
     assert (await pos.pay(card_serial=None, card_proof={"url": url})).status_code == 200
     other = await harness.create_card(pos.customer["id"])
     proof = tap(chip)
-    for serial in (other, "UNKNOWN"):
+    forged = {**proof, "cmac": "0" * 16}
+    for serial in (other, "UNKNOWN"):  # the error does not reveal whether the serial exists
         mismatch = await pos.pay(card_serial=serial, card_proof=proof)
-        assert mismatch.status_code == (422 if serial == other else 404)
+        assert parse_error(mismatch) == (422, "VALIDATION_FAILED")
+        forgery = await pos.pay(card_serial=serial, card_proof=forged)
+        assert parse_error(forgery) == (403, "CARD_NOT_GENUINE")
     verified = await harness.post(
         VERIFY_URL, json={"card_proof": proof, "pin": PIN}, auth=pos.merchant_auth
     )
@@ -68,6 +86,7 @@ async def test_proof_names_the_card(harness: Harness) -> None:
     for path, body in (
         (VERIFY_URL, {"card_serial": other, "pin": PIN}),
         (LOOKUP_URL, {"card_identifier": other}),
+        (LOOKUP_URL, {"card_identifier": "UNKNOWN"}),
         (f"{IN_APP_URL}/verify-card", {"card_serial": other}),
     ):
         mismatch = await harness.post(
@@ -75,7 +94,12 @@ async def test_proof_names_the_card(harness: Harness) -> None:
         )
         assert parse_error(mismatch) == (422, "VALIDATION_FAILED")
         assert set(mismatch.json()["details"]["fields"]) == {"card_proof"}
-    assert await list_clone_alerts(harness) == []
+        forgery = await harness.post(
+            path, json={**body, "card_proof": forged}, auth=pos.merchant_auth
+        )
+        assert parse_error(forgery) == (403, "CARD_NOT_GENUINE")
+    (alert,) = await list_clone_alerts(harness)  # of the forged proofs, which name no card
+    assert "card_serial" not in alert["details"]
 
 
 @each(
@@ -91,13 +115,23 @@ async def test_proof_names_the_card(harness: Harness) -> None:
         ({"url": "https://pay.example/t?picc_data=1&cmac=2"}, 422),
         ({"url": "https://[/?picc_data=1"}, 422),
         ({"url": "x" * 501}, 422),
+        ({"url": f"{TAP_URL}&cmac={'0' * 16}"}, 422),
+        ({"url": f"{TAP_URL}&picc_data="}, 422),
+        ({"url": f"{TAP_URL}\0"}, 422),
+        ({"url": TAP_URL.replace("cmac", "cm\nac")}, 422),
+        ({"url": TAP_URL, **UNKNOWN_CARD_PROOF}, 422),
+        ({"url": TAP_URL, "cmac": "0" * 16}, 422),
     ],
 )
 async def test_malformed_proof_is_rejected(
     harness: Harness, proof: dict[str, Any], status: int
 ) -> None:
     pos = await PosDriver.create(harness)
-    assert (await pos.pay(card_proof=proof)).status_code == status
+    response = await pos.pay(card_proof=proof)
+    assert response.status_code == status, response.text
+    if status == 422:
+        (field,) = response.json()["details"]["fields"]
+        assert field == "card_proof.url" or "url" not in proof
     assert (await pos.pay(card_serial=None)).status_code == 400
 
 
@@ -247,8 +281,7 @@ async def test_card_is_verified_only_with_a_proof_and_looked_up_without(harness:
 
 
 async def test_unknown_uid_wrong_mac_and_retired_keyset_are_not_genuine(harness: Harness) -> None:
-    zero_keys = {"meta_read_key": "00" * 16, "file_read_key": "00" * 16}
-    keyset = await create_keyset(harness, **zero_keys)
+    keyset = await create_keyset(harness, **ZERO_KEYS)
     pos = await PosDriver.create(harness)
     for serial in (None, pos.card):  # a card that does not sign its taps has no valid proof
         response = await pos.pay(card_serial=serial, card_proof=UNKNOWN_CARD_PROOF)
@@ -277,6 +310,7 @@ async def test_rejected_proofs_raise_one_open_alert_per_card(harness: Harness) -
     assert alert["subscriber_id"] == pos.customer["id"]
     assert alert["details"] == {
         "card_serial": pos.card,
+        "processor_id": await harness.get_processor_id(pos.merchant_auth),
         "terminal_id": terminal,
         "reason": "CARD_PROOF_USED",
         "counter": 2,
@@ -297,6 +331,95 @@ async def test_rejected_proofs_raise_one_open_alert_per_card(harness: Harness) -
     card_id = events[1]["subject_id"]
     records = await EVENT_RECORD_LOADERS["card"](harness.services, [card_id])
     assert msgspec.to_builtins(records[card_id]) == await get_card(harness, pos.card)
+
+
+async def test_unknown_chip_raises_one_alert_without_a_card(harness: Harness) -> None:
+    keyset = await create_keyset(harness, **ZERO_KEYS)
+    file_read_key = diversify_file_read_key(bytes(16), bytes.fromhex("04DE5F1EACC040"), 1)
+    chip = SoftwareCard(bytes.fromhex("04DE5F1EACC040"), bytes(16), file_read_key)
+    pos = await PosDriver.create(harness)
+    for response in (
+        await pos.pay(card_serial=None, card_proof=tap(chip)),
+        await pos.pay(card_proof=tap(chip)),
+        await harness.post(LOOKUP_URL, json={"card_proof": tap(chip)}, auth=pos.merchant_auth),
+    ):
+        assert parse_error(response) == (403, "CARD_NOT_GENUINE")
+    (alert,) = await list_clone_alerts(harness)
+    assert (alert["subscriber_id"], alert["occurrences"]) == (None, 3)
+    assert alert["details"]["uid"] == "04:DE:5F:1E:AC:C0:40"
+    assert "card_serial" not in alert["details"]
+    await retire_keyset(harness, keyset)
+
+
+async def test_card_that_does_not_sign_its_taps_is_not_accused(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    await subscribe_to_events(harness)
+    other = await PosDriver.create(harness)
+    for card in (pos.card, other.card):
+        response = await pos.pay(card_serial=card, card_proof=UNKNOWN_CARD_PROOF)
+        assert parse_error(response) == (403, "CARD_NOT_GENUINE")
+        body = {"card_identifier": card, "card_proof": UNKNOWN_CARD_PROOF}
+        await harness.post(LOOKUP_URL, json=body, auth=pos.merchant_auth)
+        assert await list_taps(harness, card) == []
+    (alert,) = await list_clone_alerts(harness)
+    assert (alert["occurrences"], alert["subscriber_id"]) == (4, None)
+    assert alert["details"] == {
+        "processor_id": await harness.get_processor_id(pos.merchant_auth),
+        "reason": "CARD_NOT_GENUINE",
+    }
+    assert await list_events(harness, "card.clone_suspected") == []
+
+
+async def test_in_app_payment_with_the_key_of_a_terminal_names_the_terminal(
+    harness: Harness,
+) -> None:
+    pos, chip = await create_signing_pos(harness)
+    auth = await create_terminal_key(harness, pos.merchant_auth)
+    terminal = ids.encode(ids.TERMINAL, await harness.database.fetchval("SELECT id FROM terminals"))
+    proof = tap(chip)
+    for _ in range(2):
+        await pos.pay("1", url=IN_APP_URL, auth=auth, card_proof=proof)
+    (alert,) = await list_clone_alerts(harness)
+    assert alert["details"]["terminal_id"] == terminal
+    taps = await list_taps(harness, pos.card)
+    assert [item["terminal_id"] for item in taps] == [terminal, terminal, None]
+
+
+async def test_keyset_that_is_retired_during_a_payment_does_not_pay(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pos = await PosDriver.create(harness)
+    keyset = await create_keyset(harness)
+    chip = await create_signing_card(harness, pos.card, keyset)
+    submit = Ledger.submit
+
+    async def retire_and_submit(ledger: Ledger, command: Command) -> Outcome:
+        assert (await retire_keyset(harness, keyset)).status_code == 200
+        return await submit(ledger, command)
+
+    monkeypatch.setattr(Ledger, "submit", retire_and_submit)
+    assert parse_error(await pos.pay(card_proof=tap(chip))) == (403, "CARD_NOT_GENUINE")
+    assert await pos.get_balance() == 1_000_00
+
+
+async def test_keyset_that_cannot_be_read_does_not_affect_others(harness: Harness) -> None:
+    pos, chip = await create_signing_pos(harness)
+    other, other_chip = await create_signing_pos(harness)
+    card = await get_card(harness, other.card)
+    await harness.database.execute(
+        "UPDATE card_keysets SET keys = '\\x00' WHERE id = $1",
+        ids.decode(ids.CARD_KEYSET, card["keyset_id"]),
+    )
+    with capture_logs() as lines:
+        await create_keyset(harness, "Third")
+        assert (await pos.pay(card_proof=tap(chip))).status_code == 200
+        unreadable = await other.pay(card_proof=tap(other_chip))
+    assert parse_error(unreadable) == (503, "SERVICE_UNAVAILABLE")
+    assert await list_clone_alerts(harness) == []
+    events = [line for line in lines if line["event"] == "cards.keyset_unreadable"]
+    assert [line["keyset_id"] for line in events] == [card["keyset_id"]]
+    wrong = {**tap(chip), "cmac": "0" * 16}
+    assert parse_error(await pos.pay(card_proof=wrong)) == (403, "CARD_NOT_GENUINE")
 
 
 async def test_taps_of_a_card_are_listed(harness: Harness) -> None:
@@ -340,10 +463,15 @@ async def test_account_rule_requires_a_proof_above_an_amount(harness: Harness) -
     updated = await harness.put(url, json={"proof_required_above": "50"}, auth=admin)
     assert updated.json()["proof_required_above"] == "50.00"
     assert (await pos.pay("50.00")).status_code == 200
+    quote = {"type": "pos_payment", "amount": "50.01", "card_serial": pos.card}
+    quoted = await harness.post("/api/v1/wallet/quote", json=quote, auth=admin)
+    assert quoted.json()["reasons"] == ["CARD_PROOF_REQUIRED"]
     for path in (PAY_URL, IN_APP_URL):
         response = await pos.pay("50.01", url=path)
         assert parse_error(response) == (403, "CARD_PROOF_REQUIRED")
     chip = await create_signing_card(harness, pos.card)
+    quoted = await harness.post("/api/v1/wallet/quote", json=quote, auth=admin)
+    assert quoted.json()["allowed"] is True
     assert (await pos.pay("50.01", card_proof=tap(chip))).status_code == 200
     unchanged = await harness.put(url, json={"no_pin_limit": "500"}, auth=admin)
     assert unchanged.json()["proof_required_above"] == "50.00"

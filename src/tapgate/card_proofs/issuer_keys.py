@@ -1,4 +1,4 @@
-"""Issuer keys of a keyset: generated or imported, sealed by the vault, and never returned."""
+"""Keys of a keyset: generated or imported, sealed by the vault, and never returned."""
 
 import secrets
 from typing import Final, NamedTuple, Self
@@ -6,11 +6,10 @@ from typing import Final, NamedTuple, Self
 from tapgate.card_proofs import sun
 from tapgate.vault import Vault
 
-#: Purpose of the keys that each card has for itself. They depend on the installation's secret key
-#: and the card only, so that a card can be encoded again with the same key 0.
-_CARD_KEY_PURPOSE: Final = "card key"
-#: Key numbers of the chip that are not issuer keys: the master key and two unused keys.
+#: Key numbers of the chip that are not issuer keys: the chip's master key and two unused keys.
 _OWN_KEY_NUMBERS: Final = (0, 3, 4)
+#: Purpose of the own keys of cards that were encoded before keysets had a master key.
+_LEGACY_PURPOSE: Final = "card key"
 
 
 class IssuerKeys(NamedTuple):
@@ -38,18 +37,35 @@ class IssuerKeys(NamedTuple):
     def compute_kcv(self) -> str:
         return sun.compute_kcv(self.meta_read) + sun.compute_kcv(self.file_read)
 
-    def derive_card_keys(
-        self, vault: Vault, card_id: int, uid: bytes, version: int
-    ) -> dict[str, str]:
-        """Return the five keys of a card's chip, as hex digits: `k0` to `k4`."""
-        keys = {
-            number: vault.derive_key(_CARD_KEY_PURPOSE, b"%d %d" % (card_id, number))
-            for number in _OWN_KEY_NUMBERS
-        }
-        keys[1] = sun.diversify_file_read_key(self.file_read, uid, version)
-        keys[2] = self.meta_read
-        return {f"k{number}": keys[number][: sun.KEY_BYTES].hex().upper() for number in range(5)}
+    def build_card_keys(self, uid: bytes, version: int, own_keys: dict[int, bytes]) -> list[bytes]:
+        """Return the five keys of a card's chip, by key number."""
+        file_read_key = sun.diversify_file_read_key(self.file_read, uid, version)
+        keys = own_keys | {1: file_read_key, 2: self.meta_read}
+        return [keys[number] for number in range(5)]
+
+
+def generate_master_key(vault: Vault, keyset_id: int) -> bytes:
+    """Return a random key, sealed, from which the own keys of the keyset's cards are derived."""
+    return vault.seal(secrets.token_bytes(sun.KEY_BYTES), _build_master_context(keyset_id))
+
+
+def derive_own_keys(vault: Vault, keyset_id: int, sealed: bytes, uid: bytes) -> dict[int, bytes]:
+    """Return the keys that only this card has, by key number."""
+    master_key = vault.open(sealed, _build_master_context(keyset_id))
+    return {number: sun.diversify(master_key, uid + bytes([number])) for number in _OWN_KEY_NUMBERS}
+
+
+def derive_legacy_own_keys(vault: Vault, card_id: int) -> dict[int, bytes]:
+    """Return the own keys of a card that was encoded before keysets had a master key."""
+    return {
+        number: vault.derive_key(_LEGACY_PURPOSE, b"%d %d" % (card_id, number))[: sun.KEY_BYTES]
+        for number in _OWN_KEY_NUMBERS
+    }
 
 
 def _build_vault_context(keyset_id: int) -> bytes:
     return b"card_keyset %d" % keyset_id
+
+
+def _build_master_context(keyset_id: int) -> bytes:
+    return b"card_keyset master %d" % keyset_id

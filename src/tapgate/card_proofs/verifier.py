@@ -9,22 +9,30 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
+import structlog
 
+from tapgate import ids
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
-from tapgate.errors import Code
+from tapgate.errors import Code, unavailable
 from tapgate.schemas.card_proofs import CardProof, KeysetStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
-from tapgate.vault import Vault
+from tapgate.vault import Vault, VaultError
+
+log = structlog.get_logger()
 
 #: Signal sent to every process when a keyset is created or retired.
 KEYSETS_CHANGED: Final = "card_keysets"
 
 #: Error message for the field `card_proof` if the request also names a card.
 OTHER_CARD_MESSAGE: Final = "must be of the card that the request names"
+#: Details of CARD_NOT_GENUINE if the card's new keys signed the tap, but are not confirmed yet.
+NOT_CONFIRMED_DETAILS: Final = {"reason": "keys_not_confirmed"}
 
 _MAX_CACHED_CARDS: Final = 10_000
+#: Key version of cards that come from a file. Only this one is tried for an unknown UID.
+_FIRST_VERSION: Final = 1
 
 
 class ProofResult(msgspec.Struct, frozen=True, gc=False):
@@ -35,6 +43,12 @@ class ProofResult(msgspec.Struct, frozen=True, gc=False):
     #: The keys under which the MAC is valid; None if it is not valid, or if the keyset is retired.
     keyset_id: int | None = None
     key_version: int | None = None
+    is_pending: bool = False  # whether no tap had confirmed these keys when they were loaded
+    uid: str | None = None  # set only if the MAC is valid and no card has the UID
+
+    @property
+    def is_signed(self) -> bool:
+        return self.keyset_id is not None
 
 
 class ProvableCard(Protocol):
@@ -49,6 +63,8 @@ class ProvableCard(Protocol):
     def key_version(self) -> int | None: ...
     @property
     def last_counter(self) -> int | None: ...
+    @property
+    def has_retired_keys(self) -> bool: ...
 
 
 def find_proof_error(proof: ProofResult | None, card: ProvableCard) -> Code | None:
@@ -59,11 +75,17 @@ def find_proof_error(proof: ProofResult | None, card: ProvableCard) -> Code | No
         proof.keyset_id is None
         or proof.keyset_id != card.keyset_id
         or proof.key_version != card.key_version
+        or card.has_retired_keys
     ):
         return Code.CARD_NOT_GENUINE
     if card.last_counter is not None and (proof.counter or 0) <= card.last_counter:
         return Code.CARD_PROOF_USED
     return None
+
+
+def is_not_confirmed(proof: ProofResult, card: ProvableCard) -> bool:
+    """Return whether the card's new keys signed the tap, but do not belong to the card yet."""
+    return proof.is_pending and proof.key_version != card.key_version
 
 
 class _Keyset(msgspec.Struct, frozen=True):
@@ -84,18 +106,39 @@ class DecryptedProof(NamedTuple):
     candidates: list[tuple[_Keyset, Tap]]
     mac: bytes
 
-    def find_counter(self, uid: bytes, keyset_id: int, version: int) -> int | None:
-        """Return the counter of a tap that these keys of a card signed, or None."""
+    def verify(self, serial: str, uid: bytes, card: ProvableCard) -> ProofResult:
+        """Return the result for a card whose UID and keys are known."""
+        result = ProofResult()
         for keyset, tap in self.candidates:
-            if (keyset.id, tap.uid) == (keyset_id, uid) and keyset.is_valid(tap, version, self.mac):
-                return tap.counter
-        return None
+            if tap.uid != uid:
+                continue
+            result = ProofResult(serial, tap.counter)
+            version = card.key_version
+            if keyset.id != card.keyset_id or version is None:
+                continue
+            if keyset.is_valid(tap, version, self.mac):
+                return ProofResult(serial, tap.counter, keyset.id, version)
+        return result
 
 
 class _CardKeys(NamedTuple):
     serial: str
     keyset_id: int | None
     key_version: int | None
+    pending_keyset_id: int | None
+    pending_key_version: int | None
+
+    def find_signer(self, keyset: _Keyset, tap: Tap, mac: bytes) -> ProofResult | None:
+        """Return the keys of the card that signed a tap, or None."""
+        for keyset_id, version, is_pending in (
+            (self.keyset_id, self.key_version, False),
+            (self.pending_keyset_id, self.pending_key_version, True),
+        ):
+            if keyset_id != keyset.id or version is None:
+                continue
+            if keyset.is_valid(tap, version, mac):
+                return ProofResult(self.serial, tap.counter, keyset_id, version, is_pending)
+        return None
 
 
 @lru_cache(maxsize=_MAX_CACHED_CARDS)
@@ -109,6 +152,8 @@ class ProofVerifier:
         self._signals = signals
         self._vault = vault
         self._keysets: list[_Keyset] | None = None
+        #: Keysets that could not be opened. The value is whether the keyset is active.
+        self._unreadable_keysets: dict[int, bool] = {}
         self._generation = 0
         #: Keys of cards by UID. An entry may be out of date, because it is only a first guess.
         self._cards: dict[bytes, _CardKeys] = {}
@@ -127,14 +172,17 @@ class ProofVerifier:
             if tap is None:
                 continue
             card = self._cards.get(tap.uid)
-            is_signed = card is not None and _is_signed(keyset, card, tap, mac)
-            if not is_signed:
+            signed = None if card is None else card.find_signer(keyset, tap, mac)
+            if signed is None or signed.is_pending:
                 card = await self._load_card(tap.uid)
-                is_signed = card is not None and _is_signed(keyset, card, tap, mac)
-            if card is not None and is_signed:
-                return ProofResult(card.serial, tap.counter, keyset.id, card.key_version)
-            if result.card_serial is None:
-                result = ProofResult(None if card is None else card.serial, tap.counter)
+                signed = None if card is None else card.find_signer(keyset, tap, mac)
+            if signed is not None:
+                return signed
+            if result.card_serial is None and result.uid is None:
+                result = _describe_unsigned_tap(keyset, card, tap, mac)
+        if result.counter is None and any(self._unreadable_keysets.values()):
+            # The chip may have keys that cannot be read now, so this is no evidence of a clone.
+            raise unavailable("The keys of some cards cannot be read. Try again later.")
         return result
 
     async def decrypt(self, proof: CardProof) -> DecryptedProof:
@@ -148,7 +196,9 @@ class ProofVerifier:
 
     async def _load_card(self, uid: bytes) -> _CardKeys | None:
         row = await self._database.fetchrow(
-            "SELECT serial, keyset_id, key_version FROM cards WHERE uid = $1", uid.hex(":").upper()
+            """SELECT serial, keyset_id, key_version, pending_keyset_id, pending_key_version
+               FROM cards WHERE uid = $1""",
+            format_uid(uid),
         )
         if row is None:
             return None
@@ -161,15 +211,24 @@ class ProofVerifier:
     async def _load_keysets(self) -> list[_Keyset]:
         generation = self._generation
         rows = await self._database.fetch("SELECT id, status, keys FROM card_keysets ORDER BY id")
-        keysets = [self._open_keyset(*row) for row in rows]
+        keysets = [keyset for row in rows if (keyset := self._open_keyset(*row)) is not None]
         # Do not cache what was loaded during a change: it may be from before the change.
         if generation == self._generation:
             self._keysets = keysets
         return keysets
 
-    def _open_keyset(self, keyset_id: int, status: str, sealed: bytes) -> _Keyset:
-        keys = IssuerKeys.open(self._vault, keyset_id, sealed)
+    def _open_keyset(self, keyset_id: int, status: str, sealed: bytes) -> _Keyset | None:
+        """Return a keyset, or None if it cannot be opened: the other keysets must still work."""
         is_active = status == KeysetStatus.ACTIVE
+        try:
+            keys = IssuerKeys.open(self._vault, keyset_id, sealed)
+        except VaultError:
+            if keyset_id not in self._unreadable_keysets:
+                public_id = ids.encode(ids.CARD_KEYSET, keyset_id)
+                log.error("cards.keyset_unreadable", keyset_id=public_id)
+            self._unreadable_keysets[keyset_id] = is_active
+            return None
+        self._unreadable_keysets.pop(keyset_id, None)
         return _Keyset(keyset_id, is_active, MetaReadKey(keys.meta_read), keys.file_read)
 
     def _invalidate(self) -> None:
@@ -177,9 +236,18 @@ class ProofVerifier:
         self._keysets = None
 
 
-def _is_signed(keyset: _Keyset, card: _CardKeys, tap: Tap, mac: bytes) -> bool:
-    return (
-        card.keyset_id == keyset.id
-        and card.key_version is not None
-        and keyset.is_valid(tap, card.key_version, mac)
+def format_uid(uid: bytes) -> str:
+    """Return a UID as cards have it: `04:DE:5F:1E:AC:C0:40`."""
+    return uid.hex(":").upper()
+
+
+def _describe_unsigned_tap(
+    keyset: _Keyset, card: _CardKeys | None, tap: Tap, mac: bytes
+) -> ProofResult:
+    if card is not None:
+        return ProofResult(card.serial, tap.counter)
+    # Not cached, so that invented UIDs do not displace the keys of cards.
+    key = FileReadKey(diversify_file_read_key(keyset.file_read_key, tap.uid, _FIRST_VERSION))
+    return ProofResult(
+        counter=tap.counter, uid=format_uid(tap.uid) if key.is_valid(tap, mac) else None
     )

@@ -1,14 +1,14 @@
 """Keysets: the issuer keys of cards that sign their taps."""
 
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
-from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.issuer_keys import IssuerKeys, generate_master_key
 from tapgate.card_proofs.verifier import KEYSETS_CHANGED
 from tapgate.errors import ApiError, Code, require_found
 from tapgate.schemas.card_proofs import KeysetRecord, KeysetStatus, NewKeyset
@@ -23,7 +23,8 @@ from tapgate.vault import Vault
 
 _trail = AuditTrail("keyset")
 
-_SELECT: Final = "SELECT id, name, version, kcv, keys, status, created_at FROM card_keysets"
+_SELECT: Final = """
+    SELECT id, name, version, kcv, keys, master_key, status, created_at FROM card_keysets"""
 #: Advisory lock under which the next version of a name is determined.
 _VERSION_LOCK_KEY: Final = 0x6B_6579_7365_7473  # "keysets" in ASCII
 
@@ -34,6 +35,8 @@ class Keyset(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     kcv: str
     keys: bytes  # sealed
+    #: Sealed. None for a keyset of an earlier release, until a card is personalized with it.
+    master_key: bytes | None
     status: KeysetStatus
     created_at: datetime
 
@@ -61,6 +64,7 @@ async def create(
         ),
         kcv=keys.compute_kcv(),
         keys=keys.seal(vault, keyset_id),
+        master_key=generate_master_key(vault, keyset_id),
         status=KeysetStatus.ACTIVE,
         created_at=tx.now(),
     )
@@ -74,7 +78,7 @@ async def create(
 
 async def retire(tx: Transaction, actor: Actor, keyset_id: int, *, signals: Signals) -> Keyset:
     """Retire a keyset. From then on, no proof of its cards is accepted."""
-    before = await get(tx, keyset_id, for_update=True)
+    before = await get(tx, keyset_id, lock="FOR UPDATE")
     before.require_active()
     after = msgspec.structs.replace(before, status=KeysetStatus.RETIRED)
     await tx.execute(
@@ -89,10 +93,24 @@ async def retire(tx: Transaction, actor: Actor, keyset_id: int, *, signals: Sign
     return after
 
 
+async def lock_for_use(tx: Transaction, keyset_id: int | None, *, vault: Vault) -> Keyset:
+    """Return a keyset with a master key. It cannot be retired before the transaction ends."""
+    keyset = await get(tx, keyset_id)
+    if keyset.master_key is None:
+        await tx.execute(
+            "UPDATE card_keysets SET master_key = $2 WHERE id = $1 AND master_key IS NULL",
+            keyset.id,
+            generate_master_key(vault, keyset.id),
+        )
+    return await get(tx, keyset_id, lock="FOR SHARE")
+
+
 async def get(
-    reader: Database | Transaction, keyset_id: int | None, *, for_update: bool = False
+    reader: Database | Transaction,
+    keyset_id: int | None,
+    *,
+    lock: Literal["", "FOR SHARE", "FOR UPDATE"] = "",
 ) -> Keyset:
-    lock = "FOR UPDATE" if for_update else ""
     row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", keyset_id)
     return Keyset(**require_found(row, Code.KEYSET_NOT_FOUND))
 
@@ -101,13 +119,14 @@ async def list_page(database: Database, query: PageQuery) -> list[Keyset]:
     return [Keyset(**row) for row in await PageConditions(query).fetch(database, _SELECT)]
 
 
-async def find_active(tx: Transaction) -> dict[str, int]:
+async def lock_active(tx: Transaction) -> dict[str, int]:
     """Return the IDs of active keysets by public ID and by name.
 
-    A name refers to its newest active version.
+    A name refers to its newest active version. None of them can be retired before the transaction
+    ends.
     """
     rows = await tx.fetch(
-        "SELECT id, name FROM card_keysets WHERE status = $1 ORDER BY version",
+        "SELECT id, name FROM card_keysets WHERE status = $1 ORDER BY version FOR SHARE",
         KeysetStatus.ACTIVE,
     )
     by_name = {row["name"]: row["id"] for row in rows}

@@ -11,12 +11,15 @@ import msgspec
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.issuer_keys import (
+    IssuerKeys,
+    derive_legacy_own_keys,
+    derive_own_keys,
+)
 from tapgate.card_proofs.sun import MAX_KEY_VERSION
 from tapgate.card_proofs.verifier import (
     OTHER_CARD_MESSAGE,
     DecryptedProof,
-    ProofResult,
     find_proof_error,
 )
 from tapgate.cards import keysets, model, queries, tap_history
@@ -27,6 +30,7 @@ from tapgate.notifications.events import publish
 from tapgate.schemas.card_proofs import (
     Authenticity,
     CardKeys,
+    KeysetStatus,
     Personalization,
     SdmOffsets,
 )
@@ -56,14 +60,19 @@ async def personalize(
 ) -> Personalization:
     """Issue keys for a card. Repeating this before the confirmation issues the same keys again."""
     card = await _lock_card(tx, actor, serial)
-    keyset = await keysets.get(tx, ids.decode(ids.CARD_KEYSET, keyset_id))
+    keyset = await keysets.lock_for_use(tx, ids.decode(ids.CARD_KEYSET, keyset_id), vault=vault)
     keyset.require_active()
     uid = _require_signing_uid(card)
     version = card.pending_key_version or (card.key_version or 0) + 1
     if version > MAX_KEY_VERSION:
         raise invalid_field("serial", f"must not have {MAX_KEY_VERSION} key versions already")
+    was_encoded = (card.keyset_id or card.pending_keyset_id) is not None
     after = msgspec.structs.replace(
-        card, pending_keyset_id=keyset.id, pending_key_version=version, updated_at=tx.now()
+        card,
+        pending_keyset_id=keyset.id,
+        pending_key_version=version,
+        master_keyset_id=card.master_keyset_id if was_encoded else keyset.id,
+        updated_at=tx.now(),
     )
     await queries.save_keys(tx, after)
     await _trail.record(
@@ -73,14 +82,31 @@ async def personalize(
         "personalization_started",
         changes={"keyset_id": (None, keysets.to_record(keyset).id), "version": (None, version)},
     )
-    keys = IssuerKeys.open(vault, keyset.id, keyset.keys)
+    own_keys = await _derive_own_keys(tx, after, uid, vault)
+    issuer_keys = IssuerKeys.open(vault, keyset.id, keyset.keys)
+    keys = issuer_keys.build_card_keys(uid, version, own_keys)
     return Personalization(
         uid=uid.hex().upper(),
         key_version=version,
-        keys=CardKeys(**keys.derive_card_keys(vault, card.id, uid, version)),
+        keys=CardKeys(**{f"k{number}": key.hex().upper() for number, key in enumerate(keys)}),
         ndef_url_template=settings.public_url + _URL_QUERY,
         sdm=_compute_offsets(settings.public_url),
     )
+
+
+async def _derive_own_keys(
+    tx: Transaction, card: Card, uid: bytes, vault: Vault
+) -> dict[int, bytes]:
+    """Return the keys 0, 3 and 4 of a card.
+
+    They stay the same for all keysets and versions, so that an encoder can authenticate again. They
+    come from the first keyset that the card was encoded with.
+    """
+    if card.master_keyset_id is None:
+        return derive_legacy_own_keys(vault, card.id)
+    keyset = await keysets.lock_for_use(tx, card.master_keyset_id, vault=vault)
+    assert keyset.master_key is not None
+    return derive_own_keys(vault, keyset.id, keyset.master_key, uid)
 
 
 def _compute_offsets(public_url: str) -> SdmOffsets:
@@ -98,25 +124,28 @@ def _compute_offsets(public_url: str) -> SdmOffsets:
 async def confirm(
     tx: Transaction, actor: Actor, serial: str, decrypted: DecryptedProof, *, settings: Settings
 ) -> Card:
-    """Confirm the issued keys by a tap, which is consumed. The counter starts again with it."""
+    """Confirm the issued keys by a tap, which is consumed. The counter starts again with it.
+
+    Without issued keys, the tap of a card that signs its taps is consumed, and nothing changes.
+    """
     card = await _lock_card(tx, actor, serial)
     uid = _require_signing_uid(card)
+    issued = card
+    if card.pending_keyset_id is not None:
+        keyset = await keysets.get(tx, card.pending_keyset_id, lock="FOR SHARE")
+        issued = _activate_pending_keys(card, is_retired=keyset.status == KeysetStatus.RETIRED)
     await _require_same_card(tx, uid, decrypted)
-    issued = card if card.pending_keyset_id is None else _activate_pending_keys(card)
-    proof = ProofResult()
-    if issued.keyset_id is not None and issued.key_version is not None:
-        counter = decrypted.find_counter(uid, issued.keyset_id, issued.key_version)
-        if counter is not None:
-            proof = ProofResult(serial, counter, issued.keyset_id, issued.key_version)
+    proof = decrypted.verify(serial, uid, issued)
     error_code = find_proof_error(proof, issued)
     if error_code is not None:
         raise RaiseAfterCommit(await tap_history.reject(tx, card, proof, error_code))
     after = msgspec.structs.replace(issued, last_counter=proof.counter, updated_at=tx.now())
     await queries.save_keys(tx, after)
     await tap_history.store_accepted(tx, after)
-    old, new = (model.to_record(each, tx.now(), settings) for each in (card, after))
-    await _trail.record_change(tx, actor, serial, "personalized", old, new)
-    await publish(tx, "card.personalized", new)
+    if card.pending_keyset_id is not None:
+        old, new = (model.to_record(each, tx.now(), settings) for each in (card, after))
+        await _trail.record_change(tx, actor, serial, "personalized", old, new)
+        await publish(tx, "card.personalized", new)
     return after
 
 
@@ -127,7 +156,7 @@ async def _require_same_card(tx: Transaction, uid: bytes, decrypted: DecryptedPr
         raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
 
 
-def _activate_pending_keys(card: Card) -> Card:
+def _activate_pending_keys(card: Card, *, is_retired: bool) -> Card:
     return msgspec.structs.replace(
         card,
         authenticity=Authenticity.SUN,
@@ -136,6 +165,7 @@ def _activate_pending_keys(card: Card) -> Card:
         last_counter=None,
         pending_keyset_id=None,
         pending_key_version=None,
+        has_retired_keys=is_retired,
     )
 
 

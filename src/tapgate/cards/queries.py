@@ -9,6 +9,7 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
+from tapgate.card_proofs.verifier import format_uid
 from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
 from tapgate.errors import Code, require_found, unavailable
@@ -26,10 +27,12 @@ _SELECT = """
            c.relationship AS child_relationship, c.daily_limit,
            c.usage_day, c.day_spent, c.expires_at, c.linked_at, c.created_at, c.updated_at,
            c.authenticity, c.keyset_id, c.key_version, c.last_counter, c.pending_keyset_id,
-           c.pending_key_version,
+           c.pending_key_version, c.master_keyset_id,
+           coalesce(k.status = 'retired', false) AS has_retired_keys,
            a.holder_name AS subscriber_name, coalesce(s.restricted, false) AS restricted
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
-                 LEFT JOIN accounts a ON a.id = c.account_id"""
+                 LEFT JOIN accounts a ON a.id = c.account_id
+                 LEFT JOIN card_keysets k ON k.id = c.keyset_id"""
 
 _MUTABLE_COLUMNS = (
     "type", "status", "status_reason", "subscriber_id", "account_id", "pin_holder_id",
@@ -37,13 +40,17 @@ _MUTABLE_COLUMNS = (
 )  # fmt: skip
 _KEY_COLUMNS = (
     "authenticity", "keyset_id", "key_version", "last_counter", "pending_keyset_id",
-    "pending_key_version", "updated_at",
+    "pending_key_version", "master_keyset_id", "updated_at",
 )  # fmt: skip
 
 
 async def get(reader: Reader, serial: str) -> Card:
+    return require_found(await find_by_serial(reader, serial), Code.CARD_NOT_FOUND)
+
+
+async def find_by_serial(reader: Reader, serial: str) -> Card | None:
     row = await reader.fetchrow(f"{_SELECT} WHERE c.serial = $1", serial)
-    return Card(**require_found(row, Code.CARD_NOT_FOUND))
+    return None if row is None else Card(**row)
 
 
 async def load_records(services: Services, card_ids: Collection[int]) -> dict[int, CardRecord]:
@@ -73,7 +80,7 @@ async def exists_with_uid(tx: Transaction, uids: Iterable[bytes]) -> bool:
     """Return whether a card has one of these UIDs."""
     exists: bool = await tx.fetchval(
         "SELECT EXISTS (SELECT FROM cards WHERE uid = ANY ($1::text[]))",
-        [uid.hex(":").upper() for uid in uids],
+        [format_uid(uid) for uid in uids],
     )
     return exists
 

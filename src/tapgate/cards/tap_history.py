@@ -4,12 +4,16 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from tapgate import clock, ids
-from tapgate.card_proofs.verifier import ProofResult
+from tapgate.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.events import enqueue_clone_events
-from tapgate.ledger.rejected_taps import MAX_TAPS, store_rejected_taps
-from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
+from tapgate.ledger.rejected_taps import (
+    MAX_TAPS,
+    SELECT_TAPS,
+    build_rejected_tap,
+    store_rejected_taps,
+)
 from tapgate.schemas.card_proofs import CardTapRecord, TapResult
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_values
@@ -28,19 +32,19 @@ class _Tap(NamedTuple):
     counter: int | None
     terminal_id: str | None
     result: str
+    is_repeated: bool = False
 
 
 async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
-    """Return the last taps of a card, newest first."""
+    """Return the last taps of a card, newest first. Repeated ones are omitted first."""
     rows = await database.fetch(
-        """SELECT at, counter, terminal_id, result FROM card_taps WHERE card_id = $1
-           ORDER BY id DESC LIMIT $2""",
-        card.id,
-        MAX_TAPS,
+        f"SELECT at, counter, terminal_id, result, is_repeated"
+        f" FROM ({SELECT_TAPS}) AS tap ORDER BY id DESC",
+        [card.id],
     )
     found = [
-        _Tap(at, counter, terminal and ids.encode(ids.TERMINAL, terminal), result)
-        for at, counter, terminal, result in rows
+        _Tap(at, counter, terminal and ids.encode(ids.TERMINAL, terminal), result, is_repeated)
+        for at, counter, terminal, result, is_repeated in rows
     ]
     # The account's transactions have an index. Those of an unlinked card have no account.
     sources: list[tuple[str, int | None]] = [("from_account IS NULL AND $2::bigint IS NULL", None)]
@@ -54,7 +58,7 @@ async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
             MAX_TAPS,
         )
         found += [_Tap(at, counter, terminal, TapResult.ACCEPTED) for at, counter, terminal in paid]
-    found.sort(key=lambda tap: tap.at, reverse=True)
+    found.sort(key=lambda tap: (not tap.is_repeated, tap.at), reverse=True)
     return [
         CardTapRecord(
             at=clock.format_rfc3339(tap.at),
@@ -62,7 +66,7 @@ async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
             terminal_id=tap.terminal_id,
             result=tap.result,
         )
-        for tap in found[:MAX_TAPS]
+        for tap in sorted(found[:MAX_TAPS], key=lambda tap: tap.at, reverse=True)
     ]
 
 
@@ -81,16 +85,25 @@ async def store_accepted(tx: Transaction, card: Card) -> None:
 
 async def reject(
     tx: Transaction,
-    card: Card,
+    card: Card | None,
     proof: ProofResult | None,
     code: Code,
+    *,
+    processor_id: int | None = None,
     terminal_id: str | None = None,
 ) -> ApiError:
     """Store a rejected tap, raise the alert about its card, and return the error."""
-    if proof is not None and code in TAP_ERROR_CODES:
-        tap = RejectedTap(
-            card.id, card.serial, card.subscriber_id, proof.counter, terminal_id, code
-        )
+    tap = build_rejected_tap(
+        code,
+        proof,
+        card,
+        subscriber_id=None if card is None else card.subscriber_id,
+        processor_id=processor_id,
+        terminal_id=terminal_id,
+    )
+    if tap is not None:
         clones = await store_rejected_taps(tx, [tap], tx.now(), tx.new_id)
         await enqueue_clone_events(tx, clones, tx.now(), tx.new_id)
+    if card is not None and proof is not None and is_not_confirmed(proof, card):
+        return ApiError(code, details=NOT_CONFIRMED_DETAILS)
     return ApiError(code)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import upload_parser
-from tapgate.cards.keysets import find_active
+from tapgate.cards.keysets import lock_active
 from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
 from tapgate.schemas.cards import UploadCardsResponse
@@ -54,7 +54,7 @@ async def upload(
     )
     total = len(rows) + len(errors)
     async with _acquire_upload_lock(open_transaction) as tx:
-        keysets = await find_active(tx) if any(row.keyset for row in rows) else {}
+        keysets = await lock_active(tx) if any(row.keyset for row in rows) else {}
         valid_rows = [row for row in rows if row.keyset is None or row.keyset in keysets]
         errors += [
             build_row_error(row.line, row.serial, _UNKNOWN_KEYSET)
@@ -114,10 +114,10 @@ async def _insert_cards(
     """Insert the cards whose serial and UID are new, and return their serials."""
     inserted = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, authenticity, keyset_id,
-                              key_version, created_at, updated_at)
+                              key_version, master_keyset_id, created_at, updated_at)
            SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at,
                   CASE WHEN new.keyset_id IS NULL THEN 'none' ELSE 'sun' END, new.keyset_id,
-                  CASE WHEN new.keyset_id IS NOT NULL THEN $7::smallint END, $6, $6
+                  CASE WHEN new.keyset_id IS NOT NULL THEN $7::smallint END, new.keyset_id, $6, $6
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::bigint[])
              AS new (id, serial, uid, expires_at, keyset_id)
            ON CONFLICT DO NOTHING

@@ -4,7 +4,12 @@ from collections.abc import Callable
 from typing import Final
 
 from tapgate import money
-from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, find_proof_error
+from tapgate.card_proofs.verifier import (
+    NOT_CONFIRMED_DETAILS,
+    OTHER_CARD_MESSAGE,
+    find_proof_error,
+    is_not_confirmed,
+)
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.archived import ARCHIVED
@@ -17,7 +22,9 @@ from tapgate.schemas.compliance import RuleAction
 
 #: A plain string, because every payment compares it and enum members are slow.
 _CARD_ACTIVE: Final = CardStatus.ACTIVE.value
-_OTHER_CARD_DETAILS: Final = {"fields": {"card_proof": OTHER_CARD_MESSAGE}}
+_OTHER_CARD: Final = Rejection(
+    Code.VALIDATION_FAILED, {"fields": {"card_proof": OTHER_CARD_MESSAGE}}
+)
 
 
 def _check_parties_exist(context: CommandContext) -> Rejection | None:
@@ -29,8 +36,11 @@ def _check_parties_exist(context: CommandContext) -> Rejection | None:
         (command.payee, context.payee, context.payee_card),
     ):
         if party.by == "card" and card is None:
-            # Without a serial, the proof names the card, and no card has its UID.
-            return Rejection(Code.CARD_NOT_FOUND if party.key else Code.CARD_NOT_GENUINE)
+            proof = command.card_proof if party is command.payer else None
+            if proof is None:
+                return Rejection(Code.CARD_NOT_FOUND)
+            # The error of a proof does not reveal whether a card has this serial.
+            return _OTHER_CARD if proof.is_signed else Rejection(Code.CARD_NOT_GENUINE)
         if account is None and party.by == "owner":
             return Rejection(chart.HOLDER_ERROR_CODES[party.kind].not_found)
         if account is None and party.by == "account":
@@ -75,15 +85,28 @@ def _check_card_proof(context: CommandContext) -> Rejection | None:
     command, card, proof = context.command, context.payer_card, context.command.card_proof
     if card is None or command.type not in chart.PAYMENT_TYPES:
         return None
-    if proof is not None and proof.card_serial not in (None, card.serial):
-        return Rejection(Code.VALIDATION_FAILED, _OTHER_CARD_DETAILS)
+    if proof is None:
+        if card.keyset_id is not None:
+            return Rejection(Code.CARD_PROOF_REQUIRED)
+        return _check_proof_threshold(context)
+    if proof.is_signed and proof.card_serial != card.serial:
+        return _OTHER_CARD
     error_code = find_proof_error(proof, card)
-    if error_code is None and proof is None:
-        limits = context.limits
-        threshold = None if limits is None else limits.proof_required_above
-        if threshold is not None and context.amount > threshold:
-            error_code = Code.CARD_PROOF_REQUIRED
-    return None if error_code is None else Rejection(error_code)
+    if error_code is None:
+        return None
+    return Rejection(error_code, NOT_CONFIRMED_DETAILS if is_not_confirmed(proof, card) else None)
+
+
+def _check_proof_threshold(context: CommandContext) -> Rejection | None:
+    """Reject an amount that needs a proof if the card does not sign its taps."""
+    limits, card = context.limits, context.payer_card
+    threshold = None if limits is None else limits.proof_required_above
+    if threshold is None or context.amount <= threshold:
+        return None
+    if card is None or card.keyset_id is not None:
+        return None
+    is_payment = context.command.type in chart.PAYMENT_TYPES
+    return Rejection(Code.CARD_PROOF_REQUIRED) if is_payment else None
 
 
 def _check_payer_pin(context: CommandContext) -> Rejection | None:
@@ -312,5 +335,9 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_receiver_max_balance,
 )
 
-#: Checks for assessments, which have no PINs. Each of them passes for an unknown party.
-ASSESSED_CHECKS = (_check_parties_allowed, *CHECKS[CHECKS.index(_check_sender_active) :])
+#: Checks for assessments, which have no PINs and no proofs. Each passes for an unknown party.
+ASSESSED_CHECKS = (
+    _check_parties_allowed,
+    _check_proof_threshold,
+    *CHECKS[CHECKS.index(_check_sender_active) :],
+)

@@ -20,8 +20,8 @@ from tapgate.ledger.commands import (
     build_outcome,
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
+from tapgate.ledger.rejected_taps import build_rejected_tap
 from tapgate.ledger.state import (
-    TAP_ERROR_CODES,
     Account,
     ConsumedTap,
     Decision,
@@ -123,16 +123,16 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
 
 
 def _build_rejected_tap(context: CommandContext, rejection: Rejection) -> RejectedTap | None:
-    command, card = context.command, context.payer_card
-    if command.card_proof is None or card is None or rejection.code not in TAP_ERROR_CODES:
+    command, payee = context.command, context.payee
+    if command.card_proof is None:
         return None
-    return RejectedTap(
-        card_id=card.id,
-        card_serial=card.serial,
+    return build_rejected_tap(
+        rejection.code,
+        command.card_proof,
+        context.payer_card,
         subscriber_id=context.payer.owner_id if context.payer is not None else None,
-        counter=command.card_proof.counter,
+        processor_id=payee.owner_id if payee is not None else None,
         terminal_id=(command.context or {}).get("terminal_id"),
-        code=rejection.code,
     )
 
 

@@ -81,7 +81,8 @@ async def enqueue_clone_events(
 def _iter_clone_events(clones: Sequence[SuspectedClone]) -> Iterator[LedgerEvent]:
     for clone in clones:
         yield LedgerEvent(ALERT_CREATED, clone.alert_id)
-        yield LedgerEvent(CARD_CLONE_SUSPECTED, clone.card_id)
+        if clone.card_id is not None:
+            yield LedgerEvent(CARD_CLONE_SUSPECTED, clone.card_id)
 
 
 async def _insert_events(

@@ -51,7 +51,7 @@ _LOCK_ACCOUNTS = f"""
     ) {_LOCK_ORDER} FOR NO KEY UPDATE)
     SELECT * FROM named UNION ALL {_SELECT_CREDITED_MERCHANTS}"""
 
-_CARD_COLUMN_COUNT = 13
+_CARD_COLUMN_COUNT = 14
 #: Type of the first column of a table of keys.
 _KEY_TYPES = {"idempotency_keys": "text", "partner_references": "bigint"}
 _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
@@ -230,14 +230,19 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
 
 
 async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
-    """Load cards with their PINs: the holder's PIN, or a child card's own."""
+    """Load cards with their PINs: the holder's PIN, or a child card's own.
+
+    The status of the keyset is read here, because it may be retired after a proof was verified.
+    """
     if not keys.card_serials:
         return
     rows = await tx.fetch(
-        """SELECT id, serial, status, account_id, pin_holder_id, daily_limit, usage_day, day_spent,
-                  day_unpinned, expires_at, keyset_id, key_version, last_counter,
+        """SELECT cards.id, serial, cards.status, account_id, pin_holder_id, daily_limit, usage_day,
+                  day_spent, day_unpinned, expires_at, keyset_id, key_version, last_counter,
+                  keyset.status IS NOT DISTINCT FROM 'retired',
                   holder_id, key_id, salt, verifier, failures, locked_until
            FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
+                      LEFT JOIN card_keysets keyset ON keyset.id = keyset_id
            WHERE serial = ANY ($1::text[])""",
         list(keys.card_serials),
     )

@@ -1,4 +1,4 @@
-"""Background maintenance of the ledger's tables: new partitions, and removal of old keys."""
+"""Background maintenance of the ledger's tables: new partitions, removal of old keys and taps."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -9,6 +9,7 @@ import structlog
 
 from tapgate import ids
 from tapgate.clock import Clock
+from tapgate.ledger.rejected_taps import RETENTION_PERIOD, remove_old_taps
 from tapgate.runtime.background import run_periodically
 from tapgate.settings import Settings
 from tapgate.store.database import Database
@@ -45,6 +46,8 @@ class LedgerMaintenance:
         await ensure_partitions(self._database, now)
         if self._key_retention_days:
             await remove_old_keys(self._database, now - timedelta(days=self._key_retention_days))
+        while await remove_old_taps(self._database, now - RETENTION_PERIOD):
+            pass
 
 
 async def ensure_partitions(database: Database, now: datetime) -> list[str]:

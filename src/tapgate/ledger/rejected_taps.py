@@ -1,21 +1,34 @@
-"""Taps whose proof is rejected, and the alerts about cards that may have been cloned."""
+"""Taps whose proof is rejected, and the alerts about cards that may have been cloned.
 
-from collections.abc import Sequence
-from datetime import datetime
-from operator import attrgetter
-from typing import Any, Final, NamedTuple
+Everything here is bounded for each processor, so that the holder of one POS key can neither hide
+the traces of a clone nor raise alerts without limit.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, Protocol
 
 from tapgate import ids
+from tapgate.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
 from tapgate.errors import Code
 from tapgate.ids import IdGenerator
-from tapgate.ledger.state import RejectedTap
+from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
 from tapgate.schemas.card_proofs import TapResult
 from tapgate.schemas.compliance import Severity
 
 #: Type of the alert. Each card has at most one unresolved alert, to which further taps are added.
+#: So has each UID that belongs to no card, and each processor for taps that name no card.
 CLONE_ALERT_TYPE: Final = "CARD_CLONE_SUSPECTED"
-#: Number of taps that are kept for each card.
+#: Number of taps that are kept for each card. Repeated taps are removed first.
 MAX_TAPS: Final = 100
+#: From which number on taps are repeated: equal ones of a processor, and all of a processor.
+_MAX_EQUAL_TAPS: Final = 5
+_MAX_PROCESSOR_TAPS: Final = 20
+#: Number of cards per day that a processor can accuse by proofs that name no card.
+_MAX_UNNAMED_CARDS: Final = 20
+_UNNAMED_PERIOD: Final = timedelta(days=1)
+RETENTION_PERIOD: Final = timedelta(days=400)
 
 #: Results of rejected taps by error code.
 TAP_RESULTS: Final = {
@@ -23,34 +36,88 @@ TAP_RESULTS: Final = {
     Code.CARD_PROOF_USED: TapResult.USED,
 }
 
+#: Taps of the cards $1, and whether each is repeated.
+SELECT_TAPS: Final = f"""
+    SELECT card_id, id, at, counter, terminal_id, result,
+           number > {_MAX_EQUAL_TAPS} OR (processor_id IS NOT NULL AND row_number() OVER (
+               PARTITION BY card_id, processor_id, number > {_MAX_EQUAL_TAPS} ORDER BY id DESC
+           ) > {_MAX_PROCESSOR_TAPS}) AS is_repeated
+    FROM (SELECT *, row_number() OVER (PARTITION BY card_id, processor_id, counter, result
+                                       ORDER BY id DESC) AS number
+          FROM card_taps WHERE card_id = ANY ($1::bigint[])) AS numbered"""
+_DELETE_TAPS: Final = f"""
+    DELETE FROM card_taps USING (
+        SELECT card_id, id, row_number() OVER (
+                   PARTITION BY card_id ORDER BY is_repeated, id DESC) AS rank
+        FROM ({SELECT_TAPS}) AS tap) AS ranked
+    WHERE (card_taps.card_id, card_taps.id) = (ranked.card_id, ranked.id) AND rank > {MAX_TAPS}"""
 _INSERT_TAPS: Final = """
-    INSERT INTO card_taps (card_id, id, at, counter, terminal_id, result)
-    SELECT new.card_id, new.id, $6, new.counter, new.terminal_id, new.result
-    FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[])
-      AS new (card_id, id, counter, terminal_id, result)"""
-_DELETE_OLD_TAPS: Final = """
-    DELETE FROM card_taps USING unnest($1::bigint[]) AS tapped (card_id)
-    WHERE card_taps.card_id = tapped.card_id AND card_taps.id <= (
-        SELECT id FROM card_taps AS newer WHERE newer.card_id = tapped.card_id
-        ORDER BY id DESC OFFSET $2 LIMIT 1)"""
+    INSERT INTO card_taps (card_id, id, at, counter, terminal_id, result, processor_id)
+    SELECT new.card_id, new.id, $7, new.counter, new.terminal_id, new.result, new.processor_id
+    FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::bigint[])
+      AS new (card_id, id, counter, terminal_id, result, processor_id)"""
+_SELECT_UNNAMED_CARDS: Final = """
+    SELECT DISTINCT processor_id, card_id FROM card_taps
+    WHERE processor_id = ANY ($1::bigint[]) AND at > $2 AND counter IS NULL"""
+#: The first tap that names the card remains in the details. A later tap cannot replace it.
 _UPSERT_ALERTS: Final = """
     INSERT INTO alerts (id, subscriber_id, alert_type, severity, details, occurrences, open_key,
                         created_at, updated_at)
-    SELECT new.id, new.subscriber_id, $6, $7, new.details, new.occurrences, new.serial, $8, $8
+    SELECT new.id, new.subscriber_id, $6, $7, new.details, new.occurrences, new.open_key, $8, $8
     FROM unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::integer[], $5::text[])
-      AS new (id, subscriber_id, details, occurrences, serial)
+      AS new (id, subscriber_id, details, occurrences, open_key)
     ON CONFLICT (alert_type, open_key)
         WHERE status IN ('open', 'investigating') AND NOT review AND open_key IS NOT NULL
     DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
-        details = alerts.details || EXCLUDED.details, updated_at = EXCLUDED.updated_at
+        details = CASE WHEN EXCLUDED.details ? 'counter' AND NOT alerts.details ? 'counter'
+                       THEN EXCLUDED.details ELSE alerts.details END,
+        updated_at = EXCLUDED.updated_at
     RETURNING id"""
 
 
 class SuspectedClone(NamedTuple):
-    """New alert about a card."""
+    """New alert. The card is None if the alert is not about a card."""
 
     alert_id: int
-    card_id: int
+    card_id: int | None
+
+
+class _TappedCard(ProvableCard, Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def serial(self) -> str: ...
+
+
+def build_rejected_tap(
+    code: Code,
+    proof: ProofResult | None,
+    card: _TappedCard | None,
+    *,
+    subscriber_id: int | None,
+    processor_id: int | None,
+    terminal_id: str | None,
+) -> RejectedTap | None:
+    """Return what is stored about a rejected proof, or None if it is no sign of a clone.
+
+    A proof from a processor that does not name the card of the request counts against the card only
+    if the card signs its taps. Otherwise, any processor could raise alerts about any card.
+    """
+    if proof is None or code not in TAP_ERROR_CODES:
+        return None
+    if card is not None and is_not_confirmed(proof, card):
+        return None
+    tap = RejectedTap(code, processor_id, terminal_id, uid=proof.uid)
+    is_named = card is not None and proof.card_serial == card.serial
+    is_relevant = is_named or processor_id is None or (card and card.keyset_id is not None)
+    if card is None or not is_relevant:
+        return tap
+    return tap._replace(
+        card_id=card.id,
+        card_serial=card.serial,
+        subscriber_id=subscriber_id,
+        counter=proof.counter if is_named else None,
+    )
 
 
 async def store_rejected_taps(
@@ -59,27 +126,88 @@ async def store_rejected_taps(
     """Store rejected taps, raise the alerts about their cards, and return the new alerts."""
     if not taps:
         return []
+    taps = await _limit_unnamed_cards(tx, taps, now)
+    await _insert_taps(tx, [tap for tap in taps if tap.card_id is not None], now, new_id)
+    return await _raise_alerts(tx, taps, now, new_id)
+
+
+async def remove_old_taps(database: Any, before: datetime, batch_size: int = 1_000) -> int:
+    """Remove a batch of taps before a time, and return their number."""
+    rows = await database.fetch(
+        f"""DELETE FROM card_taps WHERE (card_id, id) IN (
+                SELECT card_id, id FROM card_taps WHERE at < $1
+                ORDER BY at LIMIT {batch_size} FOR UPDATE SKIP LOCKED)
+            RETURNING id""",
+        before,
+    )
+    return len(rows)
+
+
+async def _limit_unnamed_cards(
+    tx: Any, taps: Sequence[RejectedTap], now: datetime
+) -> list[RejectedTap]:
+    """Remove the card from taps of processors that have accused too many cards without proof."""
+    processor_ids = {tap.processor_id for tap in taps if _is_unnamed(tap)}
+    if not processor_ids:
+        return list(taps)
+    cards: dict[int | None, set[int | None]] = defaultdict(set)
+    for processor_id, card_id in await tx.fetch(
+        _SELECT_UNNAMED_CARDS, list(processor_ids), now - _UNNAMED_PERIOD
+    ):
+        cards[processor_id].add(card_id)
+    limited = []
+    for tap in taps:
+        accused = cards[tap.processor_id]
+        if not _is_unnamed(tap) or tap.card_id in accused:
+            limited.append(tap)
+        elif len(accused) < _MAX_UNNAMED_CARDS:
+            accused.add(tap.card_id)
+            limited.append(tap)
+        else:
+            limited.append(RejectedTap(tap.code, tap.processor_id, tap.terminal_id))
+    return limited
+
+
+def _is_unnamed(tap: RejectedTap) -> bool:
+    return tap.card_id is not None and tap.counter is None and tap.processor_id is not None
+
+
+async def _insert_taps(
+    tx: Any, taps: Sequence[RejectedTap], now: datetime, new_id: IdGenerator
+) -> None:
+    if not taps:
+        return
+    card_ids = [tap.card_id for tap in taps]
     await tx.execute(
         _INSERT_TAPS,
-        [tap.card_id for tap in taps],
+        card_ids,
         [new_id() for _ in taps],
         [tap.counter for tap in taps],
         [tap.terminal_id and ids.decode(ids.TERMINAL, tap.terminal_id) for tap in taps],
         [TAP_RESULTS[tap.code] for tap in taps],
+        [tap.processor_id for tap in taps],
         now,
     )
-    # By serial, so that batches that update the same alerts do not deadlock.
-    latest = {tap.card_serial: tap for tap in sorted(taps, key=attrgetter("card_serial"))}
-    await tx.execute(_DELETE_OLD_TAPS, [tap.card_id for tap in latest.values()], MAX_TAPS)
-    serials = [tap.card_serial for tap in taps]
-    alert_ids = [new_id() for _ in latest]
+    await tx.execute(_DELETE_TAPS, list(set(card_ids)))
+
+
+async def _raise_alerts(
+    tx: Any, taps: Iterable[RejectedTap], now: datetime, new_id: IdGenerator
+) -> list[SuspectedClone]:
+    by_key: dict[str, list[RejectedTap]] = defaultdict(list)
+    for tap in taps:
+        by_key[_get_open_key(tap)].append(tap)
+    # Sorted, so that batches that update the same alerts do not deadlock.
+    keys = sorted(by_key)
+    first_taps = [_get_first(by_key[key]) for key in keys]
+    alert_ids = [new_id() for _ in keys]
     rows = await tx.fetch(
         _UPSERT_ALERTS,
         alert_ids,
-        [tap.subscriber_id for tap in latest.values()],
-        [_build_details(tap) for tap in latest.values()],
-        [serials.count(serial) for serial in latest],
-        list(latest),
+        [tap.subscriber_id for tap in first_taps],
+        [_build_details(tap) for tap in first_taps],
+        [len(by_key[key]) for key in keys],
+        keys,
         CLONE_ALERT_TYPE,
         Severity.HIGH,
         now,
@@ -87,14 +215,31 @@ async def store_rejected_taps(
     written = {row["id"] for row in rows}
     return [
         SuspectedClone(alert_id, tap.card_id)
-        for alert_id, tap in zip(alert_ids, latest.values(), strict=True)
+        for alert_id, tap in zip(alert_ids, first_taps, strict=True)
         if alert_id in written
     ]
 
 
+def _get_open_key(tap: RejectedTap) -> str:
+    """Return what an alert is about. Serials contain no spaces, so the keys are distinct."""
+    if tap.card_serial is not None:
+        return tap.card_serial
+    if tap.uid is not None:
+        return f"uid {tap.uid}"
+    return f"processor {tap.processor_id}"
+
+
+def _get_first(taps: Sequence[RejectedTap]) -> RejectedTap:
+    """Return the first tap that names its card, or else the first one."""
+    return next((tap for tap in taps if tap.counter is not None), taps[0])
+
+
 def _build_details(tap: RejectedTap) -> dict[str, Any]:
+    processor_id = tap.processor_id
     details = {
         "card_serial": tap.card_serial,
+        "uid": tap.uid,
+        "processor_id": processor_id and ids.encode(ids.PROCESSOR, processor_id),
         "terminal_id": tap.terminal_id,
         "reason": tap.code,
         "counter": tap.counter,

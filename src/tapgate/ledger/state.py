@@ -80,6 +80,7 @@ class Card(msgspec.Struct, gc=False):
     keyset_id: int | None = None  # None if the card does not sign its taps
     key_version: int | None = None
     last_counter: int | None = None  # of the last tap that was consumed
+    has_retired_keys: bool = False
     is_changed: bool = False
 
     def get_usage(self, today: date) -> tuple[int, int]:
@@ -112,14 +113,19 @@ class ConsumedTap(NamedTuple):
 
 
 class RejectedTap(NamedTuple):
-    """Tap whose proof is not genuine or was used before."""
+    """Tap whose proof is not genuine or was used before.
 
-    card_id: int
-    card_serial: str
-    subscriber_id: int | None
-    counter: int | None
-    terminal_id: str | None  # public ID
+    The card is None if neither the proof nor the request names a card that signs its taps.
+    """
+
     code: Code
+    processor_id: int | None
+    terminal_id: str | None  # public ID
+    card_id: int | None = None
+    card_serial: str | None = None
+    subscriber_id: int | None = None
+    counter: int | None = None  # None if the proof does not name the card
+    uid: str | None = None  # of a genuine chip that belongs to no card
 
 
 class Agent(msgspec.Struct, gc=False):

@@ -34,6 +34,7 @@ class PresentedCard(NamedTuple):
 
     identifier: str | None
     proof: ProofResult | None
+    processor_id: int | None
     terminal_id: int | None  # of the terminal that signed the request
 
 
@@ -50,9 +51,10 @@ async def verify_with_pin(
     The PIN is checked under the account lock that payments also take. The failure count is
     committed before an error is raised. An unlinked card has no PIN, so none is checked.
     """
-    card = await cards.lock(tx, (await _find_card(tx, presented, cards.get)).serial)
-    error_code = find_proof_error(presented.proof, card)
-    if error_code is not None:
+    found = await _find_card(tx, presented, cards.find_by_serial)
+    card = None if found is None else await cards.lock(tx, found.serial)
+    error_code = _find_error(presented, card)
+    if card is None or error_code is not None:
         raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
     wallet = await _get_wallet(tx, card)
     if card.pin_holder_id is not None:
@@ -68,8 +70,8 @@ async def verify_with_pin(
 async def verify_without_pin(
     database: Database, presented: PresentedCard, *, now: datetime, open_tx: OpenTransaction
 ) -> VerifyCardResponse:
-    card = await _find_card(database, presented, cards.get)
-    await _require_valid_proof(presented, card, open_tx)
+    found = await _find_card(database, presented, cards.find_by_serial)
+    card = await _require_valid_proof(presented, found, open_tx)
     return _build_verify_response(card, await _get_wallet(database, card), now)
 
 
@@ -78,8 +80,8 @@ async def look_up(
 ) -> LookupCardResponse:
     """Return a card by its serial, its UID or a proof. A proof is checked, but not required."""
     card = await _find_card(database, presented, cards.find)
-    if presented.proof is not None:
-        await _require_valid_proof(presented, card, open_tx)
+    if card is None or presented.proof is not None:
+        card = await _require_valid_proof(presented, card, open_tx)
     return LookupCardResponse(
         card_serial=card.serial,
         card_type=card.type,
@@ -92,34 +94,51 @@ async def _find_card(
     reader: Database | Transaction,
     presented: PresentedCard,
     find: Callable[[Reader, str], Awaitable[Card | None]],
-) -> Card:
+) -> Card | None:
+    """Return the card that the request or its proof names.
+
+    With a proof, the error for an unknown card is the error of the proof, so that it does not
+    reveal whether a card has this serial.
+    """
     identifier, proof = presented.identifier, presented.proof
     if identifier is None:
         serial = None if proof is None else proof.card_serial
-        if serial is None:
-            raise ApiError(Code.CARD_NOT_GENUINE)
-        return await cards.get(reader, serial)
-    card = require_found(await find(reader, identifier), Code.CARD_NOT_FOUND)
-    if proof is not None and proof.card_serial not in (None, card.serial):
+        return None if serial is None else await cards.get(reader, serial)
+    card = await find(reader, identifier)
+    if proof is None:
+        return require_found(card, Code.CARD_NOT_FOUND)
+    if proof.is_signed and (card is None or card.serial != proof.card_serial):
         raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
     return card
 
 
+def _find_error(presented: PresentedCard, card: Card | None) -> Code | None:
+    return Code.CARD_NOT_GENUINE if card is None else find_proof_error(presented.proof, card)
+
+
 async def _require_valid_proof(
-    presented: PresentedCard, card: Card, open_tx: OpenTransaction
-) -> None:
-    error_code = find_proof_error(presented.proof, card)
-    if error_code is not None:
-        async with open_tx() as tx:
-            raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
+    presented: PresentedCard, card: Card | None, open_tx: OpenTransaction
+) -> Card:
+    error_code = _find_error(presented, card)
+    if card is not None and error_code is None:
+        return card
+    async with open_tx() as tx:
+        raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
 
 
 async def _reject_proof(
-    tx: Transaction, presented: PresentedCard, card: Card, code: Code
+    tx: Transaction, presented: PresentedCard, card: Card | None, code: Code | None
 ) -> ApiError:
+    assert code is not None
     terminal_id = presented.terminal_id
-    public_id = None if terminal_id is None else ids.encode(ids.TERMINAL, terminal_id)
-    return await tap_history.reject(tx, card, presented.proof, code, public_id)
+    return await tap_history.reject(
+        tx,
+        card,
+        presented.proof,
+        code,
+        processor_id=presented.processor_id,
+        terminal_id=None if terminal_id is None else ids.encode(ids.TERMINAL, terminal_id),
+    )
 
 
 async def _get_wallet(reader: Database | Transaction, card: Card) -> _CardWallet | None:

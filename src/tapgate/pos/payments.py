@@ -72,7 +72,7 @@ def build_in_app_payment(
         amount=money.parse(body.amount, currency),
         pin_policy=_IN_APP_PIN_POLICY,
         idempotency_key=idempotency_key,
-        context=_build_context(body, None, proof),
+        context=_build_context(body, caller.terminal_id, proof),
     )
 
 

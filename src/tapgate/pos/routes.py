@@ -87,7 +87,11 @@ async def pay_at_terminal(
 
     A card that signs its taps pays only with `card_proof`: `picc_data` and `cmac`, or the `url` of
     the tap. The proof also names the card, so `card_serial` may be absent. A payment or a recorded
-    decline consumes the tap. A replay does not look at the proof.
+    decline consumes the tap.
+
+    A replay does not look at the proof: if only the proof names the card, the same `request_id`
+    with the tap of another card returns the original response. Use a new `request_id` for every
+    payment.
     """
     services = request.services
     command = await payments.build_terminal_payment(
@@ -234,7 +238,8 @@ async def _verify_proof(request: RequestContext, proof: CardProof | None) -> Pro
 def _build_presented_card(
     request: RequestContext, identifier: str | None, proof: ProofResult | None
 ) -> PresentedCard:
-    return PresentedCard(identifier, proof, request.principal.terminal_id)
+    principal = request.principal
+    return PresentedCard(identifier, proof, principal.processor_id, principal.terminal_id)
 
 
 def _touch_terminal(request: RequestContext) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from tapgate.errors import invalid_field
 from tapgate.schemas.common import Redacted, build_missing_field_error
 from tapgate.schemas.fields import Choice, InvalidValueError, Rule, Text, TextRule
 
@@ -63,7 +64,7 @@ class TapUrlRule(Rule):
     max_json_bytes = 12 * _MAX_URL_LENGTH
 
     def check(self, value: str) -> str:
-        if len(value) > _MAX_URL_LENGTH or parse_tap_url(value) is None:
+        if parse_tap_url(value) is None:
             raise InvalidValueError("must be the URL of a tap, with picc_data and cmac")
         return value
 
@@ -76,11 +77,15 @@ _CMAC_RULE = HexRule(_CMAC_DIGITS, example="94EED9EE65337086")
 
 
 def parse_tap_url(url: str) -> tuple[str, str] | None:
-    """Return `picc_data` and `cmac` of a URL, or None if it has no valid ones."""
+    """Return `picc_data` and `cmac` of a URL, or None unless it has exactly one valid of each."""
+    if len(url) > _MAX_URL_LENGTH or not (url.isascii() and url.isprintable()):
+        return None  # a parser would remove control characters
     try:
-        fields = dict(parse_qsl(urlsplit(url).query))
-        return _PICC_DATA_RULE.check(fields["picc_data"]), _CMAC_RULE.check(fields["cmac"])
-    except (ValueError, KeyError, InvalidValueError):
+        fields = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        (picc_data,) = (value for name, value in fields if name == "picc_data")
+        (cmac,) = (value for name, value in fields if name == "cmac")
+        return _PICC_DATA_RULE.check(picc_data), _CMAC_RULE.check(cmac)
+    except (ValueError, InvalidValueError):
         return None
 
 
@@ -98,6 +103,9 @@ class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
             for name in ("picc_data", "cmac"):
                 if getattr(self, name) is None:
                     raise build_missing_field_error(name)
+        elif self.picc_data is not None or self.cmac is not None:
+            # The fields could contain different proofs.
+            raise invalid_field("card_proof.url", "must not be combined with picc_data or cmac")
 
     def decode(self) -> tuple[bytes, bytes]:
         """Return `picc_data` and `cmac` of a valid proof."""
