@@ -19,11 +19,18 @@ CASH: Final = "cash"
 
 #: Rejections store nothing, so the idempotency key can be reused.
 REJECTION_CODES: Final = frozenset(
-    {"INVALID_PIN", "ACCOUNT_LOCKED", "REFUND_EXCEEDS_REMAINING", "ALREADY_REFUNDED"}
+    {
+        "INVALID_PIN",
+        "ACCOUNT_LOCKED",
+        "REFUND_EXCEEDS_REMAINING",
+        "ALREADY_REFUNDED",
+        "CARD_PROOF_USED",
+    }
 )
 _WRONG_PIN_CODES: Final = frozenset({"INVALID_PIN", "ACCOUNT_LOCKED"})
 _REFUND_EXCEEDED_CODES: Final = frozenset({"REFUND_EXCEEDS_REMAINING", "ALREADY_REFUNDED"})
 _INSUFFICIENT_FUNDS_CODES: Final = frozenset({"INSUFFICIENT_FUNDS"})
+_COPIED_TAP_CODES: Final = frozenset({"CARD_PROOF_USED"})
 _MIN_COMMISSIONED_AMOUNT: Final = 10_00
 
 #: Receipt field -> name of the amount in the client ledger.
@@ -108,6 +115,8 @@ def list_allowed_error_codes(operation: Operation) -> frozenset[str]:
         return _REFUND_EXCEEDED_CODES | _INSUFFICIENT_FUNDS_CODES
     if operation.kind in ("cash_in", "top_up"):
         return frozenset()
+    if operation.copied_key:
+        return _COPIED_TAP_CODES | _INSUFFICIENT_FUNDS_CODES
     return _INSUFFICIENT_FUNDS_CODES
 
 
@@ -120,6 +129,7 @@ class OperationState(msgspec.Struct):
     unanswered_attempts: int = 0
     succeeded_unacknowledged: bool = False  # the first response received was a replay of a lost one
     original_transaction_id: str = ""  # transaction that a refund refers to
+    proof: dict[str, str] | None = None  # of the last tap for this operation
 
 
 class ClientLedger:

@@ -23,6 +23,7 @@ from torture.findings import Findings
 from torture.participants import Participants
 from torture.plan import Fault, RoundPlan
 from torture.round_stats import RoundStats
+from torture.tap_proofs import get_proof, is_overtaken
 
 _CLIENT_COUNT: Final = 16
 _MAX_DUPLICATES: Final = 2  # maximum per operation
@@ -117,7 +118,7 @@ class LoadRound:
         for state in self._operations:
             if state.acknowledgment is not None:
                 self._client_ledger.apply(state)
-        self._update_stats()
+            self.stats.add(state)
         return self._operations
 
     async def _run_with_faults(self) -> None:
@@ -259,6 +260,10 @@ class LoadRound:
             self._findings.add("failure", key, f"returned {response.status} {response.body}")
             return
         self._update_silence()
+        if is_overtaken(state, response.code):
+            self.stats.overtaken_taps += 1
+            state.proof = None  # tap the card again
+            return
         acknowledgment = parse_acknowledgment(state.operation, response)
         if acknowledgment.code and acknowledgment.code not in list_allowed_error_codes(
             state.operation
@@ -337,7 +342,7 @@ class LoadRound:
         """Send different content under an idempotency key that is in use."""
         operation = state.operation
         request = self._participants.build_request(
-            operation, state.original_transaction_id, altered=True
+            operation, state.original_transaction_id, state.proof, altered=True
         )
         response = await self._send_until_final(client, request)
         if response is not None and response.code not in _CONFLICT_CODES:
@@ -361,7 +366,10 @@ class LoadRound:
         return None
 
     def _build_request(self, state: OperationState) -> bytes:
-        return self._participants.build_request(state.operation, state.original_transaction_id)
+        proof = get_proof(self._participants, self._client_ledger, state)
+        return self._participants.build_request(
+            state.operation, state.original_transaction_id, proof
+        )
 
     def _count_sent(self) -> None:
         self._sent += 1
@@ -375,19 +383,6 @@ class LoadRound:
             self.stats.longest_silence_seconds, now - self._last_response_at
         )
         self._last_response_at = now
-
-    def _update_stats(self) -> None:
-        stats = self.stats
-        for state in self._operations:
-            stats.operations += 1
-            if state.acknowledgment is None:
-                continue
-            if state.acknowledgment.succeeded:
-                stats.succeeded += 1
-            else:
-                stats.declines[state.acknowledgment.code] += 1
-            stats.unanswered += state.unanswered_attempts > 0
-            stats.succeeded_unacknowledged += state.succeeded_unacknowledged
 
 
 def _binds_key(state: OperationState) -> bool:

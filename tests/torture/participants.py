@@ -9,6 +9,7 @@ from drivers.actors import AGENT_PIN, Record
 from harness import PIN, WRONG_PIN
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
+from tapgate.sandbox.software_card import SoftwareCard
 from torture.plan import Kind, Operation
 
 
@@ -25,22 +26,32 @@ class Participants(msgspec.Struct, kw_only=True):
     phones: dict[str, str] = {}
     terminal_keys: dict[str, HmacKey] = {}
     server_keys: dict[str, HmacKey] = {}
+    chips: dict[str, SoftwareCard] = {}  # of cards that sign their taps
     webhook_secret: bytes = b""
     api_key: str = ""
 
     def build_request(
-        self, operation: Operation, original: str = "", *, altered: bool = False
+        self,
+        operation: Operation,
+        original: str = "",
+        proof: Record | None = None,
+        *,
+        altered: bool = False,
     ) -> bytes:
         """Build a signed request for an operation.
 
         `original` is the transaction that a refund refers to. An altered request has the same
-        idempotency key and a different amount.
+        idempotency key and a different amount. An in-app payment names its card by the proof.
         """
         amount = operation.amount
         if altered:
             amount = 1 if amount is None else amount + 1
         text = None if amount is None else f"{amount // 100}.{amount % 100:02d}"
         path, body = _BUILDERS[operation.kind](self, operation, text, original)
+        if proof is not None:
+            body["card_proof"] = proof
+            if operation.kind == "in_app":
+                del body["card_serial"]
         entered = {name: value for name, value in body.items() if value is not None}
         raw = msgspec.json.encode(entered)
         return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)

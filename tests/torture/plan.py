@@ -23,6 +23,8 @@ LOW_BALANCE_CUSTOMERS: Final = ["tight-0", "tight-1"]
 UNFUNDED_CUSTOMERS: Final = ["poor-0", "poor-1"]
 #: A customer who always sends a wrong PIN.
 WRONG_PIN_CUSTOMER: Final = "guessing"
+#: Customers whose cards sign their taps.
+SIGNING_CUSTOMERS: Final = [*FUNDED_CUSTOMERS[::2], "tight-1", "poor-1"]
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
@@ -75,6 +77,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     retries_immediately: bool = True  # retry immediately; otherwise after the gateway has recovered
     sends_conflict: bool = False  # later sends different content under the same key
     is_replayed: bool = False  # replayed after all operations are acknowledged
+    copied_key: str = ""  # key of the payment whose tap this payment sends too
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +123,7 @@ def build_round(
         refunds += _build_late_refunds(
             seed, number, [operation for operation in previous if operation.kind in PAYMENTS]
         )
+    planned = list(_add_copies(seed, number, planned))
     interleaved = list(_interleave(random.Random(f"{seed} order {number}"), planned, refunds))
     max_position = max(1, len(interleaved) * 3 // 4)
     return RoundPlan(
@@ -246,6 +250,28 @@ def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -
         _build_refund(rng, f"{seed}-{number}-l{index}", payment, rng.choice((None, 0.4)))
         for index, payment in enumerate(chosen)
     ]
+
+
+def _add_copies(seed: int, number: int, operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Place other payments with the same tap next to some payments, so that they are concurrent."""
+    rng = random.Random(f"{seed} copies {number}")
+    for operation in operations:
+        copies = []
+        if operation.kind in PAYMENTS and operation.payer in SIGNING_CUSTOMERS:
+            copies = [
+                Operation(
+                    idempotency_key=f"{operation.idempotency_key}-c{index}",
+                    kind=rng.choice(("pos", "in_app")),
+                    payer=operation.payer,
+                    payee=rng.choice(MERCHANTS),
+                    amount=operation.amount,
+                    copied_key=operation.idempotency_key,
+                )
+                for index in range(rng.choice((0, 0, 0, 1, 2)))
+            ]
+        created = [operation, *(_add_delivery_options(rng, copy) for copy in copies)]
+        rng.shuffle(created)
+        yield from created
 
 
 #: Refunded fractions of a payment; None is the remaining amount.

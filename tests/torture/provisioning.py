@@ -1,10 +1,14 @@
 """Provisioning of the participants, once, through the gateway's API."""
 
+from collections.abc import Collection
 from typing import Final
 
 from drivers.actors import Admin, App, require_success
 from drivers.processes import ADMIN, open_client
 from harness import BearerAuth, HmacAuth
+from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.sun import diversify_file_read_key
+from tapgate.sandbox.software_card import SoftwareCard
 from torture import plan
 from torture.events import COMPLETED, REFUNDED
 from torture.participants import HmacKey, Participants
@@ -27,6 +31,7 @@ CUSTOMERS: Final = (
 )
 #: Transactions of the provisioning: a deposit, the floats, and one top-up per customer.
 PROVISIONING_TRANSACTION_COUNT: Final = 1 + len(plan.AGENTS) + len(CUSTOMERS)
+_KEYSET: Final = "Bureau"
 _UNLIMITED_AMOUNT: Final = "9000000000.00"
 _SCOPES: Final = (
     "payments:read",
@@ -37,10 +42,11 @@ _SCOPES: Final = (
 )
 
 
-async def provision(port: int, events_url: str) -> Participants:
+async def provision(port: int, events_url: str, *, signing_cards: bool = True) -> Participants:
     """Create all participants with their opening balances and without limits.
 
-    Afterwards, transaction events are sent to the URL.
+    Afterwards, transaction events are sent to the URL. An earlier release has no cards that sign
+    their taps.
     """
     participants = Participants()
     async with open_client(f"http://127.0.0.1:{port}") as client:
@@ -50,6 +56,7 @@ async def provision(port: int, events_url: str) -> Participants:
         participants.api_key = key["key"]
         app = App(client, BearerAuth(key["key"], key["id"]), key["id"])
         await _create_merchants_and_agents(ada, app, participants)
+        await _upload_cards(ada, participants, plan.SIGNING_CUSTOMERS if signing_cards else ())
         await _register_customers(ada, app, participants)
         events = {"url": events_url, "events": [COMPLETED, REFUNDED]}
         require_success(await ada.post("admin/webhook-endpoints", **events))
@@ -79,6 +86,30 @@ async def _create_merchants_and_agents(ada: Admin, app: App, participants: Parti
         await ada.fund_agent(agent, _format_amount(OPENING_BALANCES[name]))
 
 
+async def _upload_cards(
+    ada: Admin, participants: Participants, signing_customers: Collection[str]
+) -> None:
+    """Upload a card for each customer, and make the chips of those that sign their taps."""
+    keys = IssuerKeys.create(None, None)
+    if signing_customers:
+        names = ("meta_read_key", "file_read_key")
+        fields = {name: key.hex() for name, key in zip(names, keys, strict=True)}
+        created = await ada.post("cards/keysets", name=_KEYSET, **fields)
+        assert created.status_code == 201, created.text
+    rows = ["Serial No.,MAC Address,Keyset"]
+    for index, name in enumerate(CUSTOMERS):
+        uid, serial = bytes([0x04, *index.to_bytes(6)]), f"TORTURE-{index:03d}"
+        participants.cards[name] = serial
+        keyset = ""
+        if name in signing_customers:
+            keyset = _KEYSET
+            file_read_key = diversify_file_read_key(keys.file_read, uid, 1)
+            participants.chips[name] = SoftwareCard(uid, keys.meta_read, file_read_key)
+        rows.append(f"{serial},{uid.hex(':')},{keyset}")
+    uploaded = require_success(await ada.upload_csv("\n".join(rows)))
+    assert uploaded["created"] == len(CUSTOMERS), uploaded
+
+
 async def _register_customers(ada: Admin, app: App, participants: Participants) -> None:
     """Register customers with a card and fund them from the bank."""
     created = require_success(await ada.post("admin/partners", name="Sierra Bank"))
@@ -87,16 +118,10 @@ async def _register_customers(ada: Admin, app: App, participants: Participants) 
     customer_total = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
     deposit = _format_amount(OPENING_BALANCES[plan.BANK] + customer_total)
     require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
-    cards = {name: f"TORTURE-{index:03d}" for index, name in enumerate(CUSTOMERS)}
-    await ada.upload_cards(*cards.values())
     for name in CUSTOMERS:
         customer = await app.register_customer(f"{name.title()} Kamara")
-        await app.link_card(cards[name], customer)
-        participants.ids[name], participants.phones[name], participants.cards[name] = (
-            customer.id,
-            customer.phone,
-            cards[name],
-        )
+        await app.link_card(participants.cards[name], customer)
+        participants.ids[name], participants.phones[name] = customer.id, customer.phone
         body = {"partner_id": bank, "subscriber_id": customer.id, "partner_reference": name}
         require_success(
             await app.post(

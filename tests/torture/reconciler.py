@@ -32,6 +32,7 @@ from torture.expected_records import (
 )
 from torture.findings import Findings
 from torture.participants import Participants
+from torture.tap_proofs import reconcile_taps
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -78,6 +79,7 @@ class Reconciler:
         )
         await reconcile_balances(database, client_ledger, names, findings)
         await self._reconcile_count()
+        await reconcile_taps(database, self._participants, findings)
         await self._reconcile_audit_log(operations, since)
         await reconcile_events(database, operations, since.last_event_id, findings)
         await self._api_view.reconcile(

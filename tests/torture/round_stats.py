@@ -4,6 +4,8 @@ from collections import Counter
 
 import msgspec
 
+from torture.client_ledger import OperationState
+
 
 class RoundStats(msgspec.Struct, kw_only=True):
     operations: int = 0
@@ -15,8 +17,21 @@ class RoundStats(msgspec.Struct, kw_only=True):
     duplicates: int = 0
     replays: int = 0
     conflicts: int = 0
+    overtaken_taps: int = 0  # taps sent after a later tap of the card was used
     skipped_refunds: int = 0  # refunds of payments that did not succeed
     declines: Counter[str] = msgspec.field(default_factory=Counter)
     longest_silence_seconds: float = 0.0  # longest time without any response
     longest_wait_seconds: float = 0.0  # longest time from a first attempt to the acknowledgment
     duration_seconds: float = 0.0
+
+    def add(self, state: OperationState) -> None:
+        """Count the outcome of an operation."""
+        self.operations += 1
+        if state.acknowledgment is None:
+            return
+        if state.acknowledgment.succeeded:
+            self.succeeded += 1
+        else:
+            self.declines[state.acknowledgment.code] += 1
+        self.unanswered += state.unanswered_attempts > 0
+        self.succeeded_unacknowledged += state.succeeded_unacknowledged

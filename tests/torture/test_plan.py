@@ -38,6 +38,9 @@ def test_many_rounds_cover_every_fault_and_operation_kind() -> None:
     assert {operation.duplicates for operation in operations} == {0, 1, 2}
     assert any(operation.wrong_pin for operation in operations)
     assert len({operation.kind for operation in operations}) == 8
+    copies = [operation for operation in operations if operation.copied_key]
+    assert len(copies) > 1_000
+    assert any(copy.duplicates for copy in copies)
     for plan in rounds:
         for fault in plan.faults:
             assert 1 <= fault.after_operations <= len(plan.operations)

@@ -137,6 +137,12 @@ TAMPERING_CASES = {
         "refund",
         {"audit"},
     ),
+    "a tap pays several times": (
+        """UPDATE transactions SET context = context || '{"card_counter": 1}'
+           WHERE context ? 'card_counter' AND $1::bigint IS NOT NULL""",
+        "pos",
+        {"duplicated", "wrong values"},
+    ),
     "an event is deleted": (
         "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
         "p2p",

@@ -107,7 +107,7 @@ async def start_upgrade_run(
     async with run_event_receiver() as receiver, open_target(folder, database_url) as target:
         for count in workers:
             await target.add_node(workers=count).start(old)
-        participants = await provisioning.provision(target.port, receiver.url)
+        participants = await provisioning.provision(target.port, receiver.url, signing_cards=False)
         run = UpgradeRun(target, participants, receiver, Findings(print), rate=rate, seed=seed)
         await run.start()
         yield run
