@@ -132,7 +132,7 @@ async def test_demo_has_participants_of_every_kind_in_various_states(
         ("agents", size.agents),
         ("processors", size.merchants),
         ("partners", 1),
-        ("alerts", 2),  # for a large held payment and for the top-up that funded it
+        ("alerts", 3),  # a large held payment, the top-up that funded it, and a cloned card
     ):
         assert await demo_database.fetchval(f"SELECT count(*) FROM {table}") == count, table
     levels = await count_by(demo_database, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
@@ -145,6 +145,10 @@ async def test_demo_has_participants_of_every_kind_in_various_states(
     cards = await count_by(demo_database, "SELECT status, count(*) FROM cards GROUP BY 1")
     assert cards.keys() == {"ACTIVE", "LOST", "UNASSIGNED"}
     assert await demo_database.fetchval("SELECT count(*) FROM cards WHERE type = 'CHILD'") >= 2
+    proofs = await count_by(demo_database, "SELECT authenticity, count(*) FROM cards GROUP BY 1")
+    assert proofs["sun"] == proofs["none"]
+    rejected = await demo_database.fetch("SELECT result FROM card_taps")
+    assert [row["result"] for row in rejected] == ["used"]
     expired = "SELECT count(*) FROM cards WHERE status = 'ACTIVE' AND expires_at < $1"
     assert await demo_database.fetchval(expired, NOW) == 1
     states = await count_by(
@@ -191,7 +195,8 @@ async def snapshot(database: Database) -> list[tuple[Any, ...]]:
         """SELECT type, status, amount, created_at, card_serial FROM transactions
            ORDER BY created_at, type, amount, card_serial, status"""
     )
-    return [tuple(row) for row in rows]
+    keysets = await database.fetch("SELECT name, kcv FROM card_keysets")
+    return [tuple(row) for row in [*rows, *keysets]]
 
 
 @pytest.fixture

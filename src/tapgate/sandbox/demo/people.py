@@ -9,6 +9,7 @@ from tapgate import ids
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.pins.verifier import is_weak_pin
 from tapgate.sandbox.demo.country import Merchant, Person
+from tapgate.sandbox.demo.signing_cards import SigningCards
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +102,7 @@ class Country:
     agents: list[Agent]
     shops: list[Shop]
     partner_id: int
+    signing_cards: SigningCards
 
     @property
     def super_agents(self) -> list[Agent]:

@@ -11,12 +11,12 @@ from tapgate.agents import operations as agents
 from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
+from tapgate.cards import keysets, upload
 from tapgate.cards import operations as cards
-from tapgate.cards import upload
 from tapgate.partners import operations as partners
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
-from tapgate.sandbox.demo import country, people
+from tapgate.sandbox.demo import country, people, signing_cards
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.documents import draw_document
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
@@ -47,6 +47,7 @@ FIRST_SERIAL: Final = "DEMO-000001"
 
 # Numbers of the residents with a special role. The examples use the first two.
 HERO, FRIEND, EMPLOYER, HOUSE_BUYER, RESTRICTED, BLOCKED, LOST_CARD, EXPIRED_CARD = range(8)
+CLONED_CARD: Final = 9
 _FIXED_PEOPLE: Final = {
     HERO: Person("Aminata", "Kamara", "12 Wilkinson Road, Freetown"),
     FRIEND: Person("Mohamed", "Sesay", "7 Hangha Road, Kenema"),
@@ -99,7 +100,7 @@ class Seeder:
 
     async def seed_country(self, last_day: date) -> Country:
         """Create everything that must exist before the first resident registers."""
-        await self._upload_cards(last_day)
+        keyset_id = await self._upload_cards(last_day)
         agents = [await self._create_agent(number, []) for number in range(self._super_agent_count)]
         agents += [
             await self._create_agent(number, agents)
@@ -119,25 +120,36 @@ class Seeder:
             self._build_resident(number, agents) for number in range(self._size.subscribers)
         ]
         return Country(
-            residents=residents, agents=agents, shops=shops, partner_id=created.partner.id
+            residents=residents,
+            agents=agents,
+            shops=shops,
+            partner_id=created.partner.id,
+            signing_cards=signing_cards.SigningCards(keyset_id),
         )
 
     @property
     def _super_agent_count(self) -> int:
         return max(2, self._size.agents // 5)
 
-    async def _upload_cards(self, last_day: date) -> None:
+    async def _upload_cards(self, last_day: date) -> int:
+        """Upload the cards, half of which sign their taps, and return the ID of their keyset."""
+        new_keyset = signing_cards.build_keyset(has_fixed_keys=self._settings.has_simulators)
+        keyset = await self._run(
+            keysets.create, new_keyset, vault=self._services.vault, signals=self._services.signals
+        )
         count = int(self._size.subscribers * _CARDS_PER_RESIDENT)
         uids: dict[str, None] = {}
         while len(uids) < count:
             uids["04" + self._random.randbytes(6).hex()] = None
         rows = [
-            f"{_format_serial(number)},{uid},{self._draw_expiry(number, last_day)}"
+            f"{serial},{uid},{self._draw_expiry(number, last_day)},"
+            f"{keyset.name if signing_cards.is_signing(serial) else ''}"
             for number, uid in enumerate(uids, 1)
+            for serial in [_format_serial(number)]
         ]
         for start in range(0, count, _ROWS_PER_FILE):
             chunk = rows[start : start + _ROWS_PER_FILE]
-            file = "\n".join(["Serial No.,MAC Address,Expiry Date", *chunk])
+            file = "\n".join(["Serial No.,MAC Address,Expiry Date,Keyset", *chunk])
             await upload.upload(
                 self._services.transaction,
                 _ACTOR,
@@ -146,6 +158,7 @@ class Seeder:
                 now=self._services.clock(),
                 zone=self._settings.timezone,
             )
+        return keyset.id
 
     def _draw_expiry(self, number: int, last_day: date) -> date:
         if number == EXPIRED_CARD + 1:

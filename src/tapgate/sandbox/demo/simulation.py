@@ -346,6 +346,10 @@ class Simulation:
                 await self._use_expired_card()
             case 6:
                 await self._block_subscriber()
+            case 3 | 2:  # a thief repeats the tap of a payment on the next day
+                resident, shop = self._country.residents[seed.CLONED_CARD], self._country.shops[0]
+                price, is_clone = 30 * self._major_unit, days_left == 2
+                await self._transactions.pay(resident, shop, price, is_clone=is_clone)
             case 1:
                 await self._sell_house()
 

@@ -59,6 +59,7 @@ class TransactionSimulator:
         self._touch_terminal = services.authenticator.terminals.touch
         self._partner_id = country.partner_id
         self._partner = Side(commands.partner_party(country.partner_id))
+        self._signing_cards = country.signing_cards
         self._random = rng
         self._sequence = 0
         self.major_unit: int = 10 ** money.get_decimals(services.settings.currency)
@@ -73,22 +74,28 @@ class TransactionSimulator:
         *,
         serial: str | None = None,
         child: ChildCard | None = None,
+        is_clone: bool = False,
     ) -> None:
-        """Pay at a terminal, always with the PIN above 100 major units and sometimes below."""
+        """Pay at a terminal, always with the PIN above 100 major units and sometimes below.
+
+        A clone of a card that signs its taps repeats the last tap, which is rejected.
+        """
         rng, unit = self._random, self.major_unit
         terminal = rng.choice(shop.terminals)
         payer, pin = _card(resident, serial), resident.pin
         if child is not None:
             payer, pin = _card(resident, child.serial), child.pin
         with_pin = amount > 100 * unit or rng.random() < 0.3
-        enters_wrong_pin = with_pin and rng.random() < 0.02
+        enters_wrong_pin = with_pin and not is_clone and rng.random() < 0.02
         will_refund = rng.random() < 0.03
         refund_amount = None if rng.random() < 0.7 else max(1, amount // 2 // unit * unit)
         self._touch_terminal(terminal.id)
         command = self._build_sale(chart.POS_PAYMENT, "pos", payer, shop, amount, terminal)
         if with_pin:
             command = msgspec.structs.replace(command, payer_pin=pin)
-        result = await self._submit(command, payer, enters_wrong_pin=enters_wrong_pin)
+        result = await self._submit(
+            command, payer, enters_wrong_pin=enters_wrong_pin, is_clone=is_clone
+        )
         if result is not None and result.status == "completed":
             shop.unpaid_takings += result.amount - result.fee
             if will_refund and shop.unpaid_takings > result.amount:
@@ -252,7 +259,11 @@ class TransactionSimulator:
         return await self._submit(command, payer, payee, enters_wrong_pin=enters_wrong_pin)
 
     async def _submit(
-        self, command: Command, *sides: Side, enters_wrong_pin: bool = False
+        self,
+        command: Command,
+        *sides: Side,
+        enters_wrong_pin: bool = False,
+        is_clone: bool = False,
     ) -> TransactionResult | None:
         """Submit a command and update the balances of its payer and payee.
 
@@ -261,9 +272,9 @@ class TransactionSimulator:
         """
         if enters_wrong_pin:
             wrong_pin = str((int(command.payer_pin or 0) + 1111) % 10_000).zfill(4)
-            wrong = msgspec.structs.replace(command, payer_pin=wrong_pin)
+            wrong = self._tap(msgspec.structs.replace(command, payer_pin=wrong_pin))
             assert (await self._ledger.submit(wrong)).code is Code.INVALID_PIN
-        outcome = await self._ledger.submit(command)
+        outcome = await self._ledger.submit(self._tap(command, is_clone=is_clone))
         result = outcome.result
         if result is None or outcome.code is not None:
             return None
@@ -272,3 +283,12 @@ class TransactionSimulator:
             if side.owner is not None and balance is not None:
                 side.owner.balance = balance
         return result
+
+    def _tap(self, command: Command, *, is_clone: bool = False) -> Command:
+        """Tap the card of a payment immediately before it is submitted.
+
+        The ledger receives the taps of a card in the order of their counters.
+        """
+        if command.type not in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
+            return command
+        return self._signing_cards.tap(command, is_clone=is_clone)
