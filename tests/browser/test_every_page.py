@@ -24,6 +24,8 @@ from tapgate.sandbox.simulators.site import PAGES as SIMULATORS
 _DETAIL_PAGE_LISTS: Final = {
     "/console/subscribers/{id}": "subscribers",
     "/console/cards/{serial}": "cards",
+    "/console/cards/{serial}/personalize": "cards",
+    "/console/cards/{serial}/taps": "cards",
     "/console/transactions/{id}": "transactions",
     "/console/agents/{id}": "agents",
     "/console/processors/{id}": "processors",

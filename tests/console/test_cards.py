@@ -1,4 +1,4 @@
-"""Card pages: block reasons, status changes, restricted subscribers and uploads."""
+"""Card pages: block reasons, status changes, restricted subscribers, uploads and signed taps."""
 
 import csv
 import io
@@ -7,11 +7,13 @@ from urllib.parse import unquote
 
 import pytest
 
+from builders.card_proofs import create_signing_pos, list_clone_alerts, tap
 from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
 from tapgate.console.pages.cards import ACTIONS
+from tapgate.sandbox.software_card import SoftwareCard
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
@@ -92,6 +94,72 @@ async def test_card_of_a_restricted_subscriber_is_masked_and_can_be_blocked(
         await ada.submit_action("card.block", {"reason": "lost"}, serial=serial)
     ).status_code == 200
     assert serial not in await ada.get_page_text("/console/cards")
+
+
+async def test_keysets_are_created_rotated_and_retired_without_showing_their_keys(
+    ada: ConsoleClient,
+) -> None:
+    imported = {"name": "City cards", "meta_read_key": "0" * 32, "file_read_key": "AB" * 16}
+    created = await ada.submit_action("keyset.create", imported)
+    assert created.headers["HX-Redirect"] == "/console/keysets"
+    await ada.submit_action("keyset.rotate", {"name": "City cards"})
+    page = await ada.get_page_text("/console/keysets")
+    assert "<code>66E94B</code>" in page and "AB" * 16 not in page
+    assert len(re.findall(r'data-label="Version">([12])<', page)) == 2
+    newest = re.findall(r"keyset\.retire\?id=(cks_\w+)", page)[0]
+    await ada.submit_action("keyset.retire", {}, id=newest)
+    page = await ada.get_page_text("/console/keysets")
+    assert "Keyset retired." in page and newest not in re.findall(r"retire\?id=(cks_\w+)", page)
+
+
+async def test_card_is_personalized_in_two_steps_and_its_keys_are_shown_once(
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
+) -> None:
+    page = f"/console/cards/{await create_card(harness)}/personalize"
+    assert "needs an NFC UID of 7 bytes" in await ada.get_page_text(page)
+    serial = await create_card(harness, uid="04:DE:5F:1E:AC:C0:40")
+    page = f"/console/cards/{serial}/personalize"
+    assert "No active keyset" in await ada.get_page_text(page)
+    await ada.submit_action("keyset.create", {"name": "City cards"})
+    text = await ada.get_page_text(page)
+    (keyset_id,) = re.findall(r'<option value="(cks_\w+)">City cards, version 1', text)
+    sheet = (await ada.post_partial(page, {"keyset_id": keyset_id})).text
+    keys = re.findall(r"<code>([0-9A-F]{32})</code>", sheet)
+    assert len(keys) == 5 and "data-print" in sheet
+    assert "04DE5F1EACC040" in sheet
+    assert re.search(r"<code>4000E0C1F121([0-9A-F]{2}0000){3}</code>", sheet)
+    text = await ada.get_page_text(page)
+    assert not any(key in text for key in keys)
+    support = await console_clients.create_signed_in("S")
+    assert (await support.get(page)).status_code == 403
+    assert "/personalize" not in await support.get_page_text(f"/console/cards/{serial}")
+    rejected = await ada.submit_action("card.confirm", {"card_proof.url": "nothing"}, serial=serial)
+    assert "Link of the tap must be" in rejected.text
+    uid, meta_read_key, file_read_key = map(bytes.fromhex, ("04DE5F1EACC040", keys[2], keys[1]))
+    chip = SoftwareCard(uid, meta_read_key, file_read_key)
+    proof = chip.tap()
+    url = f"https://pay.example/t?picc_data={proof.picc_data}&cmac={proof.cmac}"
+    await ada.submit_action("card.confirm", {"card_proof.url": url}, serial=serial)
+    text = await ada.get_page_text(f"/console/cards/{serial}")
+    assert "The card now signs its taps." in text and "last counter 1" in text
+
+
+async def test_rejected_taps_are_listed_with_a_link_to_the_alert(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    pos, chip = await create_signing_pos(harness, balance="100")
+    proof = tap(chip)
+    assert (await pos.pay("10", card_proof=proof)).status_code == 200
+    path = f"/console/cards/{pos.card}"
+    assert "may have been cloned" not in await ada.get_page_text(path)
+    assert (await pos.pay("10", card_proof=proof)).status_code == 409
+    (alert,) = await list_clone_alerts(harness)
+    for page in (path, f"{path}/taps"):
+        text = await ada.get_page_text(page)
+        assert f'href="/console/compliance/alerts/{alert["id"]}"' in text
+        assert "Already used" in text and "Accepted" in text
+    text = await ada.get_page_text(f"/console/compliance/alerts/{alert['id']}")
+    assert f'href="{path}"' in text
 
 
 URL = "/console/cards/upload"

@@ -14,23 +14,19 @@ from tapgate.gateway import ENDPOINT_GROUPS
 #: Endpoints that the console offers outside of actions, and where.
 _COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the upload page",
+    "POST /api/v1/cards/{serial}/personalize": "the personalization page",
     "PUT /api/v1/fee-rules/{type}": "the fee form of each type",
     "PUT /api/v1/fee-rules": "the fee form of each type",
     "PUT /api/v1/commission-rules": "the commission form",
     "PUT /api/v1/ledger/gl-codes": "the form of GL codes",
     "POST /api/v1/admin/logout": "the sign-out button",
 }
-#: Endpoints that the console does not offer: the person enters the code and the new PIN in chat,
-#: and the software of a card encoder manages keysets and personalizes cards.
+#: Endpoints that the console does not offer: the person enters the code and the new PIN in chat.
 _NOT_OFFERED = {
     *(
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
-    "POST /api/v1/cards/keysets",
-    "POST /api/v1/cards/keysets/{id}/retire",
-    "POST /api/v1/cards/{serial}/personalize",
-    "POST /api/v1/cards/{serial}/personalize/confirm",
 }
 
 

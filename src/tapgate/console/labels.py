@@ -75,6 +75,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.ADMIN: "Administrator",
     ids.KEY: "API key",
     ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
+    ids.CARD_KEYSET: "Keyset",
     ids.DELIVERY: "Delivery",
     ids.SUPPORT_REQUEST: "Support request",
     "serial": "Card",

@@ -245,6 +245,7 @@
     const copied = event.target.closest("[data-copy]");
     if (copied) copy(copied);
     if (event.target.closest("[data-close]")) dialog().close();
+    if (event.target.closest("[data-print]")) window.print();
     const file = event.target.closest("a[data-download]");
     if (file) {
       event.preventDefault();

@@ -5,7 +5,7 @@ from typing import Final
 from tapgate.console.actions import Action, Field
 
 _DELETING_VERBS: Final = frozenset({"delete", "revoke"})
-_DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "suspend", "terminate"}
+_DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "retire", "suspend", "terminate"}
 
 
 def build_status_field(status: str) -> Field:

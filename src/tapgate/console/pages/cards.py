@@ -10,6 +10,7 @@ from tapgate.console.components.pin_actions import build_pin_change_action, buil
 from tapgate.console.components.related import (
     RECENT_LIMIT,
     gather_by_name,
+    get_alerts,
     get_audit,
     get_last_code,
 )
@@ -18,12 +19,18 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
+from tapgate.schemas.card_proofs import Authenticity
 from tapgate.schemas.cards import CardBlockReason, CardType
+from tapgate.schemas.compliance import RESOLVED_STATUSES, Severity
 
 pages = Pages()
 
 _ITEM_PATH = "/api/v1/cards/{serial}"
+_TAPS_PATH = f"{_ITEM_PATH}/taps"
 _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
+
+_MAX_ALERTS = 50
 
 _CHILD_NAME = Field("child_name", "Child's name")
 _RELATIONSHIP = Field("child_relationship", "Relationship", required=False)
@@ -132,8 +139,42 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
         ),
         audit=get_audit(request, record["serial"], resource_type="card"),
         code=_load_parents_code(request, record),
+        taps=_load_taps(request, record),
+        clone_alert=_load_clone_alert(request, record),
     )
-    return request.render("cards/card.html", card=record, **parts)
+    return request.render("cards/card.html", card=record, tap_limit=RECENT_LIMIT, **parts)
+
+
+@pages.get("/console/cards/{serial}/taps")
+async def show_taps(request: PageRequest, serial: str) -> Reply[bytes]:
+    record = await request.get(_ITEM_PATH, serial=serial)
+    parts = await gather_by_name(
+        taps=request.get(_TAPS_PATH, serial=serial),
+        clone_alert=_load_clone_alert(request, record),
+    )
+    return request.render("cards/taps.html", card=record, **parts)
+
+
+async def _load_taps(request: PageRequest, card: dict[str, Any]) -> Any:
+    """Return the taps of a card that signs them; None if it does not, or without access."""
+    if card["authenticity"] != Authenticity.SUN:
+        return None
+    return await request.get_if_allowed(_TAPS_PATH, serial=card["serial"])
+
+
+async def _load_clone_alert(request: PageRequest, card: dict[str, Any]) -> Any:
+    """Return the unresolved alert about a clone of a card, or None."""
+    if card["authenticity"] != Authenticity.SUN:
+        return None
+    filters: dict[str, str | int] = {"severity": Severity.HIGH, "limit": _MAX_ALERTS}
+    if card["subscriber_id"] is not None:
+        filters["subscriber_id"] = card["subscriber_id"]
+    alerts = await get_alerts(request, **filters)
+    for alert in [] if alerts is None else alerts["data"]:
+        is_clone = alert["alert_type"] == CLONE_ALERT_TYPE
+        if is_clone and alert["details"].get("card_serial") == card["serial"]:
+            return None if alert["status"] in RESOLVED_STATUSES else alert
+    return None
 
 
 async def _load_parents_code(request: PageRequest, card: dict[str, Any]) -> Any:
