@@ -1,4 +1,4 @@
-"""POS simulator: payments, a wrong PIN, refunds, and a replayed request."""
+"""POS simulator: payments, a wrong PIN, refunds, a replayed request, and a cloned card."""
 
 import asyncio
 import re
@@ -10,7 +10,11 @@ from playwright.async_api import Locator, Page, Route, expect
 from browser.conftest import DemoCustomer
 from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
+from drivers.deployments import Deployment
 from tapgate import signing
+
+#: Demo card of Mohamed Sesay, which signs its taps.
+SIGNING_CARD = "DEMO-000002"
 
 #: Fake NFC reader. Tests present a card by dispatching a `cardtap` CustomEvent.
 _FAKE_NFC_READER = """
@@ -18,7 +22,9 @@ window.NDEFReader = class extends EventTarget {
   async scan() {
     document.addEventListener("cardtap", ({ detail }) => {
       const event = new Event("reading");
-      event.serialNumber = detail;
+      const data = new TextEncoder().encode(detail.url);
+      event.serialNumber = detail.uid;
+      event.message = { records: detail.url ? [{ recordType: "url", data }] : [] };
       this.dispatchEvent(event);
     });
   }
@@ -266,22 +272,50 @@ async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -
 
 
 async def test_physical_card_is_read_over_nfc(
-    tab: Tab, demo_customer: DemoCustomer, ada: Admin
+    tab: Tab, demo_customer: DemoCustomer, deployment: Deployment, ada: Admin
 ) -> None:
     await tab.page.add_init_script(_FAKE_NFC_READER)
     pos_page = PosPage(tab)
     await pos_page.open()
     await expect(tab.page.get_by_text("This browser can't read NFC cards")).to_be_hidden()
-    other = next(
+    await tab.page.get_by_role("button", name="Tap a physical card").click()
+    await expect(tab.page.locator("#nfc-status")).to_contain_text("Hold a card")
+    present = "detail => document.dispatchEvent(new CustomEvent('cardtap', {detail}))"
+    cards = [
         card
         for card in await ada.list_all("cards", status="ACTIVE")
         if card["mac_address"] and card["serial"] != demo_customer.card
-    )
-    await tab.page.get_by_role("button", name="Tap a physical card").click()
-    await expect(tab.page.locator("#nfc-status")).to_contain_text("Hold a card")
-    await tab.page.evaluate(
-        "uid => document.dispatchEvent(new CustomEvent('cardtap', {detail: uid}))",
-        other["mac_address"].lower(),
-    )
+    ]
+    other = next(card for card in cards if card["authenticity"] == "none")
+    await tab.page.evaluate(present, {"uid": other["mac_address"].lower()})
     await expect(tab.page.locator("#nfc-status")).to_contain_text(other["serial"])
     await expect(tab.page.locator("#card-image-serial")).to_contain_text(other["serial"][-4:])
+    # A card that signs its taps is identified by the URL in its memory, and pays with it.
+    _, url = await deployment.run_command("card", "tap", SIGNING_CARD)
+    await pos_page.press_keys("425")
+    await tab.page.evaluate(present, {"uid": "04:00:00:00:00:00:00", "url": url.strip()})
+    await expect(pos_page.screen).to_contain_text("Approved")
+    await expect(pos_page.latest_receipt).to_contain_text("4.25 SLE")
+
+
+async def test_clone_of_a_card_that_signs_its_taps_is_declined(pos_page: PosPage) -> None:
+    page = pos_page.page
+    await page.get_by_role("button", name="Mohamed Sesay's card, which signs taps").click()
+    await expect(page.locator("#chip-status")).to_contain_text("Signs every tap")
+    for _ in range(2):  # each payment has a tap of its own
+        await pos_page.press_keys("200")
+        await pos_page.tap_card()
+        await expect(pos_page.screen).to_contain_text("Approved")
+        await pos_page.press_button("New payment")
+    await pos_page.press_button("Clone this card")
+    await expect(page.locator("#tap-label")).to_contain_text("the clone of Mohamed Sesay's card")
+    assert await pos_page.tab.find_axe_violations() == []
+    pos_page.tab.monitor.expected_problems = ("409",)
+    await pos_page.press_keys("200")
+    await pos_page.tap_card()
+    await expect(pos_page.screen).to_contain_text("Declined")
+    await expect(page.locator("#inspector-response")).to_contain_text("CARD_PROOF_USED")
+    await page.get_by_role("link", name="View card and alert").click()
+    await expect(page.get_by_text("This card may have been cloned.")).to_be_visible()
+    await page.get_by_role("link", name="View alert").click()
+    await expect(page.get_by_role("link", name=SIGNING_CARD)).to_be_visible()

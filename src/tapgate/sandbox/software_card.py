@@ -1,7 +1,7 @@
 """NTAG 424 DNA chip in software, for development and tests."""
 
 import os
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -39,6 +39,15 @@ class SoftwareCard:
         )
 
 
+class ChipKeys(NamedTuple):
+    """Keys of a chip, and the counter of the last tap that was consumed."""
+
+    uid: bytes
+    meta_read_key: bytes
+    file_read_key: bytes
+    counter: int
+
+
 async def load_card(
     database: Database, vault: Vault, serial: str, *, pending: bool
 ) -> SoftwareCard | None:
@@ -46,6 +55,13 @@ async def load_card(
 
     `pending` selects the keys that no tap has confirmed yet.
     """
+    keys = await load_chip_keys(database, vault, serial, pending=pending)
+    return None if keys is None else SoftwareCard(*keys)
+
+
+async def load_chip_keys(
+    database: Database, vault: Vault, serial: str, *, pending: bool = False
+) -> ChipKeys | None:
     prefix = "pending_" if pending else ""
     row = await database.fetchrow(
         f"""SELECT uid, {prefix}key_version, last_counter, keyset.id, keyset.keys
@@ -59,5 +75,4 @@ async def load_card(
     keys = IssuerKeys.open(vault, keyset_id, sealed)
     uid_bytes = bytes.fromhex(uid.replace(":", ""))
     file_read_key = diversify_file_read_key(keys.file_read, uid_bytes, version)
-    counter = 0 if pending else last_counter or 0
-    return SoftwareCard(uid_bytes, keys.meta_read, file_read_key, counter)
+    return ChipKeys(uid_bytes, keys.meta_read, file_read_key, 0 if pending else last_counter or 0)

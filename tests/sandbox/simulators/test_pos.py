@@ -7,6 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
+from builders.card_proofs import create_signing_card
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
@@ -127,9 +128,26 @@ async def test_demo_pin_is_shown_in_development_only(
     page = await ada.get_page_text("/simulator/pos")
     # Match whole words only, because random values of the session may contain these digits.
     pin = re.compile(r"\b4826\b")
-    assert pin.search(page) and 'data-serial="DEMO-000001"' in page
+    assert pin.search(page) and 'data-example="DEMO-000001"' in page
     services.settings = msgspec.structs.replace(services.settings, environment="testing")
     assert not pin.search(await ada.get_page_text("/simulator/pos"))
+
+
+async def test_chip_keys_are_available_in_development_and_to_system_admins_only(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    holder = await harness.create_subscriber()
+    serial = await harness.create_card(holder["id"])
+    form, path = {"serial": serial}, "/simulator/pos/chip"
+    ada, support = [await console_clients.create_signed_in(role) for role in "AS"]
+    assert (await ada.post_partial(path, form)).status_code == 404, "the card does not sign"
+    await create_signing_card(harness, serial)
+    chip = (await ada.post_partial(path, form)).json()
+    assert (len(chip["meta_read_key"]), len(chip["file_read_key"])) == (32, 32)
+    assert chip["counter"] == 1
+    assert (await support.post_partial(path, form)).status_code == 403
+    set_environment(harness.services, "testing")
+    assert (await ada.post_partial(path, form)).status_code == 404
 
 
 def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:

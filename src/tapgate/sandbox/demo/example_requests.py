@@ -24,13 +24,19 @@ class ExampleContext(NamedTuple):
     api_key: str
     sign: str
     verify: str
+    tap: str
     currency: str
 
 
 def build_context(settings: Settings, api_key: str, command: str) -> ExampleContext:
     tapgate = quote(command)
-    verify = " ".join([*_list_environment(settings), tapgate, "verify"])
-    return ExampleContext(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
+    verify, tap = (
+        " ".join([*_list_environment(settings), tapgate, command])
+        for command in ("verify", "card tap")
+    )
+    return ExampleContext(
+        settings.local_url, api_key, f"{tapgate} sign", verify, tap, settings.currency
+    )
 
 
 def _list_environment(settings: Settings) -> Iterator[str]:
@@ -107,6 +113,11 @@ def _render_commands(country: Country, context: ExampleContext, today: date) -> 
         yield _render_signed_post(
             context, path, body, key_id=terminal.key_id, secret=terminal.key.secret
         )
+    yield "# This person's card signs its taps"
+    yield (
+        f"# {friend.person.name}: phone {seed.get_phone_number(friend)}, card {friend.serial}, "
+        f"PIN {friend.pin}"
+    )
     yield "# Verify the ledger"
     yield context.verify
 

@@ -26,7 +26,7 @@ def load_examples(data_dir: Path) -> list[str]:
 
 
 class ExamplePerson(msgspec.Struct, frozen=True):
-    """The subscriber in the examples."""
+    """A subscriber in the examples."""
 
     name: str
     phone: str
@@ -37,9 +37,14 @@ class ExamplePerson(msgspec.Struct, frozen=True):
         return f"ExamplePerson(card={self.card!r})"
 
 
+def load_example_people(data_dir: Path) -> list[ExamplePerson]:
+    """Return the people in the examples, starting with the main one."""
+    matches = _PERSON_PATTERN.finditer("\n".join(load_examples(data_dir)))
+    return [ExamplePerson(*match.groups()) for match in matches]
+
+
 def load_example_person(data_dir: Path) -> ExamplePerson | None:
-    match = _PERSON_PATTERN.search("\n".join(load_examples(data_dir)))
-    return None if match is None else ExamplePerson(*match.groups())
+    return next(iter(load_example_people(data_dir)), None)
 
 
 def load_example_phone(data_dir: Path) -> str | None:

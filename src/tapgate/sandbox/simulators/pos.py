@@ -11,9 +11,12 @@ from typing import Any, Final
 from tapgate import money
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
+from tapgate.sandbox.software_card import load_chip_keys
+from tapgate.schemas.card_proofs import Authenticity
 from tapgate.schemas.cards import CardStatus
 from tapgate.settings import DEVELOPMENT
 
@@ -42,7 +45,7 @@ async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
         message="The POS simulator creates a signing key, which your role does not allow",
     )
     merchants = await _list_merchants(request)
-    settings = request.context.services.settings
+    settings, people = request.context.services.settings, _load_example_people(request)
     return request.render(
         "pos.html",
         merchants=[merchant for merchant in merchants if merchant["terminals"]],
@@ -50,7 +53,8 @@ async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
             merchant["name"] == _SIMULATOR_MERCHANT_NAME for merchant in merchants
         ),
         decimals=money.get_decimals(settings.currency),
-        example=_load_example_person(request),
+        examples=people,
+        signing_serials=await _find_signing_serials(request, people),
     )
 
 
@@ -71,12 +75,26 @@ def _is_inactive(record: dict[str, Any]) -> bool:
     return bool(record["status"] != "active")
 
 
-def _load_example_person(request: PageRequest) -> examples.ExamplePerson | None:
-    """Return the demo's example person, if any, with the PIN; None outside development."""
+def _load_example_people(request: PageRequest) -> list[examples.ExamplePerson]:
+    """Return the demo's example people with their PINs; none outside development."""
     settings = request.context.services.settings
-    if settings.environment != DEVELOPMENT:
-        return None
-    return examples.load_example_person(settings.data_dir)
+    return examples.load_example_people(settings.data_dir) if _is_development(request) else []
+
+
+def _is_development(request: PageRequest) -> bool:
+    return request.context.services.settings.environment == DEVELOPMENT
+
+
+async def _find_signing_serials(
+    request: PageRequest, people: Iterable[examples.ExamplePerson]
+) -> set[str]:
+    """Return the serials of the cards that sign their taps."""
+    rows = await request.context.services.database.fetch(
+        "SELECT serial FROM cards WHERE serial = ANY($1) AND authenticity = $2",
+        [person.card for person in people],
+        Authenticity.SUN,
+    )
+    return {row["serial"] for row in rows}
 
 
 @pages.post("/simulator/pos/terminals")
@@ -105,6 +123,26 @@ async def delete_key(request: PageRequest) -> Reply[bytes]:
     key_id = request.form.get("api_key_id") or "none"
     await request.send("DELETE", f"{_KEYS_PATH}/{{api_key_id}}", id=processor_id, api_key_id=key_id)
     return request.render_json({"deleted": True})
+
+
+@pages.post("/simulator/pos/chip")
+async def load_chip(request: PageRequest) -> Reply[bytes]:
+    """Return the keys and the counter of a card that signs its taps, only in development."""
+    await request.require_access("POST /api/v1/cards/{serial}/personalize")
+    services, serial = request.context.services, request.form.get("serial") or ""
+    keys = None
+    if _is_development(request):
+        keys = await load_chip_keys(services.database, services.vault, serial)
+    if keys is None:
+        raise ApiError(Code.NOT_FOUND)
+    return request.render_json(
+        {
+            "uid": keys.uid.hex(),
+            "meta_read_key": keys.meta_read_key.hex(),
+            "file_read_key": keys.file_read_key.hex(),
+            "counter": keys.counter,
+        }
+    )
 
 
 @pages.get("/simulator/pos/cards")
@@ -140,5 +178,5 @@ async def _search_cards_by_holder(request: PageRequest, name: str) -> list[dict[
 def _to_records(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     unique = {card["serial"]: card for card in cards}.values()
     selected = sorted(unique, key=lambda card: card["status"] != CardStatus.ACTIVE)[:_MAX_CARDS]
-    fields = ("serial", "holder_name", "status", "type")
+    fields = ("serial", "holder_name", "status", "type", "authenticity")
     return [{name: card[name] for name in fields} for card in selected]

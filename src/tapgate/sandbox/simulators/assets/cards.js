@@ -27,10 +27,11 @@ export function createCardPicker(onSelect) {
     const name = document.createElement("strong");
     name.textContent = card.holder_name ?? "Unassigned";
     const details = document.createElement("span");
-    const type = card.type === "CHILD" ? " · child card" : "";
+    const signs = card.authenticity === "sun";
+    const type = `${card.type === "CHILD" ? " · child card" : ""}${signs ? " · signs taps" : ""}`;
     details.textContent = `${card.serial}${type}${card.status === "ACTIVE" ? "" : ` · ${card.status.toLowerCase()}`}`;
     button.append(name, details);
-    button.addEventListener("click", () => select({ serial: card.serial, holder: card.holder_name }));
+    button.addEventListener("click", () => select({ serial: card.serial, holder: card.holder_name, signs }));
     const item = document.createElement("li");
     item.append(button);
     return item;
@@ -45,7 +46,7 @@ export function createCardPicker(onSelect) {
     const total = cards.length === 1 ? "1 card" : `${cards.length} cards`;
     count.textContent = cards.length ? (search.value.trim() ? total : "Newest cards") : "No cards match. Try another name or number.";
     if (!selected && cards.length && cards[0].status === "ACTIVE") {
-      select({ serial: cards[0].serial, holder: cards[0].holder_name });
+      select({ serial: cards[0].serial, holder: cards[0].holder_name, signs: cards[0].authenticity === "sun" });
     }
   }
 
@@ -53,10 +54,10 @@ export function createCardPicker(onSelect) {
     clearTimeout(timer);
     timer = setTimeout(runSearch, SEARCH_DELAY_MS);
   });
-  const example = document.getElementById("example");
-  const selectExample = () => select({ serial: example.dataset.serial, holder: example.dataset.holder });
-  example?.addEventListener("click", selectExample);
-  if (example) selectExample();
+  const examples = [...document.querySelectorAll("[data-example]")];
+  const selectExample = ({ dataset }) => select({ serial: dataset.example, holder: dataset.holder, signs: dataset.signs === "yes" });
+  for (const example of examples) example.addEventListener("click", () => selectExample(example));
+  if (examples.length) selectExample(examples[0]);
   runSearch();
   return { select, get selected() { return selected; } };
 }
@@ -66,8 +67,14 @@ export function maskSerial(serial) {
   return `•••• ${serial.slice(-4)}`;
 }
 
-/** Reports the UIDs of physical cards once the user has started the NFC reader. */
-export function listenForPhysicalCards(onUid) {
+/** The URL that a chip added its proof to; undefined if there is none. */
+function findTapUrl(message) {
+  const urls = Array.from(message?.records ?? []).filter(({ recordType }) => recordType === "url");
+  return urls.map(({ data }) => new TextDecoder().decode(data)).find((url) => /[?&]picc_data=/.test(url));
+}
+
+/** Reports the UID and the URL of physical cards once the user has started the NFC reader. */
+export function listenForPhysicalCards(onRead) {
   if (!("NDEFReader" in window)) return;
   const status = document.getElementById("nfc-status");
   document.getElementById("nfc-unsupported").hidden = true;
@@ -75,9 +82,10 @@ export function listenForPhysicalCards(onUid) {
   document.getElementById("nfc-tap").addEventListener("click", async () => {
     try {
       const reader = new NDEFReader();
-      reader.addEventListener("reading", ({ serialNumber }) => {
-        status.textContent = serialNumber ? `Read ${serialNumber}.` : "This card has no readable UID.";
-        if (serialNumber) onUid(serialNumber.toUpperCase());
+      reader.addEventListener("reading", ({ serialNumber, message }) => {
+        const url = findTapUrl(message);
+        status.textContent = serialNumber || url ? `Read ${serialNumber}.` : "This card has no readable UID.";
+        if (serialNumber || url) onRead({ uid: serialNumber.toUpperCase(), url });
       });
       reader.addEventListener("readingerror", () => { status.textContent = "The card could not be read. Hold it still and try again."; });
       await reader.scan();

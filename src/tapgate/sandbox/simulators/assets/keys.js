@@ -3,7 +3,8 @@
 
 const MASK = "••••••••••••";
 
-async function post(path, fields, csrf) {
+/** Sends a form to a page of the simulator. */
+export async function post(path, fields, csrf) {
   const response = await fetch(path, {
     method: "POST",
     headers: { "X-CSRF-Token": csrf, "HX-Request": "true", "HX-Current-URL": location.href },

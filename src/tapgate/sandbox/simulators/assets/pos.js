@@ -5,6 +5,7 @@ import { describeError } from "./error-texts.js";
 import { createKeyring } from "./keys.js";
 import { createReceiptList } from "./receipts.js";
 import { sendSigned } from "./request-inspector.js";
+import { createSoftwareCards } from "./software-cards.js";
 
 const element = (id) => document.getElementById(id);
 const root = element("pos");
@@ -19,11 +20,15 @@ function startTerminal() {
 
   const PIN_DIGITS = 4;
   const MAX_AMOUNT_DIGITS = 12;
+  const CLONE_CODES = new Set(["CARD_NOT_GENUINE", "CARD_PROOF_USED"]);
   const amounts = createAmountFormatter(root.dataset.currency, Number(root.dataset.decimals));
   const keyring = createKeyring(root.dataset.csrf, getTerminal);
   const receipts = createReceiptList(startRefund);
+  const softwareCards = createSoftwareCards(root.dataset.csrf, (card) => cards.select(card));
   const cards = createCardPicker((card) => {
-    element("tap-label").textContent = card.holder ? `Tap ${card.holder}'s card` : `Tap card ${card.serial}`;
+    const name = card.holder ? `${card.holder}'s card` : `card ${card.serial}`;
+    element("tap-label").textContent = `Tap ${card.isClone ? "the clone of " : ""}${name}`;
+    softwareCards.show(card);
   });
   listenForPhysicalCards(tapPhysicalCard);
 
@@ -48,6 +53,7 @@ function startTerminal() {
     element("terminal").disabled = screen === "busy"; // the response belongs to this terminal
     element("replay").hidden = screen !== "done" || !request?.value.request_id;
     element("new-payment").hidden = screen !== "done";
+    element("view-card").hidden = true;
   }
 
   function reset() {
@@ -82,13 +88,21 @@ function startTerminal() {
     reset();
   }
 
-  function tap() {
+  async function tap() {
+    const card = cards.selected;
     if (screen === "busy") return;
-    if (!cards.selected) return show("Card", "–", "Select a card first.");
+    if (!card) return show("Card", "–", "Select a card first.");
     if (screen === "done" || screen === "pin") return;
     if (mode === "payment" && (refundedReceipt || !minor)) return askAmount("Enter an amount first.");
     animateTap();
-    request = buildRequest(cards.selected);
+    screen = "busy";
+    show("Reading card", "…");
+    try {
+      request = buildRequest(card, await softwareCards.tap(card));
+    } catch (error) {
+      screen = "done";
+      return show("✕ Card", "–", error.message, "bad");
+    }
     if (mode === "balance" || (mode === "payment" && element("with-pin").checked)) return askPin();
     submit();
   }
@@ -99,12 +113,13 @@ function startTerminal() {
     element("tap").classList.add("tapped");
   }
 
-  function buildRequest(card) {
-    if (mode === "balance") return { path: "/api/v1/pos/verify-card", value: { card_serial: card.serial }, onSuccess: showBalance };
-    if (mode === "lookup") return { path: "/api/v1/pos/lookup-card", value: { card_identifier: card.serial }, onSuccess: showCard };
+  /** `proof` is undefined if the card does not sign its taps. */
+  function buildRequest(card, proof) {
+    if (mode === "balance") return { path: "/api/v1/pos/verify-card", value: { card_serial: card.serial, card_proof: proof }, card, onSuccess: showBalance };
+    if (mode === "lookup") return { path: "/api/v1/pos/lookup-card", value: { card_identifier: card.serial, card_proof: proof }, card, onSuccess: showCard };
     return {
       path: "/api/v1/pos/payment",
-      value: { request_id: crypto.randomUUID(), card_serial: card.serial, amount: amounts.toDecimal(minor) },
+      value: { request_id: crypto.randomUUID(), card_serial: card.serial, card_proof: proof, amount: amounts.toDecimal(minor) },
       card,
       onSuccess: showPayment,
     };
@@ -128,14 +143,22 @@ function startTerminal() {
     if (!result.ok && code === "PIN_REQUIRED") return askPin(describeError(result.body));
     if (!result.ok && code === "INVALID_PIN") return askPin(`Declined. ${describeError(result.body)} Try again or cancel.`, "bad");
     screen = "done";
-    if (!result.ok) return show("✕ Declined", request.value.amount ? amounts.format(minor) : "–", describeError(result.body), "bad");
-    request.onSuccess(result);
+    if (result.ok) return request.onSuccess(result);
+    show("✕ Declined", request.value.amount ? amounts.format(minor) : "–", describeError(result.body), "bad");
+    if (CLONE_CODES.has(code)) showCardLink(request.card.serial);
+  }
+
+  /** Links to the card in the console, which shows the alert about a clone. */
+  function showCardLink(serial) {
+    element("view-card").href = `/console/cards/${encodeURIComponent(serial)}`;
+    element("view-card").hidden = false;
   }
 
   const replayNote = (result) => (result.replayed ? " Replayed: same transaction, no money moved." : "");
 
   function showPayment(result) {
     const { body } = result;
+    softwareCards.setPaid(request.card, request.value.card_proof);
     const isHeld = body.status === "under_review";
     const note = isHeld ? body.message : `Approval code ${body.approval_code}. Remaining balance: ${body.remaining_balance}.`;
     show(isHeld ? "▲ Held for review" : "✓ Approved", body.amount, note + replayNote(result), isHeld ? "warn" : "good");
@@ -197,14 +220,17 @@ function startTerminal() {
     show(isActive ? "✓ Card found" : "▲ Card found", body.card_serial, `${body.holder_name ?? "Unassigned"} · ${body.status.toLowerCase()}`, isActive ? "good" : "warn");
   }
 
-  /** Looks a physical card up by its UID, as a real terminal does, then taps it. */
-  async function tapPhysicalCard(uid) {
+  /** Looks a physical card up by its proof or its UID, as a real terminal does, then taps it. */
+  async function tapPhysicalCard({ uid, url }) {
     if (screen === "busy") return;
+    const proof = url && { url };
     try {
-      const result = await sendSigned(await keyring.getKey(), "/api/v1/pos/lookup-card", { card_identifier: uid });
+      const value = proof ? { card_proof: proof } : { card_identifier: uid };
+      const result = await sendSigned(await keyring.getKey(), "/api/v1/pos/lookup-card", value);
       if (!result.ok) return show("✕ Card", uid, describeError(result.body), "bad");
-      cards.select({ serial: result.body.card_serial, holder: result.body.holder_name });
-      element("nfc-status").textContent = `UID ${uid} is card ${result.body.card_serial}.`;
+      const { card_serial: serial, holder_name: holder } = result.body;
+      cards.select({ serial, holder, signs: Boolean(proof), proof });
+      element("nfc-status").textContent = `${proof ? "Signed tap of" : `UID ${uid} is`} card ${serial}.`;
       if (screen === "tap" || (screen === "amount" && minor && !refundedReceipt)) tap();
     } catch (error) {
       element("nfc-status").textContent = `Card lookup failed. ${error.message}`;

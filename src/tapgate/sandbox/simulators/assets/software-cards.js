@@ -1,0 +1,52 @@
+// Cards in software: chips that sign their taps, and clones without the chip's keys.
+import { createChip, toHex } from "./ntag424.js";
+import { post } from "./keys.js";
+
+const element = (id) => document.getElementById(id);
+
+/** `onChange(card)` is called with the clone, or with the original card again. */
+export function createSoftwareCards(csrf, onChange) {
+  const chips = new Map(); // by serial
+  const paidTaps = new Map(); // the last tap that a payment consumed, by serial
+  let shown = null;
+
+  async function loadChip(serial) {
+    if (!chips.has(serial)) {
+      const response = await post("/simulator/pos/chip", { serial }, csrf);
+      if (!response.ok) throw new Error("The keys of this card are available only in development. Use a physical card.");
+      chips.set(serial, createChip(await response.json()));
+    }
+    return chips.get(serial);
+  }
+
+  const draw = (bytes) => toHex(crypto.getRandomValues(new Uint8Array(bytes)));
+
+  /** Returns the proof of a tap; undefined if the card does not sign its taps. */
+  async function tap(card) {
+    if (card.proof || !card.signs) return card.proof; // read from a physical card
+    if (card.isClone) return paidTaps.get(card.serial) ?? { picc_data: draw(16), cmac: draw(8) };
+    const proof = await (await loadChip(card.serial)).tap();
+    show(card);
+    return proof;
+  }
+
+  function describe(card) {
+    if (card.isClone && card.signs) return `Clone: has the card's number and ${paidTaps.has(card.serial) ? "its last tap" : "a forged signature"}, but not its keys.`;
+    if (card.isClone) return "Clone: has the UID. Nothing distinguishes it from the original.";
+    if (!card.signs) return "UID only: anyone who reads this card can copy it.";
+    const counter = chips.get(card.serial)?.counter;
+    return `Signs every tap (NTAG 424 DNA).${counter === undefined ? "" : ` Counter: ${counter}.`}`;
+  }
+
+  /** Shows the chip of the selected card. */
+  function show(card) {
+    shown = card;
+    element("chip").hidden = Boolean(card.proof);
+    element("chip-status").textContent = describe(card);
+    element("clone").textContent = card.isClone ? "Use the original card" : "Clone this card";
+    element("tap").classList.toggle("cloned", Boolean(card.isClone));
+  }
+
+  element("clone").addEventListener("click", () => onChange({ ...shown, isClone: !shown.isClone }));
+  return { tap, show, setPaid: (card, proof) => { if (proof && !card.isClone) paidTaps.set(card.serial, proof); } };
+}
