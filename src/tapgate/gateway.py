@@ -209,7 +209,7 @@ def get_first_admin_path(data_dir: Path) -> Path:
 
 async def main(create: Callable[[Services], App] = create_app) -> None:
     settings = load_settings(os.environ)
-    logs.configure()
+    logs.configure(log_format=settings.log_format)
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor must set the database URL"
     if REPORT_WORKER_VARIABLE in os.environ:

@@ -29,6 +29,10 @@ RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
 #: Also disables the messages that are otherwise always sent. Only for building demo data.
 NO_NOTIFICATIONS = "none"
 
+#: Format of the log. `auto` is text on a terminal, otherwise JSON.
+AUTO_LOG_FORMAT = "auto"
+LOG_FORMATS = (AUTO_LOG_FORMAT, "json", "text")
+
 #: What a node does at its start if its settings differ from those of other nodes.
 MISMATCH_REFUSE = "refuse"
 MISMATCH_WARN = "warn"
@@ -92,6 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     float_low: int
     receipts: str
     demo: str
+    log_format: str
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     max_connections: int
     max_connections_per_address: int
@@ -184,6 +189,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
         demo=reader.get_demo(environment),
+        log_format=reader.get_choice("LOG_FORMAT", AUTO_LOG_FORMAT, LOG_FORMATS),
         trusted_proxies=reader.get_networks("TRUSTED_PROXIES"),
         max_connections=reader.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
         max_connections_per_address=reader.get_integer(

@@ -5,6 +5,7 @@ import gc
 import json
 import logging
 import os
+import re
 import select
 import sys
 import threading
@@ -65,6 +66,26 @@ async def test_unexpected_error_is_logged_without_values(
     assert failure["failure"]["frames"][-1].endswith(" raise_unexpected_error")
     assert (request["level"], request["status"]) == ("error", 500)
     assert VALID_THING["pin"] not in log_capture.text
+
+
+async def test_text_format_has_one_short_line_per_request_and_event(
+    gateway: EdgeApp, log_capture: LogCapture
+) -> None:
+    logs.configure(log_capture.stream, log_format="text")
+    try:
+        await gateway.client.get("/secret-path?a=secret")
+        structlog.get_logger().warning("cache.lost", pin="1234", nested={"a": 1})
+        try:
+            raise RuntimeError("secret")
+        except RuntimeError:
+            structlog.get_logger().error("failed", exc_info=True)
+    finally:
+        logs.configure(log_capture.stream)
+    request, event, failure, error_type, frame = log_capture.text.splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d 404 GET    unmatched  \d+ ms", request)
+    assert event.endswith(' cache.lost pin=*** nested={"a":1}')
+    assert failure.endswith(" failed") and error_type == "    builtins.RuntimeError"
+    assert frame.endswith("test_text_format_has_one_short_line_per_request_and_event")
 
 
 def test_secrets_are_masked_by_field_name(log_capture: LogCapture) -> None:

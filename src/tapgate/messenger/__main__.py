@@ -14,7 +14,7 @@ from tapgate.settings import load_settings
 
 async def main() -> None:
     settings = add_development_form_key(load_settings(os.environ))
-    logs.configure()
+    logs.configure(log_format=settings.log_format)
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor sets the database URL"
     get_resolver()  # otherwise the first message would wait for it

@@ -1,4 +1,4 @@
-"""Structured logs: JSON lines without bodies, headers, query values or secrets.
+"""Structured logs without bodies, headers, query values or secrets: JSON lines, or text.
 
 An unexpected exception is logged with its types and stack frames only. Its text and the values in
 its frames may contain personal data.
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 import structlog
 
+from tapgate.runtime import log_text
 from tapgate.runtime.log_stream import LogStream
 
 _SECRET_WORDS = frozenset(
@@ -27,6 +28,7 @@ _CALLBACK_PATTERN = re.compile(r"(callback) .*", re.DOTALL)
 _STDERR = 2
 _encoder = msgspec.json.Encoder()
 _stream: "Stream | None" = None
+_is_text = False
 
 
 class RequestLogLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
@@ -51,17 +53,19 @@ class Stream(Protocol):
     def flush(self) -> object: ...
 
 
-def configure(stream: Stream | None = None) -> None:
-    """Send all log lines of this process to a stream. Default: standard error."""
-    global _stream  # noqa: PLW0603 - like structlog's own configuration, one per process
+def configure(stream: Stream | None = None, *, log_format: str = "json") -> None:
+    """Send all log lines of this process to a stream. Default: JSON to standard error."""
+    global _stream, _is_text  # noqa: PLW0603 - like structlog's own configuration, one per process
     _stream = stream or LogStream(_STDERR)
+    _is_text = log_text.is_text(log_format)
+    render = structlog.processors.JSONRenderer(serializer=_serialize)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             _add_time,
             _remove_exception_text,
             _mask_secrets,
-            structlog.processors.JSONRenderer(serializer=_serialize),
+            _render_text if _is_text else render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _stream)),
@@ -83,7 +87,15 @@ def install_exception_hooks() -> None:
 
 
 def write_request(line: RequestLogLine) -> None:
-    if _stream is not None:
+    if _stream is None:
+        return
+    if _is_text:
+        _stream.write(
+            log_text.render_request(
+                line.method, line.endpoint, line.status, line.ms, line.request_id
+            )
+        )
+    else:
         _stream.write(_encoder.encode(line) + b"\n")
 
 
@@ -175,6 +187,10 @@ def _is_secret_name(name: str) -> bool:
     """Return whether a name denotes a secret: `old_pin` does, `key_id` does not."""
     words = [word.removesuffix("s") for word in str(name).lower().replace("-", "_").split("_")]
     return words[-1] != "id" and not _SECRET_WORDS.isdisjoint(words)
+
+
+def _render_text(_: Any, __: str, event: Mapping[str, Any]) -> bytes:
+    return log_text.render_event(event)
 
 
 def _serialize(event: Mapping[str, Any], **_: Any) -> bytes:
