@@ -87,8 +87,6 @@ def test_messenger_starts_standalone_with_a_database_url(
             "status": "error",
         }
     assert lines == [
-        "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are not verified (fine"
-        " in development).",
         "No messaging provider is configured: replies stay in the local outbox.",
         f"The messenger listens on http://127.0.0.1:{port}.",
         f"  Chat:              {TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{port}",
@@ -144,6 +142,8 @@ def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
     def list_warnings_for(**variables: str) -> list[str]:
         return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
 
+    (unverified, _) = list_warnings_for(TAPGATE_MESSENGER_GRAPH_URL="https://graph.example.com")
+    assert "TAPGATE_MESSENGER_APP_SECRET is not set" in unverified
     assert list_warnings_for(**PRODUCTION_ENVIRON) == [
         "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are rejected.",
         "Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.",

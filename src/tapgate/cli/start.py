@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 
 from tapgate import private_files, supervisor
 from tapgate.child_process import StartError
@@ -29,8 +30,6 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
     if with_messenger:
         services.append(_build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
-    file = settings.data_dir / "demo.txt"
-    old_examples = private_files.read(file)
 
     async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
         for hook in prepare_hooks:
@@ -38,11 +37,10 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
                 yield line
 
     def list_hints() -> Sequence[str]:
-        examples = private_files.read(file)
-        if examples and examples == old_examples:  # printed by an earlier start
-            examples = [f"  Demo requests:     cat {file}"]
         chat_hints = [_render_chat_hint(settings)] if with_messenger else []
-        return [*_list_gateway_hints(settings), *chat_hints, *examples, "Press Ctrl-C to stop."]
+        demo_file = settings.data_dir / "demo.txt"
+        demo_hints = [f"  Sample requests:   cat {demo_file}"] if demo_file.exists() else []
+        return [*_list_gateway_hints(settings), *chat_hints, *demo_hints, "Press Ctrl-C to stop."]
 
     supervisor.run(settings, environ, services, prepare, list_hints)
 
@@ -119,20 +117,29 @@ def _load_messenger_hook() -> PrepareHook:
 def _list_gateway_hints(settings: Settings) -> list[str]:
     from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
 
-    url, password_file = settings.public_url, get_first_admin_path(settings.data_dir)
-    credentials = f" (credentials in {password_file})" if password_file.exists() else ""
+    url = settings.public_url
     simulators = [
         f"  POS simulator:     {url}/simulator/pos",
         f"  Phone simulator:   {url}/simulator/phone",
     ]
     return [
-        f"  Console:           {url}/console{credentials}",
+        f"  Console:           {url}/console",
+        *_list_credential_hints(get_first_admin_path(settings.data_dir)),
         *(simulators if settings.has_simulators else ()),
+        f"  Guide:             {url}/guide",
         f"  API reference:     {url}/docs",
-        f"  Health:            curl {url}/health",
-        f"  New API key:       {sys.argv[0]} keys create --help",
-        "  Tour:              README.md",
     ]
+
+
+def _list_credential_hints(file: Path) -> list[str]:
+    """Return the generated credentials of the first admin: on a terminal, not in a log file."""
+    if not file.exists():
+        return []
+    lines = private_files.read(file)
+    if not sys.stdout.isatty() or len(lines) != 2:
+        return [f"  Credentials:       {file}"]
+    email, password = lines
+    return [f"  Email:             {email}", f"  Password:          {password}"]
 
 
 def _render_chat_hint(settings: Settings) -> str:

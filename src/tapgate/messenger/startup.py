@@ -9,7 +9,7 @@ from tapgate.dev_secrets import load_dev_form_key
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.nodes import NodeRole
-from tapgate.settings import Settings, SettingsError
+from tapgate.settings import DEVELOPMENT, Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.server_status import get_server_status
@@ -59,7 +59,9 @@ def add_development_form_key(settings: Settings) -> Settings:
 def list_warnings(settings: Settings) -> list[str]:
     """Return warnings about missing settings that are not required to start."""
     lines = []
-    if settings.messenger_app_secret is None:
+    # In development without a provider, no webhooks arrive.
+    is_local = settings.environment == DEVELOPMENT and settings.messenger_graph_url is None
+    if settings.messenger_app_secret is None and not is_local:
         result = "rejected" if settings.is_production else "not verified (fine in development)"
         lines.append(
             f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {result}."
