@@ -1,4 +1,4 @@
-"""The examples in docs/sdk.md run unchanged against a gateway and print the documented output."""
+"""The examples in the documents run unchanged against a gateway and print the documented output."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,9 @@ from tapgate.clock import system_clock
 from tapgate.gateway import create_first_admin
 from tapgate.webhooks import model
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+DOCUMENT = (DOCS / "sdk.md").read_text()
+GUIDES = ("accept-a-card", "cash-in-app", "payroll", "refunds")
 BASE_URL = "http://127.0.0.1:8000"
 CODE_BLOCK = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -40,22 +42,49 @@ async def base_url(
 async def test_examples_print_the_documented_output(base_url: str) -> None:
     names: dict[str, Any] = {}
     try:
-        await run_examples(base_url, names)
+        await run_examples(base_url, "sdk.md", names)
     finally:
         for name in ("gateway", "admin"):
             names[name].close()
     assert post_events(names["receive"], names["endpoint"].secret) == (204, 400)
 
 
-async def run_examples(base_url: str, names: dict[str, Any]) -> None:
+@pytest.mark.parametrize("guide", GUIDES)
+async def test_guide_prints_the_documented_output(base_url: str, guide: str) -> None:
+    await run_examples(base_url, f"guides/{guide}.md", {})
+
+
+async def test_quick_start_runs_as_printed(base_url: str, tmp_path: Path) -> None:
+    """The output contains each line of the `output` blocks, in this order."""
+    text = (DOCS / "quick-start.md").read_text()
+    script = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    (tmp_path / ".tapgate").mkdir()
+    (tmp_path / ".tapgate" / "administrator.txt").write_text("\n".join(ADMIN.values()) + "\n")
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-eu", "-o", "pipefail", "-c",
+        script.replace(BASE_URL, base_url)
+        .replace("admin@example.com", ADMIN["email"])
+        .replace("curl -s", "curl -sS --fail-with-body"),
+        cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output = (await process.communicate())[0].decode()
+    assert process.returncode == 0, output
+    start = 0
+    for block in re.findall(r"^```output\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            start = output.find(line, start) + 1
+            assert start, (line, output)
+
+
+async def run_examples(base_url: str, document: str, names: dict[str, Any]) -> None:
     printed = ""
-    for language, text in CODE_BLOCK.findall(DOCUMENT):
+    for language, text in CODE_BLOCK.findall((DOCS / document).read_text()):
         if language == "output":
             assert printed == text
             printed = ""
             continue
         assert printed == "", "the page does not show the output of an example"
-        program = compile(text.replace(BASE_URL, base_url), "docs/sdk.md", "exec")
+        program = compile(text.replace(BASE_URL, base_url), document, "exec")
         stdout = io.StringIO()
         with contextlib.redirect_stdout(stdout):
             await asyncio.to_thread(exec, program, names)

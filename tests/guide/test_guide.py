@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from api.builders import run_edge_app
+from tapgate.guide.contents import SECTIONS
 from tapgate.guide.markdown import render
 from tapgate.guide.site import GuideSite
 
@@ -53,6 +54,11 @@ def test_links_and_anchors_between_pages_resolve() -> None:
             assert target in known or target.startswith("/guide/assets/"), (url, target)
             if anchor and target in pages:
                 assert unescape(anchor) in ID.findall(pages[target]), (url, target, anchor)
+
+
+def test_navigation_names_only_existing_documents() -> None:
+    named = {slug for slugs in SECTIONS.values() for slug in slugs if not slug.endswith("*")}
+    assert named <= SITE._contents.by_slug.keys()
 
 
 def test_markdown_escapes_html_and_renders_tables_code_and_checklists() -> None:

@@ -40,8 +40,6 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "messenger",
         "access",
         "sdk",
-        "typescript",
-        "postman",
         "versioning",
     ),
     "API reference": ("api", "api/*"),
