@@ -90,6 +90,7 @@ def create_app(folder: Path) -> App:
         database=unused,
         queue_database=unused,
         rejection_log=unused,
+        run_guarded=unused,
         signals=unused,
         vault=unused,
         pin_verifier=unused,

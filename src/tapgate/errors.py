@@ -50,6 +50,7 @@ class Code(StrEnum):
     ALERT_NOT_FOUND = "ALERT_NOT_FOUND"
     RULE_NOT_FOUND = "RULE_NOT_FOUND"
     REQUEST_NOT_FOUND = "REQUEST_NOT_FOUND"
+    APPROVAL_NOT_FOUND = "APPROVAL_NOT_FOUND"
     NOT_FOUND = "NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     DUPLICATE_PHONE = "DUPLICATE_PHONE"
@@ -67,6 +68,7 @@ class Code(StrEnum):
     ALREADY_REFUNDED = "ALREADY_REFUNDED"
     NOT_REFUNDABLE = "NOT_REFUNDABLE"
     ALREADY_RESOLVED = "ALREADY_RESOLVED"
+    APPROVAL_NOT_PENDING = "APPROVAL_NOT_PENDING"
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
@@ -122,6 +124,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.ALERT_NOT_FOUND: (404, "Alert not found"),
     Code.RULE_NOT_FOUND: (404, "Rule not found"),
     Code.REQUEST_NOT_FOUND: (404, "Request not found"),
+    Code.APPROVAL_NOT_FOUND: (404, "Approval not found"),
     Code.NOT_FOUND: (404, "Not found"),
     Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
     Code.DUPLICATE_PHONE: (409, "Phone number is already registered"),
@@ -139,6 +142,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.ALREADY_REFUNDED: (409, "Already refunded"),
     Code.NOT_REFUNDABLE: (409, "Cannot be refunded"),
     Code.ALREADY_RESOLVED: (409, "Already resolved"),
+    Code.APPROVAL_NOT_PENDING: (409, "Approval is not pending"),
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),

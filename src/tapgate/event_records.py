@@ -10,6 +10,7 @@ from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.cards.queries import load_records as load_card_records
 from tapgate.compliance.alerts.queries import load_records as load_alert_records
 from tapgate.schemas.agents import AgentRecord
+from tapgate.schemas.approvals import ApprovalRecord
 from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.compliance import AlertRecord
 from tapgate.schemas.processors import ProcessorRecord
@@ -42,6 +43,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "alert": AlertRecord,
     "support": SupportRequestEvent,
     "agent": AgentRecord,
+    "approval": ApprovalRecord,
     "processor": ProcessorRecord,
     "webhook_endpoint": DisabledEndpoint,
     "webhook": TestEventData,

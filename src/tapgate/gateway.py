@@ -28,6 +28,8 @@ from tapgate.api.report_calls import ReportClient
 from tapgate.api.report_server import ReportServer
 from tapgate.api.services import Services
 from tapgate.api.system import build_system_endpoints
+from tapgate.approvals import routes as approvals
+from tapgate.approvals.execution import ApprovalWorker
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.cards import proof_routes as card_proofs
@@ -100,6 +102,8 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     compliance_rules.endpoints,
     account_rules.endpoints,
     support.endpoints,
+    approvals.rule_endpoints,
+    approvals.endpoints,
     admin.endpoints,
     api_keys.endpoints,
     audit.endpoints,
@@ -245,6 +249,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.authenticator.api_keys.last_used.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
+        ApprovalWorker(services).run(),
         LedgerMaintenance(services.database, services.clock, services.settings).run(),
         statement_operations.remove_expired(services.database, services.clock),
         support_operations.remove_expired(services.database, services.clock),

@@ -7,6 +7,7 @@ from functools import partial
 from tapgate import VERSION, ids, money
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.services import Services
+from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.authenticator import Authenticator
 from tapgate.card_proofs.verifier import ProofVerifier
@@ -89,6 +90,7 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
             rejection_log=rejection_log,
+            run_guarded=run_guarded,
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
             replica=replica,
         )

@@ -28,6 +28,7 @@ DELIVERY = "dlv_"
 MESSAGE = "msg_"
 SUPPORT_REQUEST = "req_"
 CARD_KEYSET = "cks_"
+APPROVAL = "apr_"
 
 SLOT_COUNT = 1024
 _COUNTER_BITS = 12

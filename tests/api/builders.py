@@ -377,6 +377,7 @@ def build_services(
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(gateway_settings),
+        run_guarded=unused,
         latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
         rejection_log=rejection_log or FakeRejectionLog(),
     )

@@ -9,11 +9,13 @@ import pytest
 from PIL import Image
 
 from builders.auth import EMAIL, PASSWORD
+from builders.participants import create_agent
 from client.operation_catalog import list_methods
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from tapgate.client import (
     AccessToken,
     ApiKey,
+    ApprovalRequiredError,
     AsyncTapgateClient,
     ConflictError,
     PartnerKey,
@@ -26,6 +28,7 @@ from tapgate.clock import get_platform_day
 from tapgate.gateway import create_first_admin
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.schemas.admin import Scope
+from tapgate.schemas.approvals import ApprovalRule
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
 
@@ -66,6 +69,7 @@ async def test_every_operation_gets_a_response(
     await call_partner_operations(client_factory, admin, people)
     await call_compliance_operations(client_factory, admin, people)
     await call_closing_operations(admin, people)
+    await call_approval_operations(client_factory, admin)
     assert called_operations == {method.sample_operation.name for method in list_methods()}
 
 
@@ -446,6 +450,27 @@ async def call_compliance_operations(
     await admin.compliance.delete_rule(rule.id)
     await call_support_operations(client_factory, admin)
     await call_webhook_endpoint_operations(admin)
+
+
+async def call_approval_operations(
+    client_factory: ClientFactory, admin: AsyncTapgateClient
+) -> None:
+    agent = (await create_agent(client_factory.harness))["id"]
+    rule = ApprovalRule(operation="agent_fund", above="50.00", roles=["finance_user"])
+    assert (await admin.approval_rules.replace([rule])).data == [rule]
+    assert "agent_fund" in (await admin.approval_rules.get()).operations
+    held = []
+    for _ in range(3):
+        with pytest.raises(ApprovalRequiredError) as raised:
+            await admin.agents.fund(agent, amount="60")
+        held.append(raised.value.approval.id)
+    approver = await client_factory.create_for_admin("F")
+    assert (await approver.approvals.approve(held[0])).status == "executed"
+    assert (await approver.approvals.reject(held[1], reason="Twice")).status == "rejected"
+    assert (await admin.approvals.cancel(held[2])).status == "cancelled"
+    listed = approver.approvals.list(operation="agent_fund", resource_id=agent)
+    assert [item.id async for item in listed] == held[::-1]
+    assert (await admin.approvals.get(held[0])).amount == "60.00"
 
 
 async def call_support_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:

@@ -1,7 +1,9 @@
 """Agent money endpoints: float funding, cash-in, cash-out, float transfers, commission payouts."""
 
 from tapgate import ids
+from tapgate.agents import queries
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
@@ -18,11 +20,13 @@ from tapgate.schemas.agents import (
     FundingReceipt,
     PayoutReceipt,
 )
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.transactions import Channel
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     build_memo,
+    format_amount,
     submit_request,
     to_minor_units,
 )
@@ -50,7 +54,24 @@ _LIMIT_ERRORS = (
 )
 
 
-@endpoints.post("/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS)
+async def _describe_funding(request: RequestContext, id: str, body: FloatFunding) -> Proposal:
+    agent = await queries.get(request.services.database, decode_id(ids.AGENT, id))
+    amount = to_minor_units(request, body.amount)
+    return Proposal(
+        operations=(Operation.AGENT_FUND,),
+        summary=f"Fund agent {agent.name} with {format_amount(request, amount)}",
+        resource_id=id,
+        amount=amount,
+    )
+
+
+@endpoints.post(
+    "/{id}/fund",
+    access=_TREASURY_ACCESS,
+    moves_money=True,
+    guard=Guard(_describe_funding),
+    errors=_AGENT_ERRORS,
+)
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 

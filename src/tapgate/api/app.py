@@ -108,6 +108,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
         for source in services.metric_sources:
             self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status
+        services.run_approved = self.run_approved
 
     @cached_property
     def openapi_document(self) -> bytes:
@@ -171,6 +172,16 @@ class App(WebApp[RequestContext, GuardedRoute]):
         if not route.is_public and (rejection := route.get_rejection(request.principal)):
             raise rejection
         return route.status, await route.run(request, parameters)
+
+    async def run_approved(self, request: RequestContext) -> Any:
+        """Run an approved request as its maker, with the access check and validation repeated."""
+        methods, parameters = self._router.find(request.path) or ({}, [])
+        route = methods.get(request.method)
+        if route is None or route.endpoint.guard is None or request.approval is None:
+            raise build_no_route_error({})
+        if rejection := route.get_rejection(request.principal):
+            raise rejection
+        return await route.run(request, parameters)
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         """Return whether a principal may call an endpoint and, if given, send a restricted field.

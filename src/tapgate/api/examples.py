@@ -19,6 +19,7 @@ _ID_PREFIXES: Final = {
     "admin": ids.ADMIN,
     "agent": ids.AGENT,
     "alert": ids.ALERT,
+    "approval": ids.APPROVAL,
     "delivery": ids.DELIVERY,
     "document": ids.DOCUMENT,
     "endpoint": ids.WEBHOOK_ENDPOINT,

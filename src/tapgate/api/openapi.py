@@ -16,10 +16,15 @@ from tapgate.api.openapi_webhooks import (
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
+from tapgate.schemas.approvals import ApprovalResponse
 from tapgate.schemas.common import ErrorBody
 from tapgate.schemas.fields import IdempotencyKeyRule
 
-_SUCCESS_DESCRIPTIONS: Final = {201: "Created", 204: "No content"}
+_SUCCESS_DESCRIPTIONS: Final = {
+    201: "Created",
+    202: "Held by an approval rule: nothing was executed",
+    204: "No content",
+}
 _SIGNATURE_SCHEMES: Final = {
     "pos": ("signingKey", "signingTime", "posSignature"),
     "partner": ("signingKey", "partnerId", "signingTime", "partnerSignature"),
@@ -41,7 +46,7 @@ def render_openapi_document(
 ) -> bytes:
     builder = _GatewayDocument(
         endpoints,
-        more_responses=[event.record_type for event in events],
+        more_responses=[ApprovalResponse, *(event.record_type for event in events)],
         currency=currency,
         build_field_example=build_example,
     )
@@ -133,6 +138,9 @@ class _GatewayDocument(DocumentBuilder):
     def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
         headers = super().build_response_headers(endpoint)
         return headers | _REPLAY_HEADER if endpoint.moves_money else headers
+
+    def list_other_responses(self, endpoint: Endpoint) -> dict[int, Any]:
+        return {} if endpoint.guard is None else {202: ApprovalResponse}
 
     def describe_success(self, status: int) -> str:
         return _SUCCESS_DESCRIPTIONS.get(status, "Success")

@@ -1,5 +1,8 @@
 """The request context passed to handlers of the gateway."""
 
+import msgspec
+
+from tapgate.api.guards import ApprovedCall
 from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
@@ -9,6 +12,8 @@ from tapgate.http.endpoint import BaseRequestContext
 class RequestContext(BaseRequestContext, kw_only=True):
     services: Services
     caller: Principal | None = None
+    #: Set while an approved request is executed.
+    approval: ApprovedCall | None = None
 
     @property
     def caller_id(self) -> str | None:
@@ -23,4 +28,8 @@ class RequestContext(BaseRequestContext, kw_only=True):
 
     @property
     def actor(self) -> Actor:
-        return Actor.from_principal(self.caller, ip=self.ip, request_id=self.request_id)
+        actor = Actor.from_principal(self.caller, ip=self.ip, request_id=self.request_id)
+        if self.approval is None:
+            return actor
+        record = {**actor.record, "approval_id": self.approval.id}
+        return msgspec.structs.replace(actor, record=record)

@@ -1,6 +1,7 @@
 """Routes of the gateway, with their access checks."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -46,6 +47,9 @@ class GuardedRoute(Route):
             self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
         if self.is_report and request.services.report_client is not None:
             return await request.services.report_client.call(request, request.caller)
+        if self.endpoint.guard is not None and request.approval is None:
+            handle = partial(self._handler, request, **arguments)
+            return await request.services.run_guarded(self.endpoint, request, arguments, handle)
         if not self._is_heavy(arguments.get("query")):
             return await self._handler(request, **arguments)
         caller = request.caller

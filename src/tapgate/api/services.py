@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import msgspec
 
+from tapgate.http.endpoint import Endpoint
 from tapgate.http.fair_limit import FairLimit
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction, open_transaction
@@ -68,6 +69,14 @@ class RejectionLog(Protocol):
         """Store the counts periodically until canceled."""
 
 
+#: Takes the endpoint, the request, its decoded arguments and the call of the handler.
+RunGuarded: TypeAlias = Callable[
+    [Endpoint, Any, Mapping[str, Any], Callable[[], Awaitable[Any]]], Awaitable[Any]
+]
+#: Takes the request.
+RunApproved: TypeAlias = Callable[[Any], Awaitable[Any]]
+
+
 @dataclass(slots=True, kw_only=True)
 class Services:
     settings: Settings
@@ -87,6 +96,12 @@ class Services:
     throttle: Throttle
     latency_samples: LatencySamples
     rejection_log: RejectionLog
+    #: Runs a request that approval rules may hold.
+    run_guarded: RunGuarded
+    #: Runs an approved request as its maker. Set by the application.
+    run_approved: RunApproved | None = None
+    #: Transaction that operations share instead of opening their own.
+    shared_transaction: Transaction | None = None
     #: Counts a new delivery status of a message in the metrics.
     count_message_status: Callable[[str], None] = lambda _status: None
     #: Metrics besides those of requests.
@@ -104,4 +119,6 @@ class Services:
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
+        if self.shared_transaction is not None:
+            return nullcontext(self.shared_transaction)
         return open_transaction(self.database, self.clock, self.new_id)

@@ -125,7 +125,7 @@ def _mask(name: str, value: Any) -> Any:
     """Mask a value, or its nested values, if the field name indicates a secret."""
     if value is None:
         return None
-    if _is_secret(name):
+    if is_secret(name):
         return MASK
     if isinstance(value, Mapping):
         return {key: _mask(key, item) for key, item in value.items()}
@@ -134,6 +134,6 @@ def _mask(name: str, value: Any) -> Any:
     return value
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     *_, suffix = words = name.lower().split("_")
     return suffix not in _NON_SECRET_SUFFIXES and not _SECRET_WORDS.isdisjoint(words)

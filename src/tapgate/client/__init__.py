@@ -13,6 +13,7 @@ from tapgate.client.credentials import (
 from tapgate.client.exceptions import (
     ApiConnectionError,
     ApiError,
+    ApprovalRequiredError,
     AuthenticationError,
     ConflictError,
     DeclinedError,
@@ -37,6 +38,7 @@ __all__ = [
     "ApiConnectionError",
     "ApiError",
     "ApiKey",
+    "ApprovalRequiredError",
     "AsyncPaginator",
     "AsyncTapgateClient",
     "AuthenticationError",

@@ -8,6 +8,7 @@ from tapgate.client.credentials import Credential, Login
 from tapgate.client.declaration import AsyncMode, M, OperationGroup, SyncMode, Transport, reads
 from tapgate.client.groups.admin import Admin
 from tapgate.client.groups.agents import Agents
+from tapgate.client.groups.approvals import ApprovalRulesGroup, Approvals
 from tapgate.client.groups.audit import AuditLog
 from tapgate.client.groups.cards import Cards
 from tapgate.client.groups.compliance import Compliance
@@ -52,6 +53,8 @@ class BaseClient(OperationGroup[M]):
         self.partners: Partners[M] = Partners(transport)
         self.compliance: Compliance[M] = Compliance(transport)
         self.support: Support[M] = Support(transport)
+        self.approvals: Approvals[M] = Approvals(transport)
+        self.approval_rules: ApprovalRulesGroup[M] = ApprovalRulesGroup(transport)
         self.account_rules: AccountRules[M] = AccountRules(transport)
         self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(transport)
         self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(transport)

@@ -11,6 +11,7 @@ TapgateError
 │   ├── RateLimitedError        429
 │   ├── UnavailableError        503
 │   └── ServerError             other 5xx
+├── ApprovalRequiredError       an approval rule holds the request
 ├── ApiConnectionError          the request had no effect
 ├── OutcomeUnknownError         the request may have been executed
 ├── UnexpectedResponseError     the response cannot be decoded
@@ -20,6 +21,7 @@ TapgateError
 from typing import Any, Final
 
 from tapgate.errors import Code
+from tapgate.schemas.approvals import ApprovalRecord
 from tapgate.schemas.common import ErrorBody
 
 
@@ -40,6 +42,20 @@ class TapgateError(Exception):
 
     def __str__(self) -> str:
         return f"{self._text} [{self.request_id}]"
+
+
+class ApprovalRequiredError(TapgateError):
+    """An approval rule holds the request until other admins approve it; nothing was executed.
+
+    `approval` is the pending approval. A retry with the same idempotency key returns it again.
+    """
+
+    _text = "the request waits for approval"
+
+    def __init__(self, request_id: str, approval: ApprovalRecord) -> None:
+        super().__init__(request_id)
+        self.args = (request_id, approval)
+        self.approval = approval
 
 
 class ApiConnectionError(TapgateError):

@@ -7,16 +7,19 @@ import msgspec
 
 from tapgate.client.exceptions import (
     ApiConnectionError,
+    ApprovalRequiredError,
     TapgateError,
     UnexpectedResponseError,
     build_api_error,
 )
 from tapgate.client.operation import Operation
+from tapgate.schemas.approvals import ApprovalResponse
 from tapgate.schemas.common import ErrorBody
 from tapgate.schemas.transactions import Receipt
 
 T = TypeVar("T")
 
+_HELD_STATUS = 202
 _REPLAYED_HEADER = "Idempotent-Replayed"
 #: Unless the body is a gateway error, they come from a proxy that got no response from the gateway.
 _PROXY_ERROR_STATUSES = (502, 503, 504)
@@ -48,6 +51,9 @@ def decode(operation: Operation[T], response: httpx2.Response) -> T:
 
 def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
     response_type = operation.response_type
+    if response.status_code == _HELD_STATUS:
+        held = _decode_json(operation, response, ApprovalResponse)
+        raise ApprovalRequiredError(operation.request_id, held.approval)
     if response_type is type(None):
         return None
     if response_type is File:
@@ -57,14 +63,18 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
             next_cursor=response.headers.get("X-Next-Cursor"),
             masked=response.headers.get("X-Masked") == "true",
         )
-    try:
-        result = msgspec.json.decode(response.content, type=response_type)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        # Not chained: the decoder's message may quote the response body.
-        raise UnexpectedResponseError(operation.request_id, response.status_code) from None
+    result = _decode_json(operation, response, response_type)
     if isinstance(result, Receipt):
         vars(result).update(request_id=operation.request_id, replayed=_is_replayed(response))
     return result
+
+
+def _decode_json(operation: Operation[Any], response: httpx2.Response, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(response.content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # Not chained: the decoder's message may quote the response body.
+        raise UnexpectedResponseError(operation.request_id, response.status_code) from None
 
 
 def _is_replayed(response: httpx2.Response) -> bool:

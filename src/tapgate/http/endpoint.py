@@ -116,6 +116,7 @@ class EndpointOptions(TypedDict, total=False):
       endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
+    - `guard`: How approval rules can hold requests until other admins approve them.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
     """
@@ -138,6 +139,7 @@ class EndpointOptions(TypedDict, total=False):
     requires: tuple[Callable[[Any, Any], None], ...]
     unlimited: bool
     heavy: bool | str
+    guard: Any
     report: bool
 
 
@@ -172,6 +174,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     requires: tuple[Callable[[Any, Any], None], ...] = ()
     unlimited: bool = False
     heavy: bool | str = False
+    guard: Any = None  # the service's declaration, with the attribute `describe`
     report: bool = False
 
     @property
@@ -251,6 +254,10 @@ class Endpoints:
                 *self._shared.get("errors", ()),
                 *options.get("errors", ()),
             )
+            guard = options.get("guard")
+            if guard is not None and id_prefixes:
+                describe = _decode_ids(guard.describe, id_prefixes)
+                options["guard"] = msgspec.structs.replace(guard, describe=describe)
             self._endpoints.append(
                 Endpoint(
                     method=method,

@@ -181,6 +181,10 @@ class DocumentBuilder(ABC):
     def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
         return self._header_references
 
+    def list_other_responses(self, endpoint: Endpoint) -> dict[int, Any]:
+        """Return response types by status that the declaration implies besides its own."""
+        return {}
+
     def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
         """Return the responses by status, the usual one first."""
         responses: dict[int, dict[str, Any]] = {}
@@ -198,6 +202,14 @@ class DocumentBuilder(ABC):
                 "description": self.describe_success(status),
                 "headers": self.build_response_headers(endpoint),
                 **self._build_response_content(endpoint),
+            }
+        for status, kind in self.list_other_responses(endpoint).items():
+            responses[status] = {
+                "description": self.describe_success(status),
+                "headers": self._header_references,
+                "content": {
+                    JSON_MEDIA_TYPE: self._build_content(kind, self.build_response_example(kind))
+                },
             }
         statuses = dict.fromkeys([endpoint.status, *sorted(responses)])
         return {str(status): responses[status] for status in statuses}

@@ -32,6 +32,7 @@ AdminId = Annotated[int, ids.ADMIN]
 AgentId = Annotated[int, ids.AGENT]
 AlertId = Annotated[int, ids.ALERT]
 ApiKeyId = Annotated[int, ids.KEY]
+ApprovalId = Annotated[int, ids.APPROVAL]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 PartnerId = Annotated[int, ids.PARTNER]
@@ -45,6 +46,7 @@ WebhookEndpointId = Annotated[int, ids.WEBHOOK_ENDPOINT]
 NOT_FOUND_CODES: Final = {
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.ALERT: Code.ALERT_NOT_FOUND,
+    ids.APPROVAL: Code.APPROVAL_NOT_FOUND,
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,

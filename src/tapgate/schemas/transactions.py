@@ -197,6 +197,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     original_transaction_id: str | None
     refunded_amount: str
     request_id: str | None
+    approval_id: str | None
     failure_code: str | None
     failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     memo: str | None

@@ -204,6 +204,7 @@ def _build_record(
         original_transaction_id=None if original is None else ids.encode(ids.TRANSACTION, original),
         refunded_amount=money.format_decimal(transaction.refunded_amount, currency),
         request_id=transaction.request_id,
+        approval_id=context.get("approval_id"),
         failure_code=transaction.failure_code,
         failure_details=(full and transaction.failure_details) or msgspec.UNSET,
         memo=context.get("memo"),

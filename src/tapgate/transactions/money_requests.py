@@ -9,13 +9,22 @@ A route builds a command, submits it, and adds its own fields to the receipt:
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import msgspec
+
 from tapgate import ids, money
 from tapgate.api import idempotency
+from tapgate.api.guards import ApprovedCall
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.chart import UNDER_REVIEW
-from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
+from tapgate.ledger.commands import (
+    Command,
+    Outcome,
+    ScopedIdempotencyKey,
+    TransactionResult,
+)
 from tapgate.schemas.transactions import MoneyRequest, Receipt
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import scope_idempotency_key, submit
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
@@ -84,10 +93,24 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
     A replay returns the original result.
     """
     services = request.services
+    if request.approval is not None:
+        command = _attach_approval(command, request.approval)
     outcome = await submit(
         services.ledger, services.database, request.caller, command, now=services.clock()
     )
     return MoneyResult(outcome, services.settings.currency)
+
+
+def _attach_approval(command: Command, approval: ApprovedCall) -> Command:
+    """Return the command of an approved request, which executes only if it ends the approval."""
+    assert command.before_commit is None
+
+    async def end_approval(tx: Transaction, result: TransactionResult) -> None:
+        transaction_id = ids.encode(ids.TRANSACTION, result.transaction_id)
+        await approval.end(tx, {"transaction_id": transaction_id, "status": result.status})
+
+    context = {**(command.context or {}), "approval_id": approval.id}
+    return msgspec.structs.replace(command, context=context, before_commit=end_approval)
 
 
 def build_idempotency_key(
@@ -103,6 +126,11 @@ def build_idempotency_key(
 def to_minor_units(request: RequestContext, amount: str) -> int:
     """Convert an amount from a validated request body to minor units."""
     return money.parse(amount, request.services.settings.currency)
+
+
+def format_amount(request: RequestContext, amount: int) -> str:
+    """Format an amount in minor units for people."""
+    return money.format_money(amount, request.services.settings.currency)
 
 
 def build_memo(text: str | None) -> dict[str, str] | None:

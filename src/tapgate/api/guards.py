@@ -1,0 +1,59 @@
+"""Guards: declarations by which approval rules can hold requests.
+
+An endpoint declares `guard=Guard(describe)`. `describe` takes the arguments of the handler and
+returns what the request would do, or None if approval rules do not apply to this request.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tapgate.schemas.approvals import Operation
+from tapgate.store.transaction import Transaction
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """Approvals that a request needs, and the seconds after which it expires.
+
+    `operation` is the operation whose rule holds the request, if there are several.
+    """
+
+    operation: Operation | None = None
+    roles: list[str]
+    approvers: int
+    expires_in: int
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request would do, as approvers see it.
+
+    `operations` are the guardable operations that the request counts as. If rules of several of
+    them hold the request, the first applies. With a `requirement`, the request is held in any
+    case.
+
+    `before` has the current values of the fields that the request sets. `amount` is in minor
+    units.
+    """
+
+    operations: tuple[Operation, ...]
+    summary: str
+    resource_id: str | None = None
+    before: Mapping[str, Any] = {}
+    amount: int | None = None
+    requirement: Requirement | None = None
+
+
+class Guard(msgspec.Struct, frozen=True):
+    describe: Callable[..., Awaitable[Proposal | None]]
+
+
+class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval of the request that is being executed.
+
+    `end` marks the approval as executed in the given transaction, with the result. It fails if the
+    approval is no longer waiting for its execution.
+    """
+
+    id: str
+    end: Callable[[Transaction, Any], Awaitable[None]]

@@ -1,0 +1,1 @@
+"""Approvals: rules, held requests, decisions and execution."""

@@ -1,0 +1,194 @@
+"""Execution of approved requests, exactly once.
+
+An approved request runs like a request of its maker: access, validation and the operation's own
+checks are repeated. The approval becomes `executed` in the database transaction of the effect. For
+a money request, that is the transaction of the ledger. If the process is killed before, a worker
+executes the request later.
+"""
+
+import dataclasses
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import msgspec
+import structlog
+
+from tapgate import ids
+from tapgate.api.guards import ApprovedCall
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
+from tapgate.approvals import model, operations, queries
+from tapgate.approvals.model import Approval, StoredRequest
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Reply
+from tapgate.runtime import logs
+from tapgate.runtime.background import run_periodically
+from tapgate.schemas.approvals import ApprovalStatus
+from tapgate.schemas.common import Redacted
+from tapgate.store.database import RaiseAfterCommit
+from tapgate.store.transaction import Transaction
+
+_log = structlog.get_logger()
+_POLL_SECONDS: Final = 5.0
+
+
+async def execute(services: Services, approval_id: int) -> None:
+    """Execute an approved request, or store the code of the check that failed.
+
+    After an unexpected error, or while a dependency is unavailable, the request stays approved and
+    a worker retries it.
+    """
+    approval = await queries.get(services.database, approval_id)
+    if approval.status != ApprovalStatus.APPROVED or services.run_approved is None:
+        return
+    try:
+        await _require_valid_approvals(services, approval)
+        stored = await _open_request(services, approval)
+        maker = await _load_maker(services, approval)
+        if stored.moves_money:
+            await _execute_money_request(services, approval, stored, maker)
+        else:
+            await _execute_in_transaction(services, approval, stored, maker)
+    except ApiError as error:
+        if error.status < 500 and error.code is not Code.RATE_LIMITED:
+            async with services.transaction() as tx:
+                await operations.fail_execution(tx, SYSTEM_ACTOR, approval_id, error)
+        else:
+            _log.warning(
+                "approval.execution_delayed", approval_id=approval.public_id, code=error.code
+            )
+    except Exception as error:
+        _log.error(
+            "approval.execution_failed",
+            approval_id=approval.public_id,
+            failure=logs.describe_exception(error),
+        )
+
+
+class ApprovalWorker:
+    """Executes approved requests that were interrupted, and ends approvals that have expired."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self) -> NoReturn:
+        await run_periodically(self.work, every=_POLL_SECONDS, name="approvals")
+
+    async def work(self) -> None:
+        services = self._services
+        if services.run_approved is not None:
+            for approval_id in await queries.claim_approved(services.database, services.clock()):
+                await execute(services, approval_id)
+        async with services.transaction() as tx:
+            await operations.expire(tx)
+        await queries.remove_old_calls(services.database, services.clock())
+
+
+async def _require_valid_approvals(services: Services, approval: Approval) -> None:
+    decisions = await queries.load_decisions(services.database, [approval.id])
+    if not approval.has_enough_approvals(decisions[approval.id]):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "An admin who approved the request may no longer approve it.",
+            details={"required": approval.roles},
+        )
+
+
+async def _open_request(services: Services, approval: Approval) -> StoredRequest:
+    sealed = await queries.get_sealed_request(services.database, approval.id)
+    plain = services.vault.open(sealed, model.get_seal_context(approval.id, "request"))
+    return msgspec.msgpack.decode(plain, type=StoredRequest)
+
+
+async def _load_maker(services: Services, approval: Approval) -> Principal:
+    """Return the maker with the current role, or raise 403 if the maker is disabled."""
+    maker = await queries.find_admin(services.database, approval.maker_id)
+    if not maker.is_active:
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The admin who made the request is disabled.",
+            details={"required": ["an active admin"]},
+        )
+    return Principal(
+        kind="admin",
+        id=ids.encode(ids.ADMIN, maker.admin_id),
+        name=maker.name,
+        role=maker.role,
+        admin_id=maker.admin_id,
+    )
+
+
+def _build_request(
+    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+) -> RequestContext:
+    request = RequestContext(
+        services=services,
+        method=stored.method,
+        path=stored.path,
+        query=b"",
+        headers={b"idempotency-key": approval.public_id.encode()},
+        ip=stored.ip,
+        request_id=approval.public_id,
+        body=stored.body,
+        caller=maker,
+    )
+
+    async def end(tx: Transaction, result: Any) -> None:
+        await operations.end_execution(
+            tx, request.actor, approval.id, result, currency=services.settings.currency
+        )
+
+    request.approval = ApprovedCall(id=approval.public_id, end=end)
+    return request
+
+
+async def _execute_money_request(
+    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+) -> None:
+    """Execute a money request. The ledger ends the approval in its own transaction."""
+    assert services.run_approved is not None
+    request = _build_request(services, approval, stored, maker)
+    receipt = await services.run_approved(request)
+    await queries.save_receipt(services.database, approval.id, _to_result(receipt))
+
+
+async def _execute_in_transaction(
+    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+) -> None:
+    """Execute a request and end its approval in one database transaction."""
+    assert services.run_approved is not None
+    async with services.transaction() as tx:
+        current = await queries.get(tx, approval.id, lock=True)
+        if current.status != ApprovalStatus.APPROVED:
+            return
+        shared = dataclasses.replace(services, shared_transaction=tx)
+        request = _build_request(shared, approval, stored, maker)
+        try:
+            response = await services.run_approved(request)
+        except RaiseAfterCommit as rejection:
+            raise rejection.error from None
+        result = _to_result(response)
+        end = partial(
+            operations.end_execution,
+            tx,
+            request.actor,
+            approval.id,
+            currency=services.settings.currency,
+        )
+        if not isinstance(_get_body(response), Redacted):
+            await end(result)
+            return
+        context = model.get_seal_context(approval.id, "result")
+        sealed = services.vault.seal(msgspec.json.encode(result), context)
+        await end(model.hide_secrets(result), sealed_result=sealed)
+
+
+def _get_body(response: Any) -> Any:
+    return response.body if isinstance(response, Reply) else response
+
+
+def _to_result(response: Any) -> dict[str, Any]:
+    body = _get_body(response)
+    return {} if body is None else msgspec.to_builtins(body)

@@ -1,0 +1,189 @@
+"""The check of guarded requests: execute, or hold until other admins approve.
+
+It runs after access checks, decoding and validation, and before the operation.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from tapgate.api.guards import Guard, Proposal, Requirement
+from tapgate.api.idempotency import get_idempotency_key
+from tapgate.api.request_context import RequestContext
+from tapgate.approvals import model, operations, queries, records
+from tapgate.approvals.model import Approval, StoredRequest
+from tapgate.approvals.queries import Person
+from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Endpoint, Reply
+from tapgate.ledger.keys import find_by_idempotency_keys
+from tapgate.schemas.approvals import ApprovalResponse
+from tapgate.store.rows import insert_values
+from tapgate.store.transaction import Transaction
+from tapgate.transactions.submit import calculate_fingerprint
+
+#: Principals whose requests can be held. An API key acts for the admin who created it.
+_GUARDED_KINDS: Final = ("admin", "api_key")
+
+
+class _IdempotencyKey(NamedTuple):
+    request_id: str
+    fingerprint: bytes
+
+
+class _Held(msgspec.Struct, frozen=True):
+    approval: Approval
+
+
+class _Allowed(msgspec.Struct, frozen=True):
+    call_id: int | None  # of the row that counts the amount
+
+
+async def run_guarded(
+    endpoint: Endpoint,
+    request: RequestContext,
+    arguments: Mapping[str, Any],
+    handle: Callable[[], Awaitable[Any]],
+) -> Any:
+    """Run the handler, or hold the request and return its approval with 202."""
+    if request.caller is None or request.caller.kind not in _GUARDED_KINDS:
+        return await handle()
+    guard: Guard = endpoint.guard
+    proposal = await guard.describe(request, **arguments)
+    if proposal is None:
+        return await handle()
+    services = request.services
+    async with services.transaction() as tx:
+        decision = await _decide(tx, endpoint, request, arguments.get("body"), proposal)
+    if isinstance(decision, _Held):
+        record = await records.build(services, request.principal, decision.approval)
+        return Reply(ApprovalResponse(approval=record), status=202)
+    try:
+        return await handle()
+    except ApiError as error:
+        # After a 5xx error, the outcome may be unknown, so the amount stays counted.
+        if decision.call_id is not None and error.status < 500:
+            await queries.remove_call(services.database, decision.call_id)
+        raise
+
+
+async def _decide(
+    tx: Transaction, endpoint: Endpoint, request: RequestContext, body: Any, proposal: Proposal
+) -> _Held | _Allowed:
+    """Count or hold the request, with the sums of its maker locked."""
+    maker = await queries.lock_maker(tx, request.principal)
+    key = _get_key(request, body) if endpoint.moves_money else None
+    if key is not None:
+        earlier = await queries.find_by_key(tx, maker.admin_id, key.request_id)
+        if earlier is not None:
+            if earlier.fingerprint != key.fingerprint:
+                raise ApiError(Code.DUPLICATE_REQUEST)
+            return _Held(earlier)
+        if await _is_replay(tx, request, maker, key):
+            return _Allowed(None)
+    requirement = proposal.requirement or await _find_requirement(tx, maker, proposal)
+    if requirement is not None:
+        return _Held(await _hold(tx, endpoint, request, body, proposal, maker, requirement, key))
+    if proposal.amount is None:
+        return _Allowed(None)
+    call_id = tx.new_id()
+    await insert_values(
+        tx,
+        "guarded_calls",
+        id=call_id,
+        person=maker.person,
+        operations=list(proposal.operations),
+        amount=proposal.amount,
+        request_key=key and key.request_id,
+        fingerprint=key and key.fingerprint,
+        created_at=tx.now(),
+    )
+    return _Allowed(call_id)
+
+
+def _get_key(request: RequestContext, body: Any) -> _IdempotencyKey | None:
+    request_id = get_idempotency_key(request, body)
+    if request_id is None:
+        return None
+    return _IdempotencyKey(request_id, calculate_fingerprint(request.path, body))
+
+
+async def _is_replay(
+    tx: Transaction, request: RequestContext, maker: Person, key: _IdempotencyKey
+) -> bool:
+    """Return whether the ledger knows the key, or the same request was already counted.
+
+    The ledger then replays the response, or rejects another request with the same key.
+    """
+    scope = request.principal.idempotency_scope
+    if await find_by_idempotency_keys(tx, [(scope, key.request_id)]):
+        return True
+    return await queries.has_call(tx, maker.person, key.request_id, key.fingerprint)
+
+
+async def _find_requirement(
+    tx: Transaction, maker: Person, proposal: Proposal
+) -> Requirement | None:
+    """Return what the first operation whose rules hold the request requires, or None."""
+    rules = await queries.list_rules(tx)
+    for operation in proposal.operations:
+        applicable = [rule for rule in rules if rule.operation == operation]
+        if not applicable:
+            continue
+        total = None
+        if proposal.amount is not None:
+            total = await queries.sum_amounts(tx, maker.person, operation) + proposal.amount
+        rule = model.select_rule(applicable, total)
+        if rule is not None:
+            return msgspec.structs.replace(rule.requirement, operation=operation)
+    return None
+
+
+async def _hold(
+    tx: Transaction,
+    endpoint: Endpoint,
+    request: RequestContext,
+    body: Any,
+    proposal: Proposal,
+    maker: Person,
+    requirement: Requirement,
+    key: _IdempotencyKey | None,
+) -> Approval:
+    fields = {} if body is None else msgspec.to_builtins(body)
+    for name in model.NEVER_STORED_FIELDS | {"request_id"}:
+        fields.pop(name, None)
+    stored = StoredRequest(
+        method=request.method,
+        path=request.path,
+        body=msgspec.json.encode(fields) if body is not None else b"",
+        ip=request.ip,
+        moves_money=endpoint.moves_money,
+    )
+    approval_id, now = tx.new_id(), tx.now()
+    context = model.get_seal_context(approval_id, "request")
+    await insert_values(
+        tx,
+        "approvals",
+        id=approval_id,
+        operation=requirement.operation or proposal.operations[0],
+        operations=list(proposal.operations),
+        summary=proposal.summary,
+        changes=model.build_changes(fields, proposal.before),
+        amount=proposal.amount,
+        resource_id=proposal.resource_id,
+        sealed_request=request.services.vault.seal(msgspec.msgpack.encode(stored), context),
+        maker_id=maker.admin_id,
+        maker_person=maker.person,
+        request_key=key and key.request_id,
+        fingerprint=key and key.fingerprint,
+        roles=requirement.roles,
+        required_approvers=requirement.approvers,
+        created_at=now,
+        expires_at=now + timedelta(seconds=requirement.expires_in),
+        updated_at=now,
+    )
+    approval = await queries.get(tx, approval_id)
+    currency = request.services.settings.currency
+    await operations.record_creation(tx, request.actor, approval, currency=currency)
+    return approval

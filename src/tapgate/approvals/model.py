@@ -1,0 +1,271 @@
+"""Approval rules, stored approvals, and the records that clients receive."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.api.guards import Requirement
+from tapgate.audit.entry import MASK
+from tapgate.audit.trail import is_secret
+from tapgate.errors import invalid_field
+from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.approvals import (
+    AMOUNT_OPERATIONS,
+    ApprovalDecision,
+    ApprovalRecord,
+    ApprovalRule,
+    ApprovalRules,
+    ApprovalStatus,
+    Operation,
+    Verdict,
+)
+
+#: Period over which the amounts of a maker's requests are added.
+SUM_PERIOD: Final = timedelta(hours=24)
+#: Fields of requests that are never stored.
+NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password", "otp"})
+#: Fields that approvers do not need to see.
+_UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
+#: Fields of results that are shown only to the maker, besides those whose name indicates a secret.
+_ONE_TIME_FIELDS: Final = frozenset({"invitation_url"})
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval rule, with the amount in minor units."""
+
+    id: int
+    operation: str
+    above: int | None
+    roles: list[str]
+    approvers: int
+    expires_in: int
+
+    def holds(self, total: int | None) -> bool:
+        """Return whether the rule holds a request that brings the maker's sum to `total`."""
+        return self.above is None or total is None or total > self.above
+
+    @property
+    def requirement(self) -> Requirement:
+        return Requirement(roles=self.roles, approvers=self.approvers, expires_in=self.expires_in)
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Decision of an admin, with the admin's current role and status."""
+
+    admin_id: int
+    admin_name: str
+    person: str
+    decision: str
+    reason: str | None
+    decided_at: datetime
+    role: str
+    is_active: bool
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    operation: str
+    summary: str
+    changes: dict[str, Any]
+    amount: int | None
+    resource_id: str | None
+    maker_id: int
+    maker_name: str
+    maker_person: str
+    fingerprint: bytes | None
+    roles: list[str]
+    required_approvers: int
+    status: str
+    code: str | None
+    result: dict[str, Any] | None
+    has_secrets: bool
+    attempts: int
+    created_at: datetime
+    expires_at: datetime
+    updated_at: datetime
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode(ids.APPROVAL, self.id)
+
+    def get_status(self, now: datetime) -> str:
+        """Return the status; a pending approval expires even if this is not stored yet."""
+        if self.status == ApprovalStatus.PENDING and self.expires_at <= now:
+            return ApprovalStatus.EXPIRED
+        return self.status
+
+    def has_enough_approvals(self, decisions: Collection[Decision]) -> bool:
+        """Return whether enough different people who still may approve have approved."""
+        persons = {
+            decision.person
+            for decision in decisions
+            if decision.decision == Verdict.APPROVE
+            and decision.is_active
+            and decision.role in self.roles
+            and decision.person != self.maker_person
+        }
+        return len(persons) >= self.required_approvers
+
+
+class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Held request, as sealed by the vault."""
+
+    method: str
+    path: str
+    body: bytes
+    ip: str
+    moves_money: bool
+
+
+def get_seal_context(approval_id: int, part: str) -> bytes:
+    return f"approval {part} {approval_id}".encode()
+
+
+def identify_person(email: str) -> str:
+    """Return the person behind an email address, which can have several admin accounts.
+
+    Case and the part after a plus sign are ignored.
+    """
+    local, _, domain = email.lower().rpartition("@")
+    return f"{local.partition('+')[0]}@{domain}"
+
+
+def require_valid_rules(body: ApprovalRules, currency: str) -> None:
+    """Raise an error for the first invalid rule."""
+    seen = set()
+    for index, rule in enumerate(body.data):
+        if rule.above is not None and rule.operation not in AMOUNT_OPERATIONS:
+            raise invalid_field(f"data[{index}].above", "requires an operation with an amount")
+        key = (rule.operation, rule.above and money.parse(rule.above, currency, allow_zero=True))
+        if key in seen:
+            raise invalid_field(
+                f"data[{index}].operation", "has another rule with the same `above`"
+            )
+        seen.add(key)
+
+
+def to_rule_record(rule: Rule, currency: str) -> ApprovalRule:
+    return ApprovalRule(
+        operation=rule.operation,
+        above=None if rule.above is None else money.format_decimal(rule.above, currency),
+        roles=rule.roles,
+        approvers=rule.approvers,
+        expires_in=rule.expires_in,
+    )
+
+
+def select_rule(rules: Sequence[Rule], total: int | None) -> Rule | None:
+    """Return the strictest rule of an operation that holds a request, or None."""
+    holding = [rule for rule in rules if rule.holds(total)]
+    return max(holding, key=lambda rule: (rule.approvers, rule.above or 0), default=None)
+
+
+def build_rule_change_requirement(rules: Sequence[Rule]) -> Requirement:
+    """Return the approvals that a change of these rules needs: as many as the strictest rule.
+
+    A system_admin, and every role that may approve something, can approve the change.
+    """
+    roles = dict.fromkeys(
+        [AdminRole.SYSTEM_ADMIN, *(role for rule in rules for role in rule.roles)]
+    )
+    return Requirement(
+        roles=list(roles),
+        approvers=max(rule.approvers for rule in rules),
+        expires_in=max(rule.expires_in for rule in rules),
+    )
+
+
+def build_changes(body: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old and new values of the fields that a request sets, without secrets."""
+    return {
+        name: [_mask(name, before.get(name)), _mask(name, value)]
+        for name, value in body.items()
+        if name not in _UNSHOWN_FIELDS
+        and value is not None
+        and (is_secret(name) or value != before.get(name))
+    }
+
+
+def _mask(name: str, value: Any) -> Any:
+    return MASK if value is not None and is_secret(name) else value
+
+
+def hide_secrets(value: Any) -> Any:
+    """Return a result without the values that are shown only once."""
+    if isinstance(value, Mapping):
+        return {
+            name: MASK
+            if item is not None and (is_secret(name) or name in _ONE_TIME_FIELDS)
+            else hide_secrets(item)
+            for name, item in value.items()
+        }
+    return [hide_secrets(item) for item in value] if isinstance(value, list) else value
+
+
+def to_record(
+    approval: Approval,
+    decisions: Sequence[Decision],
+    *,
+    currency: str,
+    now: datetime,
+    masked: bool = False,
+    result: dict[str, Any] | None = None,
+) -> ApprovalRecord:
+    """Return the record for clients. `result` replaces the stored one, which has no secrets."""
+    changes = {name: [MASK, MASK] for name in approval.changes} if masked else approval.changes
+    if result is None:
+        result = approval.result
+    amount = approval.amount
+    return ApprovalRecord(
+        id=approval.public_id,
+        operation=approval.operation,
+        summary=approval.summary,
+        changes=changes,
+        amount=None if amount is None else money.format_decimal(amount, currency),
+        resource_id=approval.resource_id,
+        maker=ids.encode(ids.ADMIN, approval.maker_id),
+        maker_name=approval.maker_name,
+        approvers=[
+            ids.encode(ids.ADMIN, decision.admin_id)
+            for decision in decisions
+            if decision.decision == Verdict.APPROVE
+        ],
+        required_approvers=approval.required_approvers,
+        roles=approval.roles,
+        decisions=[_to_decision_record(decision) for decision in decisions],
+        status=approval.get_status(now),
+        code=approval.code,
+        result=None if masked else result,
+        created_at=clock.format_rfc3339(approval.created_at),
+        expires_at=clock.format_rfc3339(approval.expires_at),
+        updated_at=clock.format_rfc3339(approval.updated_at),
+        masked=masked or msgspec.UNSET,
+    )
+
+
+def to_event_record(
+    approval: Approval, decisions: Sequence[Decision], *, currency: str, now: datetime
+) -> ApprovalRecord:
+    """Return the record for webhook events, without personal data of subscribers."""
+    masked = get_guarded_subscriber(approval) is not None
+    return to_record(approval, decisions, currency=currency, now=now, masked=masked)
+
+
+def _to_decision_record(decision: Decision) -> ApprovalDecision:
+    return ApprovalDecision(
+        admin_id=ids.encode(ids.ADMIN, decision.admin_id),
+        admin_name=decision.admin_name,
+        decision=decision.decision,
+        reason=decision.reason,
+        at=clock.format_rfc3339(decision.decided_at),
+    )
+
+
+def get_guarded_subscriber(approval: Approval) -> str | None:
+    """Return the public ID of the subscriber whose personal data the changes have, or None."""
+    if approval.operation != Operation.SUBSCRIBER_PHONE:
+        return None
+    return approval.resource_id

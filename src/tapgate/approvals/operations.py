@@ -1,0 +1,217 @@
+"""Operations on approval rules and approvals."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from tapgate import ids
+from tapgate.approvals import model, queries
+from tapgate.approvals.model import Approval, Decision
+from tapgate.approvals.queries import Person
+from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.errors import ApiError, Code, unavailable
+from tapgate.notifications.events import publish
+from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus, Verdict
+from tapgate.schemas.audit import AuditResult
+from tapgate.store.transaction import Transaction
+
+#: A worker executes an approved request if the process that approved it has not done so by then.
+EXECUTION_PERIOD: Final = timedelta(seconds=30)
+
+_trail = AuditTrail("approval")
+_rules_trail = AuditTrail("approval_rules")
+
+
+async def replace_rules(
+    tx: Transaction,
+    actor: Actor,
+    rules: Sequence[ApprovalRule],
+    *,
+    currency: str,
+    is_approved: bool,
+) -> list[ApprovalRule]:
+    """Replace all rules. Once rules exist, a change requires an approval."""
+    await tx.execute("LOCK TABLE approval_rules IN SHARE ROW EXCLUSIVE MODE")
+    before = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
+    if before and not is_approved:
+        raise unavailable("The rules were changed at the same time. Try again.")
+    await queries.replace_rules(tx, rules, currency)
+    after = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
+    await _rules_trail.record(tx, actor, None, "updated", changes={"data": (before, after)})
+    return after
+
+
+async def record_creation(
+    tx: Transaction, actor: Actor, approval: Approval, *, currency: str
+) -> None:
+    """Write the audit entry and the event of a new approval."""
+    record = model.to_event_record(approval, [], currency=currency, now=tx.now())
+    changes = {
+        name: (None, value)
+        for name in ("operation", "summary", "amount", "resource_id")
+        if (value := getattr(record, name)) is not None
+    }
+    await _trail.record(tx, actor, approval.public_id, "created", changes=changes)
+    await publish(tx, "approval.created", record)
+
+
+async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
+    """Approve a request, and return whether it can be executed now.
+
+    Approvals of admins who have been disabled or lost their role since do not count.
+    """
+    approval = await _lock_pending(tx, actor, approval_id)
+    decisions = await _load_decisions(tx, approval_id)
+    approver = await _require_approver(tx, actor, approval, decisions)
+    if any(decision.admin_id == approver.admin_id for decision in decisions):
+        return False  # a repeated request
+    await _add_decision(tx, approval_id, approver, Verdict.APPROVE, None)
+    await _trail.record(tx, actor, approval.public_id, "approved")
+    if not approval.has_enough_approvals(await _load_decisions(tx, approval_id)):
+        return False
+    await queries.change_status(
+        tx,
+        approval_id,
+        ApprovalStatus.PENDING,
+        ApprovalStatus.APPROVED,
+        next_attempt_at=tx.now() + EXECUTION_PERIOD,
+    )
+    return True
+
+
+async def reject(
+    tx: Transaction, actor: Actor, approval_id: int, reason: str, *, currency: str
+) -> None:
+    approval = await _lock_pending(tx, actor, approval_id)
+    decisions = await _load_decisions(tx, approval_id)
+    approver = await _require_approver(tx, actor, approval, decisions)
+    await _add_decision(tx, approval_id, approver, Verdict.REJECT, reason)
+    await queries.change_status(tx, approval_id, ApprovalStatus.PENDING, ApprovalStatus.REJECTED)
+    await _trail.record(tx, actor, approval.public_id, "rejected", reason=reason)
+    await _publish(tx, "approval.rejected", approval_id, currency)
+
+
+async def cancel(tx: Transaction, actor: Actor, approval_id: int) -> None:
+    """Cancel a request. Only its maker can."""
+    approval = await _lock_pending(tx, actor, approval_id)
+    if actor.id != ids.encode(ids.ADMIN, approval.maker_id):
+        raise _build_forbidden_error("Only the admin who made the request can cancel it.", "maker")
+    await queries.change_status(tx, approval_id, ApprovalStatus.PENDING, ApprovalStatus.CANCELLED)
+    await _trail.record(tx, actor, approval.public_id, "cancelled")
+
+
+async def expire(tx: Transaction) -> None:
+    """Store that pending approvals have expired."""
+    for approval_id in await queries.expire(tx):
+        public_id = ids.encode(ids.APPROVAL, approval_id)
+        await _trail.record(tx, SYSTEM_ACTOR, public_id, "expired")
+
+
+async def end_execution(
+    tx: Transaction,
+    actor: Actor,
+    approval_id: int,
+    result: dict[str, Any],
+    *,
+    currency: str,
+    sealed_result: bytes | None = None,
+) -> None:
+    """Store that a request was executed, in the transaction that executes it."""
+    is_changed = await queries.change_status(
+        tx,
+        approval_id,
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.EXECUTED,
+        result=result,
+        sealed_result=sealed_result,
+    )
+    if not is_changed:
+        raise RuntimeError("the approval is not waiting for its execution")
+    await _trail.record(tx, actor, ids.encode(ids.APPROVAL, approval_id), "executed")
+    await _publish(tx, "approval.executed", approval_id, currency)
+
+
+async def fail_execution(tx: Transaction, actor: Actor, approval_id: int, error: ApiError) -> None:
+    """Store that a check failed when the request was executed, unless it has ended already."""
+    is_changed = await queries.change_status(
+        tx,
+        approval_id,
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.FAILED,
+        code=str(error.code),
+        result=error.body(),
+    )
+    if is_changed:
+        public_id = ids.encode(ids.APPROVAL, approval_id)
+        failure = AuditResult.FAILURE
+        await _trail.record(tx, actor, public_id, "executed", result=failure, reason=error.code)
+
+
+async def record_disclosure(tx: Transaction, actor: Actor, approval_id: int) -> None:
+    """Record that the maker received the secrets in the result."""
+    await _trail.record(tx, actor, ids.encode(ids.APPROVAL, approval_id), "result_disclosed")
+
+
+async def _publish(tx: Transaction, event_type: str, approval_id: int, currency: str) -> None:
+    approval = await queries.get(tx, approval_id)
+    decisions = await _load_decisions(tx, approval_id)
+    record = model.to_event_record(approval, decisions, currency=currency, now=tx.now())
+    await publish(tx, event_type, record)
+
+
+async def _load_decisions(tx: Transaction, approval_id: int) -> list[Decision]:
+    return (await queries.load_decisions(tx, [approval_id]))[approval_id]
+
+
+async def _lock_pending(tx: Transaction, actor: Actor, approval_id: int) -> Approval:
+    """Lock a pending approval that the actor can see."""
+    approval = await queries.get(tx, approval_id, lock=True)
+    assert actor.principal is not None
+    queries.require_visible(actor.principal, approval)
+    status = approval.get_status(tx.now())
+    if status != ApprovalStatus.PENDING:
+        raise ApiError(Code.APPROVAL_NOT_PENDING, details={"status": status})
+    return approval
+
+
+async def _require_approver(
+    tx: Transaction, actor: Actor, approval: Approval, decisions: Sequence[Decision]
+) -> Person:
+    """Return the admin who decides, or raise 403 if this person may not."""
+    assert actor.principal is not None
+    assert actor.principal.admin_id is not None
+    approver = await queries.find_admin(tx, actor.principal.admin_id, for_share=True)
+    if approver.admin_id == approval.maker_id or approver.person == approval.maker_person:
+        raise _build_forbidden_error("You can't decide on your own request.", "another admin")
+    if not approver.is_active or approver.role not in approval.roles:
+        raise _build_forbidden_error("Your role can't approve this request.", *approval.roles)
+    if any(
+        decision.person == approver.person and decision.admin_id != approver.admin_id
+        for decision in decisions
+    ):
+        raise _build_forbidden_error("You have already decided on this request.", "another admin")
+    return approver
+
+
+async def _add_decision(
+    tx: Transaction, approval_id: int, approver: Person, verdict: Verdict, reason: str | None
+) -> None:
+    await tx.execute(
+        """INSERT INTO approval_decisions
+               (approval_id, admin_id, person, decision, reason, decided_at)
+           VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (approval_id, admin_id) DO UPDATE
+           SET decision = excluded.decision, reason = excluded.reason,
+               decided_at = excluded.decided_at""",
+        approval_id,
+        approver.admin_id,
+        approver.person,
+        verdict,
+        reason,
+        tx.now(),
+    )
+
+
+def _build_forbidden_error(message: str, *required: str) -> ApiError:
+    return ApiError(Code.FORBIDDEN, message, details={"required": list(required)})

@@ -1,0 +1,277 @@
+"""SQL queries for approval rules, approvals and the sums of requests."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from tapgate import ids, money
+from tapgate.approvals.model import (
+    SUM_PERIOD,
+    Approval,
+    Decision,
+    Rule,
+    identify_person,
+)
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code, require_found
+from tapgate.schemas.admin import AdminRole, AdminStatus
+from tapgate.schemas.approvals import ApprovalFilters, ApprovalRule, ApprovalStatus
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+
+_RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
+_SELECT: Final = """
+    SELECT a.id, a.operation, a.summary, a.changes, a.amount, a.resource_id, a.maker_id,
+           maker.name AS maker_name, a.maker_person, a.fingerprint, a.roles, a.required_approvers,
+           a.status, a.code, a.result, a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
+           a.created_at, a.expires_at, a.updated_at
+    FROM approvals a JOIN admins maker ON maker.id = a.maker_id"""
+
+
+class Person(NamedTuple):
+    """An admin account and the person behind it."""
+
+    admin_id: int
+    name: str
+    role: str
+    is_active: bool
+    person: str
+
+
+async def list_rules(reader: Database | Transaction) -> list[Rule]:
+    rows = await reader.fetch(f"SELECT {_RULE_COLUMNS} FROM approval_rules ORDER BY id")
+    return [Rule(**row) for row in rows]
+
+
+async def replace_rules(tx: Transaction, rules: Sequence[ApprovalRule], currency: str) -> None:
+    await tx.execute("DELETE FROM approval_rules")
+    await tx.executemany(
+        """INSERT INTO approval_rules (id, operation, above, roles, approvers, expires_in)
+           VALUES ($1, $2, $3, $4, $5, $6)""",
+        [
+            (
+                tx.new_id(),
+                rule.operation,
+                None if rule.above is None else money.parse(rule.above, currency, allow_zero=True),
+                rule.roles,
+                rule.approvers,
+                rule.expires_in,
+            )
+            for rule in rules
+        ],
+    )
+
+
+async def find_admin(
+    reader: Database | Transaction, admin_id: int, *, for_share: bool = False
+) -> Person:
+    """Return an admin. With `for_share`, its role and status cannot change until the commit."""
+    lock = "FOR SHARE" if for_share else ""
+    row = await reader.fetchrow(
+        f"SELECT id, name, role, status, email FROM admins WHERE id = $1 {lock}", admin_id
+    )
+    row = require_found(row, Code.NOT_FOUND)
+    is_active = row["status"] == AdminStatus.ACTIVE
+    return Person(row["id"], row["name"], row["role"], is_active, identify_person(row["email"]))
+
+
+async def lock_maker(tx: Transaction, principal: Principal) -> Person:
+    """Return the admin who is responsible for a request, and lock the person's sums.
+
+    An API key acts for the admin who created it.
+    """
+    admin_id = principal.admin_id
+    if admin_id is None:
+        admin_id = await tx.fetchval(
+            "SELECT created_by FROM api_keys WHERE id = $1", principal.key_id
+        )
+    maker = await find_admin(tx, require_found(admin_id, Code.UNAUTHORIZED))
+    await tx.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('approvals ' || $1, 0))", maker.person
+    )
+    return maker
+
+
+async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
+    """Return the sum of a person's executed and pending requests of the last 24 hours.
+
+    Requests that wait for approval or execution count regardless of their age.
+    """
+    now = tx.now()
+    total: int = await tx.fetchval(
+        """SELECT (SELECT coalesce(sum(amount), 0) FROM guarded_calls
+                   WHERE person = $1 AND $2 = ANY (operations) AND created_at > $3)
+                + (SELECT coalesce(sum(amount), 0) FROM approvals
+                   WHERE maker_person = $1 AND $2 = ANY (operations)
+                     AND (status = 'approved' OR status = 'pending' AND expires_at > $4
+                          OR status = 'executed' AND updated_at > $3))""",
+        person,
+        operation,
+        now - SUM_PERIOD,
+        now,
+    )
+    return int(total)
+
+
+async def has_call(tx: Transaction, person: str, key: str, fingerprint: bytes) -> bool:
+    """Return whether this request was already counted."""
+    return bool(
+        await tx.fetchval(
+            """SELECT EXISTS (SELECT FROM guarded_calls
+                   WHERE person = $1 AND request_key = $2 AND fingerprint = $3)""",
+            person,
+            key,
+            fingerprint,
+        )
+    )
+
+
+async def remove_call(database: Database, call_id: int) -> None:
+    await database.execute("DELETE FROM guarded_calls WHERE id = $1", call_id)
+
+
+async def remove_old_calls(database: Database, now: datetime) -> None:
+    await database.execute("DELETE FROM guarded_calls WHERE created_at <= $1", now - SUM_PERIOD)
+
+
+async def find_by_key(tx: Transaction, maker_id: int, key: str) -> Approval | None:
+    row = await tx.fetchrow(
+        f"{_SELECT} WHERE a.maker_id = $1 AND a.request_key = $2", maker_id, key
+    )
+    return None if row is None else Approval(**row)
+
+
+async def get(reader: Database | Transaction, approval_id: int, *, lock: bool = False) -> Approval:
+    suffix = "FOR UPDATE OF a" if lock else ""
+    row = await reader.fetchrow(f"{_SELECT} WHERE a.id = $1 {suffix}", approval_id)
+    return Approval(**require_found(row, Code.APPROVAL_NOT_FOUND))
+
+
+def can_see(principal: Principal, approval: Approval) -> bool:
+    """Return whether an admin made the request, may approve it or is a system_admin."""
+    return (
+        principal.role == AdminRole.SYSTEM_ADMIN
+        or principal.admin_id == approval.maker_id
+        or principal.role in approval.roles
+    )
+
+
+def require_visible(principal: Principal, approval: Approval) -> None:
+    if not can_see(principal, approval):
+        raise ApiError(Code.APPROVAL_NOT_FOUND)
+
+
+async def list_page(
+    database: Database, filters: ApprovalFilters, principal: Principal, now: datetime
+) -> list[Approval]:
+    """Return a page of the approvals that an admin can see, newest first."""
+    conditions = PageConditions(filters, "a.id")
+    if filters.status in (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED):
+        # A pending approval expires even if this is not stored yet.
+        expired = f"(a.status = 'expired' OR a.expires_at <= {conditions.bind(now)})"
+        conditions.add("a.status IN ('pending', 'expired')")
+        conditions.add(expired if filters.status == ApprovalStatus.EXPIRED else f"NOT {expired}")
+    else:
+        conditions.where_word("a.status", filters.status)
+    conditions.where_word("a.operation", filters.operation)
+    conditions.where_id("a.maker_id", ids.ADMIN, filters.maker)
+    conditions.where("a.resource_id = {}", filters.resource_id)
+    if principal.role != AdminRole.SYSTEM_ADMIN:
+        maker, role = conditions.bind(principal.admin_id), conditions.bind(principal.role)
+        conditions.add(f"(a.maker_id = {maker} OR {role} = ANY (a.roles))")
+    return [Approval(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def load_decisions(
+    reader: Database | Transaction, approval_ids: Collection[int]
+) -> dict[int, list[Decision]]:
+    """Return the decisions on approvals, oldest first, by approval ID."""
+    rows = await reader.fetch(
+        """SELECT approval_id, admin_id, admins.name AS admin_name, person, decision, reason,
+                  decided_at, role, admins.status = 'active' AS is_active
+           FROM approval_decisions JOIN admins ON admins.id = admin_id
+           WHERE approval_id = ANY ($1::bigint[]) ORDER BY decided_at, admin_id""",
+        list(approval_ids),
+    )
+    decisions = defaultdict[int, list[Decision]](list)
+    for row in rows:
+        values: dict[str, Any] = dict(row)
+        decisions[values.pop("approval_id")].append(Decision(**values))
+    return decisions
+
+
+async def change_status(
+    tx: Transaction, approval_id: int, old: str, new: str, **columns: object
+) -> bool:
+    """Change the status if it is still `old`, and return whether it was."""
+    values: list[object] = [approval_id, old, new, tx.now()]
+    assignments = ["status = $3", "updated_at = $4"]
+    for name, value in columns.items():
+        values.append(value)
+        assignments.append(f"{name} = ${len(values)}")
+    changed = await tx.fetchval(
+        f"""UPDATE approvals SET {", ".join(assignments)} WHERE id = $1 AND status = $2
+            RETURNING true""",
+        *values,
+    )
+    return changed is not None
+
+
+async def expire(tx: Transaction) -> list[int]:
+    """Expire pending approvals whose time is over, and return their IDs."""
+    rows = await tx.fetch(
+        """UPDATE approvals SET status = 'expired', updated_at = $1
+           WHERE id = ANY (ARRAY(
+               SELECT id FROM approvals WHERE status = 'pending' AND expires_at <= $1
+               ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        tx.now(),
+    )
+    return [row["id"] for row in rows]
+
+
+async def claim_approved(database: Database, now: datetime) -> list[int]:
+    """Claim approved requests that no process has executed in time, and return their IDs.
+
+    The time until the next attempt doubles with each attempt, up to 16 minutes.
+    """
+    rows = await database.fetch(
+        """UPDATE approvals SET attempts = attempts + 1,
+               next_attempt_at = $1::timestamptz
+                   + interval '30 seconds' * power(2, least(attempts, 5))
+           WHERE id = ANY (ARRAY(
+               SELECT id FROM approvals WHERE status = 'approved' AND next_attempt_at <= $1
+               ORDER BY id LIMIT 20 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        now,
+    )
+    return [row["id"] for row in rows]
+
+
+async def get_sealed_request(reader: Database | Transaction, approval_id: int) -> bytes:
+    sealed: bytes = await reader.fetchval(
+        "SELECT sealed_request FROM approvals WHERE id = $1", approval_id
+    )
+    return sealed
+
+
+async def take_sealed_result(tx: Transaction, approval_id: int) -> bytes | None:
+    """Remove and return the result with secrets, or return None if it was taken before."""
+    sealed: bytes | None = await tx.fetchval(
+        """WITH found AS (SELECT id, sealed_result FROM approvals WHERE id = $1 FOR UPDATE)
+           UPDATE approvals SET sealed_result = NULL FROM found WHERE approvals.id = found.id
+           RETURNING found.sealed_result""",
+        approval_id,
+    )
+    return sealed
+
+
+async def save_receipt(database: Database, approval_id: int, receipt: dict[str, Any]) -> None:
+    """Complete the result of an executed money request."""
+    await database.execute(
+        "UPDATE approvals SET result = $2 WHERE id = $1 AND status = 'executed'",
+        approval_id,
+        receipt,
+    )

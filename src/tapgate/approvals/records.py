@@ -1,0 +1,53 @@
+"""Records of approvals for admins, without personal data that is hidden from them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tapgate.api.services import Services
+from tapgate.approvals import model, queries
+from tapgate.approvals.model import Approval
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.auth.principals import Principal
+from tapgate.schemas.approvals import ApprovalRecord
+
+
+async def build(
+    services: Services,
+    principal: Principal,
+    approval: Approval,
+    *,
+    result: dict[str, Any] | None = None,
+) -> ApprovalRecord:
+    """Return the record of one approval. `result` replaces the stored one."""
+    (record,) = await build_all(services, principal, [approval])
+    if result is None:
+        return record
+    return msgspec.structs.replace(record, result=result)
+
+
+async def build_all(
+    services: Services, principal: Principal, approvals: Sequence[Approval]
+) -> list[ApprovalRecord]:
+    decisions = await queries.load_decisions(
+        services.database, [approval.id for approval in approvals]
+    )
+    subjects = {
+        approval.id: Subject("subscriber", subscriber)
+        for approval in approvals
+        if (subscriber := model.get_guarded_subscriber(approval)) is not None
+    }
+    hidden = await find_hidden_subjects(
+        services.database, principal, services.clock(), set(subjects.values())
+    )
+    return [
+        model.to_record(
+            approval,
+            decisions[approval.id],
+            currency=services.settings.currency,
+            now=services.clock(),
+            masked=subjects.get(approval.id) in hidden,
+        )
+        for approval in approvals
+    ]

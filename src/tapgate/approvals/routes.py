@@ -1,0 +1,169 @@
+"""Endpoints for approval rules and approvals."""
+
+import msgspec
+
+from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
+from tapgate.api.request_context import RequestContext
+from tapgate.approvals import model, operations, queries, records
+from tapgate.approvals.execution import execute
+from tapgate.approvals.model import Approval
+from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import (
+    GUARDABLE_OPERATIONS,
+    ApprovalFilters,
+    ApprovalRecord,
+    ApprovalRule,
+    ApprovalRules,
+    ApprovalRulesRecord,
+    Operation,
+)
+from tapgate.schemas.common import Reason
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import ApprovalId
+
+rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules")
+endpoints = Endpoints("Approvals", "/api/v1/approvals", access=Access(roles="ACSF"))
+
+_DECISION_ERRORS = (Code.APPROVAL_NOT_PENDING,)
+
+
+@rule_endpoints.get("", access=Access(roles="ACSF"))
+async def get_approval_rules(request: RequestContext) -> ApprovalRulesRecord:
+    """Get the approval rules.
+
+    `operations` lists the operations that rules can guard.
+    """
+    services = request.services
+    rules = await queries.list_rules(services.database)
+    currency = services.settings.currency
+    return _build_rules_record([model.to_rule_record(rule, currency) for rule in rules])
+
+
+async def _describe_rule_change(request: RequestContext, body: ApprovalRules) -> Proposal | None:
+    currency = request.services.settings.currency
+    model.require_valid_rules(body, currency)
+    rules = await queries.list_rules(request.services.database)
+    if not rules:
+        return None
+    return Proposal(
+        operations=(Operation.APPROVAL_RULES,),
+        summary="Change the approval rules",
+        before={
+            "data": msgspec.to_builtins([model.to_rule_record(rule, currency) for rule in rules])
+        },
+        requirement=model.build_rule_change_requirement(rules),
+    )
+
+
+@rule_endpoints.put("", access=Access(roles="A"), guard=Guard(_describe_rule_change))
+async def replace_approval_rules(
+    request: RequestContext, body: ApprovalRules
+) -> ApprovalRulesRecord:
+    """Replace the approval rules.
+
+    A rule holds an operation of an admin until `approvers` other admins, whose role is one of
+    `roles`, have approved it. `above` limits the rule to requests of more than this amount. The
+    maker's executed and pending requests of the operation in the last 24 hours are added to the
+    amount. Only operations with an amount can have `above`.
+
+    Rules for `agent_fund` and `partner_fund` also hold transfers into accounts of agents and
+    partners.
+
+    Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
+    rule, from a `system_admin` or an admin with a role that may approve anything.
+    """
+    services, currency = request.services, request.services.settings.currency
+    model.require_valid_rules(body, currency)
+    async with services.transaction() as tx:
+        rules = await operations.replace_rules(
+            tx,
+            request.actor,
+            body.data,
+            currency=currency,
+            is_approved=request.approval is not None,
+        )
+    return _build_rules_record(rules)
+
+
+def _build_rules_record(rules: list[ApprovalRule]) -> ApprovalRulesRecord:
+    return ApprovalRulesRecord(data=rules, operations=list(GUARDABLE_OPERATIONS))
+
+
+@endpoints.get("")
+async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Page[ApprovalRecord]:
+    """List approvals, newest first.
+
+    A `system_admin` sees all approvals. Other admins see their own requests and those that their
+    role may approve.
+    """
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.principal, services.clock())
+    built = await records.build_all(services, request.principal, rows)
+    by_id = {row.id: record for row, record in zip(rows, built, strict=True)}
+    return paginate(rows, query, lambda row: by_id[row.id])
+
+
+@endpoints.get("/{id}")
+async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
+    """Get an approval.
+
+    Secrets in `result`, such as a new API key, are returned only once and only to the maker.
+    """
+    approval = await _get_visible(request, id)
+    is_maker = request.principal.admin_id == approval.maker_id
+    result = None
+    if is_maker and approval.has_secrets and request.method == "GET":
+        services = request.services
+        async with services.transaction() as tx:
+            sealed = await queries.take_sealed_result(tx, id)
+            await operations.record_disclosure(tx, request.actor, id)
+        if sealed is not None:
+            plain = services.vault.open(sealed, model.get_seal_context(id, "result"))
+            result = msgspec.json.decode(plain)
+    return await records.build(request.services, request.principal, approval, result=result)
+
+
+@endpoints.post("/{id}/approve", errors=_DECISION_ERRORS)
+async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
+    """Approve a request.
+
+    With the last approval that it needs, the request is executed as its maker, with the approval's
+    ID as idempotency key and all checks repeated. If a check fails, the approval is `failed` with
+    the code of the error. Admins cannot approve their own requests, and two accounts with the same
+    email address, ignoring case and the part after a plus sign, are the same person.
+    """
+    async with request.services.transaction() as tx:
+        is_complete = await operations.approve(tx, request.actor, id)
+    if is_complete:
+        await execute(request.services, id)
+    return await _build_record(request, id)
+
+
+@endpoints.post("/{id}/reject", errors=_DECISION_ERRORS)
+async def reject_request(request: RequestContext, id: ApprovalId, body: Reason) -> ApprovalRecord:
+    """Reject a request."""
+    currency = request.services.settings.currency
+    async with request.services.transaction() as tx:
+        await operations.reject(tx, request.actor, id, body.reason, currency=currency)
+    return await _build_record(request, id)
+
+
+@endpoints.post("/{id}/cancel", errors=_DECISION_ERRORS)
+async def cancel_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
+    """Cancel your own request."""
+    async with request.services.transaction() as tx:
+        await operations.cancel(tx, request.actor, id)
+    return await _build_record(request, id)
+
+
+async def _get_visible(request: RequestContext, approval_id: int) -> Approval:
+    approval = await queries.get(request.services.database, approval_id)
+    queries.require_visible(request.principal, approval)
+    return approval
+
+
+async def _build_record(request: RequestContext, approval_id: int) -> ApprovalRecord:
+    approval = await queries.get(request.services.database, approval_id)
+    return await records.build(request.services, request.principal, approval)
