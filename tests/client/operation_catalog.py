@@ -14,6 +14,7 @@ from tapgate.client.declaration import OperationGroup, list_operation, operation
 from tapgate.client.operation import Operation
 from tapgate.client.pagination import Paginator
 from tapgate.clock import system_clock
+from tapgate.schemas.approvals import ApprovalRule
 from tapgate.schemas.card_proofs import CardProof
 from tapgate.schemas.fees import CommissionRule, FeeRule
 from tapgate.schemas.general_ledger import GlCodeUpdate
@@ -30,6 +31,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
     CardProof: CardProof(picc_data="EF963FF7828658A599F3041510671E88", cmac="94EED9EE65337086"),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
     FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+    ApprovalRule: ApprovalRule(operation="agent_fund", above="1", roles=["finance_user"]),
     GlCodeUpdate: GlCodeUpdate(kind="wallet", gl_code="2100", name="Customer wallets"),
     CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
 }

@@ -42,6 +42,11 @@ CONFIRM_RESET_OPERATIONS = {
 }
 VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verify"
 SELF_OPERATIONS = {f"POST {V1}/admin/logout", f"GET {V1}/admin/me", f"POST {V1}/admin/refresh"}
+APPROVAL_OPERATIONS = {
+    f"GET {V1}/approvals",
+    f"GET {V1}/approvals/{{id}}",
+    *(f"POST {V1}/approvals/{{id}}/{verb}" for verb in ("approve", "reject", "cancel")),
+}
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 
 #: Tables that a failed PIN attempt changes.
@@ -63,6 +68,7 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
     ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION},
     ObjectAccess.OWN: SELF_OPERATIONS,
+    ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/approvals
     ObjectAccess.LINK: {STATEMENT_OPERATION},
     ObjectAccess.PARENT_IN_PATH: {*ownership_requests.NESTED_REQUESTS},
 }

@@ -99,6 +99,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
         "original_transaction_id": None,
         "refunded_amount": "0.00",
         "request_id": "first",
+        "approval_id": None,
         "failure_code": None,
         "memo": None,
         "channel": "pos",

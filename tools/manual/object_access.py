@@ -58,6 +58,12 @@ class ObjectAccess(Enum):
         "own account",
         "The operation applies to the admin or session that the token belongs to.",
     )
+    APPROVABLE = (
+        "own or approvable requests",
+        "Requests that the admin made or whose approval rule names the admin's role; a"
+        " system_admin sees all. Others get 404. Deciding on one's own request gets 403"
+        " `FORBIDDEN`.",
+    )
     LINK = (
         "link",
         "The link is the credential, valid for 24 hours. An unknown or expired link gets 404.",
@@ -78,6 +84,7 @@ _PROCESSOR: Final = f"{_V1}/processors/{{id}}"
 _AGENT: Final = f"{_V1}/agents/{{id}}"
 _PARTNER: Final = f"{_V1}/admin/partners/{{id}}"
 _ALERT: Final = f"{_V1}/compliance/alerts/{{id}}"
+_APPROVAL: Final = f"{_V1}/approvals/{{id}}"
 _SUPPORT_REQUEST: Final = f"{_V1}/support/requests/{{id}}"
 _WEBHOOK_ENDPOINTS: Final = f"{_V1}/admin/webhook-endpoints"
 
@@ -219,6 +226,13 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_SUPPORT_REQUEST}/reply": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUPPORT_REQUEST}/assign": (ObjectAccess.ANY,),
     f"POST {_SUPPORT_REQUEST}/close": (ObjectAccess.ANY,),
+    f"GET {_V1}/admin/approval-rules": (ObjectAccess.ANY,),
+    f"PUT {_V1}/admin/approval-rules": (ObjectAccess.ANY,),
+    f"GET {_V1}/approvals": (ObjectAccess.APPROVABLE,),
+    f"GET {_APPROVAL}": (ObjectAccess.APPROVABLE,),
+    f"POST {_APPROVAL}/approve": (ObjectAccess.APPROVABLE,),
+    f"POST {_APPROVAL}/reject": (ObjectAccess.APPROVABLE,),
+    f"POST {_APPROVAL}/cancel": (ObjectAccess.APPROVABLE,),
     f"GET {_V1}/compliance/rules": (ObjectAccess.ANY,),
     f"GET {_V1}/compliance/rules/{{id}}": (ObjectAccess.ANY,),
     f"POST {_V1}/compliance/rules": (ObjectAccess.ANY,),
