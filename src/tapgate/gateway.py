@@ -65,6 +65,7 @@ from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
+from tapgate.search import routes as search
 from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store.installation import check_installation
 from tapgate.subscribers import routes as subscribers
@@ -110,6 +111,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     webhooks.endpoints,
     message_statuses.endpoints,
     overview.endpoints,
+    search.endpoints,
     nodes.endpoints,
     general_ledger.endpoints,
 )

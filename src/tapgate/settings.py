@@ -14,6 +14,7 @@ from tapgate.dev_secrets import Secrets, load_dev_secrets
 from tapgate.environment_reader import EnvironmentReader, replace_files_by_content
 from tapgate.money import is_currency
 from tapgate.password_strength import find_bad_secret, is_weak_password
+from tapgate.phone_numbers import is_country
 
 DEVELOPMENT = "development"
 TESTING = "testing"
@@ -91,6 +92,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit: int
     rate_burst: int
     currency: str
+    #: Country of phone numbers that staff type without a country code.
+    country: str | None
     timezone: ZoneInfo
     refuse_weak_pins: bool
     float_low: int
@@ -184,6 +187,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         rate_limit=reader.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
         rate_burst=reader.get_integer("RATE_BURST", 200, 1, 1_000_000),
         currency=reader.get_currency(),
+        country=reader.get_country(),
         timezone=reader.get_timezone(),
         refuse_weak_pins=reader.get_flag("REFUSE_WEAK_PINS", default=True),
         float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
@@ -261,6 +265,13 @@ class _SettingsReader(EnvironmentReader):
         if not is_currency(text):
             raise self.build_error("CURRENCY", "must be an ISO 4217 code such as SLE")
         return text
+
+    def get_country(self) -> str | None:
+        default = "SL" if self.get_currency() == "SLE" else None
+        code = self.get_text("COUNTRY") or default
+        if code is not None and not is_country(code):
+            raise self.build_error("COUNTRY", "must be an ISO 3166 code such as SL")
+        return code
 
     def get_timezone(self) -> ZoneInfo:
         try:

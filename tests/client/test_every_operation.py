@@ -526,5 +526,6 @@ async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, s
     proof = await admin.overview.verify_ledger()
     assert proof.holds, proof.claims
     overview = await admin.overview.get(period="week")
+    assert (await admin.overview.search(q="no such record")).data == []
     assert overview.ledger.last_proof is not None
     assert overview.ledger.last_proof.transactions == proof.transactions == overview.totals.count

@@ -32,6 +32,10 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
         f"{V1}/cards?subscriber_id={p.id}",
         f"{V1}/cards?search={p.card}",
     ],
+    f"GET {V1}/search": lambda t, p: [
+        f"{V1}/search?q=%2B{p.phone[1:]}",
+        f"{V1}/search?q={p.phone[-6:]}",
+    ],
 }
 
 # In these lists, admins see the transactions of a restricted subscriber masked.

@@ -257,6 +257,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"GET {_V1}/audit/logs": (ObjectAccess.ANY,),
     f"GET {_V1}/audit/verify": (ObjectAccess.ANY,),
     f"GET {_V1}/overview": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/search": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/ledger/verify": (ObjectAccess.NO_OBJECT,),
     f"GET {_V1}/ledger/gl-codes": (ObjectAccess.ANY,),
     f"PUT {_V1}/ledger/gl-codes": (ObjectAccess.ANY,),

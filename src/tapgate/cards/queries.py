@@ -15,7 +15,7 @@ from tapgate.cards.uids import parse_uid
 from tapgate.errors import Code, require_found, unavailable
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.cards import CardFilters, CardRecord, CardStatus
-from tapgate.store.conditions import PageConditions
+from tapgate.store.conditions import Conditions, PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import update_row
 from tapgate.store.transaction import Transaction
@@ -152,6 +152,16 @@ async def list_page(
     )
     exclude_hidden(conditions, caller, now)
     return [Card(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def list_by_serial_prefix(
+    database: Database, caller: Principal, now: datetime, prefix: str, limit: int
+) -> list[Card]:
+    """Return visible cards whose serial starts with the prefix, ignoring case."""
+    conditions = Conditions()
+    exclude_hidden(conditions, caller, now)
+    query = conditions.build_prefix_query(_SELECT, "upper(c.serial)", prefix.upper(), limit)
+    return [Card(**row) for row in await database.fetch(query, *conditions.values)]
 
 
 def _filter_by_status(conditions: PageConditions, status: str, now: datetime) -> None:

@@ -57,6 +57,31 @@ async def find_by_partner_references(
     return await _find(reader, _FIND_BY_REFERENCE, references)
 
 
+async def find_by_request_id(reader: Any, request_id: str) -> list[int]:
+    """Return the IDs of the transactions with this request ID, of all owners.
+
+    Looks it up for each owner that has used idempotency keys. An index by request ID alone would
+    cost every payment a write to a random page.
+    """
+    scopes = [row["scope"] for row in await reader.fetch(_build_scopes_query("idempotency_keys"))]
+    if await reader.fetchval(f"SELECT {_HAS_UNCOPIED_KEYS}"):
+        rows = await reader.fetch(_build_scopes_query("transactions_initial"))
+        scopes += [row["scope"] for row in rows]
+    return await find_by_idempotency_keys(reader, [(scope, request_id) for scope in scopes])
+
+
+def _build_scopes_query(table: str) -> str:
+    """Return a query for the distinct scopes, with one lookup in the unique index for each."""
+    select = f"SELECT scope FROM {table} WHERE request_id IS NOT NULL"
+    return f"""
+        WITH RECURSIVE scopes AS (
+            ({select} ORDER BY scope LIMIT 1)
+            UNION ALL
+            SELECT ({select} AND scope > scopes.scope ORDER BY scope LIMIT 1)
+            FROM scopes WHERE scopes.scope IS NOT NULL)
+        SELECT scope FROM scopes WHERE scope IS NOT NULL"""
+
+
 async def _find(reader: Any, sql: str, pairs: Collection[tuple[Any, str]]) -> list[int]:
     if not pairs:
         return []

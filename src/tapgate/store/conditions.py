@@ -19,6 +19,7 @@ MIN_SEARCH_LENGTH = 3
 SEARCH_ERROR = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
 
 _WORD: Final = re.compile("[a-z0-9_]+")
+_LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class Conditions:
@@ -109,6 +110,16 @@ class Conditions:
         occurs = f"strpos({column}, {text}) > 0"
         # The index finds rows with all trigrams; `strpos` checks that they are adjacent.
         return f"{occurs} AND trigrams({column}) @> trigrams({text})" if indexed else occurs
+
+    def build_prefix_query(self, select: str, column: str, prefix: str, limit: int) -> str:
+        """Return a query for the first rows, in byte order, whose column starts with the prefix.
+
+        The rows also meet all conditions. The column needs an index with `text_pattern_ops`: the
+        query reads no more of it than it returns, however many rows match.
+        """
+        start, end = self.bind(prefix), self.bind(prefix + _LAST_CHARACTER)
+        return f"""{select} WHERE {column} ~>=~ {start} AND {column} ~<~ {end} AND {self}
+                   ORDER BY {column} USING ~<~ LIMIT {limit}"""
 
     def __str__(self) -> str:
         return " AND ".join(self._conditions) or "true"

@@ -23,6 +23,7 @@ from tapgate.store.migration_plan import (
     load_migrations,
     read_applied,
 )
+from tapgate.store.partitioned_indexes import execute_for_partitions
 from tapgate.store.sessions import (
     COPY_LIMITS,
     MIGRATION_LIMITS,
@@ -231,7 +232,7 @@ async def _apply_concurrently(connection: asyncpg.Connection, migration: Migrati
     """
     await connection.execute("SET lock_timeout = 0")
     for statement in migration.sql.split(";\n"):
-        if statement.strip():
+        if statement.strip() and not await execute_for_partitions(connection, statement):
             await connection.execute(statement)
     await _record(connection, migration)
 

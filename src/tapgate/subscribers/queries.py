@@ -4,6 +4,7 @@ Status, KYC level and balance are stored on the account row, with a copy of the 
 the account row also guards the subscriber row.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -17,7 +18,7 @@ from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.pagination import INVALID_CURSOR, PageQuery
 from tapgate.schemas.subscribers import KycStatus, SubscriberFilters
-from tapgate.store.conditions import PageConditions
+from tapgate.store.conditions import Conditions, PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts
 from tapgate.store.transaction import Transaction
@@ -43,6 +44,13 @@ _MUTABLE_COLUMNS = (
     "id_type", "id_number", "category", "kyc_status", "restricted", "updated_at", "language",
     "kyc_pending_since",
 )  # fmt: skip
+
+_SELECT_ID: Final = "SELECT s.id FROM subscribers s"
+#: Expressions of the indexes for beginnings of names.
+_NAME_COLUMNS: Final = (
+    "lower(s.first_name || ' ' || s.last_name)",
+    "lower(s.last_name || ' ' || s.first_name)",
+)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_MICROSECONDS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
@@ -121,6 +129,49 @@ async def list_page(
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
     exclude_hidden(conditions, caller, now)
     return [Subscriber(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def search(
+    database: Database,
+    caller: Principal,
+    now: datetime,
+    *,
+    text: str,
+    name: str,
+    phones: Sequence[str],
+    words: str | None,
+    limit: int,
+) -> list[Subscriber]:
+    """Return visible subscribers by document number, or by the start of a phone number or name.
+
+    A name starts with the first or the last name, and must be in lowercase. If there are fewer than
+    `limit`, further subscribers are found by parts of words, in no particular order: sorting them
+    would read all that match, which can be a large part of the table.
+    """
+    conditions = Conditions()
+    exclude_hidden(conditions, caller, now)
+    columns = [("s.phone_number", phone) for phone in phones]
+    columns += [(column, name) for column in _NAME_COLUMNS]
+    branches = [
+        f"{_SELECT_ID} WHERE s.id_number = {conditions.bind(text)} AND {conditions}",
+        *(
+            conditions.build_prefix_query(_SELECT_ID, column, prefix, limit)
+            for column, prefix in columns
+        ),
+    ]
+    query = " UNION ALL ".join(f"({branch})" for branch in branches)
+    found = [row["id"] for row in await database.fetch(query, *conditions.values)]
+    if words is not None and len(set(found)) < limit:
+        conditions = Conditions()
+        exclude_hidden(conditions, caller, now)
+        conditions.search(words, "s.search_text")
+        query = f"{_SELECT_ID} WHERE {conditions} LIMIT {limit}"
+        found += [row["id"] for row in await database.fetch(query, *conditions.values)]
+    numbers = list(dict.fromkeys(found))[:limit]
+    rows = await database.fetch(f"{_SELECT} WHERE s.id = ANY ($1::bigint[])", numbers)
+    return sorted(
+        (Subscriber(**row) for row in rows), key=lambda subscriber: numbers.index(subscriber.id)
+    )
 
 
 class _QueueConditions(PageConditions):

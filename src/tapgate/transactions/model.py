@@ -247,12 +247,30 @@ _APPROVAL_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _APPROVAL_PAIRS: Final = [
     first + second for first in _APPROVAL_ALPHABET for second in _APPROVAL_ALPHABET
 ]
-_APPROVAL_BITS: Final = 30  # six characters of five bits
+_APPROVAL_CHARACTER_BITS: Final = 5
+_APPROVAL_BITS: Final = 6 * _APPROVAL_CHARACTER_BITS
 _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads consecutive IDs
 
 
 def calculate_approval_code(transaction_id: int) -> str:
-    """Return the approval code for a receipt. It is not unique, so it cannot be a lookup key."""
+    """Return the approval code for a receipt. It is not unique.
+
+    The SQL function `approval_number` computes the same number, for a search.
+    """
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
     return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"
+
+
+def parse_approval_code(text: str) -> int | None:
+    """Return the number that an approval code spells, or None if the text is not one."""
+    code = text.upper()
+    if len(code) * _APPROVAL_CHARACTER_BITS != _APPROVAL_BITS:
+        return None
+    number = 0
+    for character in code:
+        value = _APPROVAL_ALPHABET.find(character)
+        if value < 0:
+            return None
+        number = number << _APPROVAL_CHARACTER_BITS | value
+    return number

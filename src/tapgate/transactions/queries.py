@@ -21,7 +21,13 @@ from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden_accounts
-from tapgate.transactions.model import Transaction, TransactionSide, User, to_record
+from tapgate.transactions.model import (
+    Transaction,
+    TransactionSide,
+    User,
+    parse_approval_code,
+    to_record,
+)
 
 #: Columns that are fields of `Transaction`.
 _COLUMNS: Final = (
@@ -61,6 +67,12 @@ _JOIN_SIDES: Final = """
 #: difference is at most a few seconds.
 ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
+#: Bits of an ID within a period of the indexes for receipts.
+_PERIOD_SHIFT: Final = 49
+_MAX_RECEIPTS: Final = 200
+_HAS_APPROVAL_NUMBER: Final = """
+    approval_number(t.id) = $3 AND t.type IN ('pos_payment', 'online_payment')
+    AND t.status NOT IN ('failed', 'under_review')"""
 
 
 async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
@@ -82,6 +94,48 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
         get_first_id(ids.get_time(transaction_id) - ID_TIME_TOLERANCE),
     )
     return [_build_transaction(row) for row in rows]
+
+
+async def list_by_ids(database: Database, transaction_ids: Collection[int]) -> list[Transaction]:
+    """Return the transactions with these IDs that are not archived, newest first."""
+    rows = await database.fetch(
+        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
+            WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
+        list(transaction_ids),
+    )
+    return [_build_transaction(row) for row in rows]
+
+
+async def find_ids_by_receipt(database: Database, text: str, now: datetime) -> list[int]:
+    """Return up to 200 transactions with this approval code, and with this merchant's reference.
+
+    The indexes consist of periods (migration 0053), which are read from the newest on until there
+    are enough matches. The range of IDs selects the partition of a period. Without an order within
+    a period, PostgreSQL always uses the index, also before it has statistics about it.
+    """
+    newest = get_first_id(now + ID_TIME_TOLERANCE) >> _PERIOD_SHIFT
+    conditions: dict[str, str | int] = {"t.context ->> 'transaction_ref' = $3": text}
+    approval_number = parse_approval_code(text)
+    if approval_number is not None:
+        conditions[_HAS_APPROVAL_NUMBER] = approval_number
+    found: list[int] = []
+    for condition, value in conditions.items():
+        rows = await database.fetch(
+            f"""SELECT found.id
+                FROM generate_series($1::bigint, (SELECT min(id) FROM transactions)
+                                     >> {_PERIOD_SHIFT}, -1) AS period
+                CROSS JOIN LATERAL (
+                    SELECT t.id FROM transactions t
+                    WHERE t.id >> {_PERIOD_SHIFT} = period AND t.id >= period << {_PERIOD_SHIFT}
+                      AND t.id < (period + 1) << {_PERIOD_SHIFT} AND {condition}
+                    LIMIT $2) AS found
+                LIMIT $2""",
+            newest,
+            _MAX_RECEIPTS,
+            value,
+        )
+        found += [row["id"] for row in rows]
+    return found
 
 
 async def load_records(
@@ -200,12 +254,7 @@ async def list_page(
     id_rows = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
     if not id_rows:
         return []
-    rows = await database.fetch(
-        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
-            WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
-        [row["id"] for row in id_rows],
-    )
-    return [_build_transaction(row) for row in rows]
+    return await list_by_ids(database, [row["id"] for row in id_rows])
 
 
 def get_first_id(moment: datetime) -> int:

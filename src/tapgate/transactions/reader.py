@@ -49,6 +49,12 @@ class TransactionReader(NamedTuple):
         hidden = await self._find_hidden([transaction])
         return to_record(transaction, full=self._is_admin, hidden=hidden)
 
+    async def list_records(self, transaction_ids: Collection[int]) -> list[TransactionRecord]:
+        """Return the transactions with these IDs, newest first, for an admin."""
+        transactions = await queries.list_by_ids(self.database, transaction_ids)
+        hidden = await self._find_hidden(transactions)
+        return [to_record(item, full=True, hidden=hidden) for item in transactions]
+
     async def get_entries(self, transaction_id: int) -> TransactionEntries:
         transaction = await self._get(transaction_id)
         hidden = await self._find_hidden([transaction])

@@ -1,0 +1,63 @@
+"""Phone numbers as people type them: international, or local to the platform's country."""
+
+from typing import Final
+
+import phonenumbers
+
+_SEPARATORS: Final = str.maketrans("", "", " -.()/")
+#: Shorter texts are not looked up as the beginning of a phone number.
+_MIN_PREFIX_DIGITS: Final = 3
+
+
+def is_country(code: str) -> bool:
+    """Return whether an ISO 3166 code names a country with phone numbers."""
+    return code in phonenumbers.SUPPORTED_REGIONS
+
+
+def parse_phone_number(text: str, country: str | None) -> str | None:
+    """Return a phone number in E.164 format, or None if the text is not a phone number.
+
+    `076 123456` is a number of `country`. `0023276123456` and `23276123456` are international.
+    """
+    cleaned = _clean(text)
+    if cleaned is None:
+        return None
+    # Digits are taken for an international number only if it is certainly one.
+    for candidate, is_number in (
+        (cleaned, phonenumbers.is_possible_number),
+        (f"+{cleaned}", phonenumbers.is_valid_number),
+    ):
+        try:
+            number = phonenumbers.parse(candidate, country)
+        except phonenumbers.NumberParseException:
+            continue
+        if is_number(number):
+            return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164))
+    return None
+
+
+def list_phone_prefixes(text: str, country: str | None) -> list[str]:
+    """Return the beginnings of E.164 numbers that an incomplete number may stand for.
+
+    Digits without a plus sign are the beginning of a local number, or of an international one.
+    """
+    cleaned = _clean(text)
+    if cleaned is None or len(cleaned.lstrip("+0")) < _MIN_PREFIX_DIGITS:
+        return []
+    if cleaned.startswith("+"):
+        return [cleaned]
+    local = [] if country is None else [f"+{_get_country_code(country)}{cleaned.lstrip('0')}"]
+    return local if cleaned.startswith("0") else [*local, f"+{cleaned}"]
+
+
+def _clean(text: str) -> str | None:
+    """Return the digits, with a plus sign if the number is international; None if it has others."""
+    cleaned = text.translate(_SEPARATORS)
+    if cleaned.startswith("00"):
+        cleaned = f"+{cleaned[2:]}"
+    digits = cleaned.removeprefix("+")
+    return cleaned if digits.isascii() and digits.isdigit() else None
+
+
+def _get_country_code(country: str) -> int:
+    return int(phonenumbers.country_code_for_region(country))

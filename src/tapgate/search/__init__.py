@@ -1,0 +1,1 @@
+"""Search over all kinds of records, as the caller may see them."""
