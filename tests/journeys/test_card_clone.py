@@ -6,8 +6,8 @@ from harness import PIN
 from tapgate.sandbox.software_card import SoftwareCard
 
 CARD_FILE = """Serial No.,MAC Address
-SUN-0001,04:A1:00:00:00:00:01
-SUN-0002,04:A1:00:00:00:00:02
+SUN-0001,04:A2:00:00:00:00:01
+SUN-0002,04:A2:00:00:00:00:02
 """
 
 

@@ -144,7 +144,9 @@ async def test_held_payment_is_released_rejected_or_returned(
     assert third["status"] == "under_review"
     # If the recipient is blocked, a released payment fails and returns to the sender.
     require_success(await officer.post(f"subscribers/{mohamed.id}/block", reason="another matter"))
-    (alert,) = await officer.list_all("compliance/alerts", status="open", severity="HIGH")
+    (alert,) = await officer.list_all(
+        "compliance/alerts", status="open", severity="HIGH", subscriber_id=aminata.id
+    )
     response = await officer.post(
         f"compliance/alerts/{alert['id']}/resolve", **resolution, transaction_decision="release"
     )

@@ -11,6 +11,7 @@ from urllib.parse import quote, quote_plus
 _STANDALONE_PATTERN = rb"(?<![0-9A-Za-z+_-])(?<![0-9]\.)(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
 #: One-time codes are not matched as bare JSON numbers, which may be amounts in a table.
 _NOT_JSON_NUMBER = rb'(?<!":)'
+_WORD = re.compile(rb"[^\s\"',:;=&?(){}\[\]]+")
 _PIN_DIGITS = 4
 _MIN_SECRET_LENGTH = 4
 #: Minimum length of secrets that are matched anywhere, not only as standalone words.
@@ -65,8 +66,12 @@ class SecretSet:
         """Return all short secrets, and the encodings of long ones that occur in the data."""
         present = SecretSet()
         present._short = self._short
+        # Most words of logs are repeated, so each word is searched only once.
+        words = b"\n".join({*_WORD.findall(data)})
         present._encoded = {
-            needle: kind for needle, kind in self._encoded.items() if needle in data
+            needle: kind
+            for needle, kind in self._encoded.items()
+            if max(_WORD.findall(needle), key=len) in words and needle in data
         }
         return present
 

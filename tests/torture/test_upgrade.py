@@ -21,7 +21,7 @@ async def test_no_payment_fails_while_two_releases_run_side_by_side(
     old = get_this_release()
     new = build_next_release(public_tmp_path / "next", await list_tables(database_url))
     async with start_upgrade_run(
-        public_tmp_path, database_url, old, workers=[2, 1], rate=4, seed=5
+        public_tmp_path, database_url, old, workers=[1, 1], rate=4, seed=5
     ) as run:
         steps = build_steps(run.target, old, new, is_thorough=False)
         await run.run_steps(steps, operations=40, report=print)

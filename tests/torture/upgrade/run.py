@@ -25,7 +25,7 @@ from torture.upgrade.releases import CONTRACT_NAME, Release
 
 #: Seconds that a client waits for a response. A machine with other load may stall.
 _RESPONSE_TIMEOUT_SECONDS: Final = 30.0
-_MIN_OPERATIONS_PER_ROUND: Final = 30
+_MIN_OPERATIONS_PER_ROUND: Final = 15
 _ROUNDS: Final = 25
 _SELECT_WRITERS: Final = "SELECT written_by, count(*) FROM transactions GROUP BY 1 ORDER BY 1"
 
