@@ -121,6 +121,7 @@ async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
 
 async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
     """Open each page, and yield its path and a screenshot name."""
+    await tab.load_axe_in_every_page()
     await tab.open("/console/sign-in")
     yield "/console/sign-in", "sign-in"
     await tab.sign_in(ADMIN["email"], ADMIN["password"])

@@ -193,6 +193,10 @@ class Tab:
         self._checked_contrasts.update(checked)
         return _describe_violations(found)
 
+    async def load_axe_in_every_page(self) -> None:
+        """Load axe in all pages that are opened from now on, which is faster than one by one."""
+        await self.page.add_init_script(path=_AXE_SCRIPT)
+
     async def _load_axe(self) -> None:
         if not await self.page.evaluate("'axe' in window"):
             # Evaluated rather than added as a script, so the page's CSP does not block it.
