@@ -6,11 +6,13 @@ import gc
 import importlib.util
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -71,7 +73,7 @@ asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 #: Most tests log an administrator in. Hashing the password as in production would take longer than
 #: the rest of such a test; tests/auth covers it.
-authenticator_module.Passwords = functools.partial(Passwords, FAST_ARGON2)  # type: ignore[assignment, misc]
+authenticator_module.Passwords = partial(Passwords, FAST_ARGON2)  # type: ignore[assignment, misc]
 
 # structlog's default renders each traceback with rich, which takes half a second.
 structlog.configure(
@@ -83,10 +85,16 @@ structlog.configure(
     ]
 )
 
+# asyncio replaces the default handler for every coroutine that pytest runs, but no other one.
+signal.signal(signal.SIGINT, partial(signal.default_int_handler))
+
 # httpx2 imports sniffio for every request. If sniffio is not installed, every import attempt
 # searches sys.path; None in sys.modules makes the import fail immediately.
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
+
+#: Like in a worker process: see `tapgate.http.worker`.
+_GC_THRESHOLD = 50_000
 
 _DAY_SECONDS = 24 * 60 * 60
 _MAX_TEST_SECONDS = 120
@@ -121,6 +129,7 @@ def _get_start_rank(item: pytest.Item) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
+    gc.disable()  # what is collected is never garbage
     rewriting.rewrite_share(session.config)
 
 
@@ -147,6 +156,8 @@ def pytest_collection_finish() -> None:
     """Freeze modules and collected tests, so the garbage collector never rescans them."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -65,7 +65,8 @@ class Metrics:
             "tapgate_http_requests",
             "HTTP requests by status; 499 if the client disconnected",
             ["method", "endpoint", "status"],
-            [(*row, status) for row in self._rows for status in _STATUS_LABELS],
+            self._rows,
+            _STATUS_LABELS,
         )
         self._durations = Histogram(
             "tapgate_http_request_seconds",

@@ -1,6 +1,6 @@
 """Prometheus metrics of the ledger: transactions by outcome, and the batches that execute them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -72,18 +72,22 @@ def _list_series() -> Sequence[tuple[str, str, str]]:
     return [(str(kind), *combination) for kind in types for combination in combinations]
 
 
+@cache
+def _index_series() -> Mapping[tuple[str, str, str], int]:
+    return {labels: index for index, labels in enumerate(_list_series())}
+
+
 class LedgerMetrics:
     """Counters of the ledger. `on_commit` gets the size and duration of each committed batch."""
 
     def __init__(self, folder: Path, on_commit: Callable[[int, float], None]) -> None:
         self._on_commit = on_commit
-        series = _list_series()
-        self._indexes = {labels: index for index, labels in enumerate(series)}
+        self._indexes = _index_series()
         self._transactions = Counter(
             "tapgate_ledger_transactions",
             "Commands of the ledger by transaction type, outcome and error code",
             ["type", "outcome", "code"],
-            series,
+            _list_series(),
         )
         self._sizes = Histogram(
             "tapgate_ledger_batch_size", "Commands in a committed batch", _SIZE_BOUNDS

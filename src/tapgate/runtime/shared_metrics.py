@@ -28,15 +28,24 @@ Series = Sequence[tuple[str, ...]]
 
 
 class Family(ABC):
-    """Time series of one metric, each with its cells in the worker's file."""
+    """Time series of one metric, each with its cells in the worker's file.
+
+    With `variants`, each of `series` has one time series per variant, which is its last label.
+    """
 
     cells_per_series = 1
 
     def __init__(
-        self, name: str, text: str, labels: Sequence[str] = (), series: Series = ((),)
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str] = (),
+        series: Series = ((),),
+        variants: Sequence[str] = (),
     ) -> None:
-        self.name, self._text, self._labels, self._series = name, text, labels, series
-        self.size = self.cells_per_series * len(series)
+        self.name, self._text, self._labels = name, text, labels
+        self._series, self._variants = series, variants
+        self.size = self.cells_per_series * len(series) * max(1, len(variants))
         self._cells: memoryview[float]
         self._start: int
 
@@ -47,7 +56,7 @@ class Family(ABC):
     @property
     def layout(self) -> str:
         """Text that differs if the meaning of any cell differs."""
-        return "\n".join([self.name, *map("\t".join, self._series)])
+        return "\n".join([self.name, *map("\t".join, self._series), *self._variants])
 
     @abstractmethod
     def collect(self, cells: Sequence[float]) -> Metric:
@@ -62,7 +71,10 @@ class Counter(Family):
 
     def collect(self, cells: Sequence[float]) -> Metric:
         family = CounterMetricFamily(self.name, self._text, labels=self._labels)
-        for labels, value in zip(self._series, cells, strict=True):
+        series = self._series
+        if self._variants:
+            series = [(*labels, variant) for labels in series for variant in self._variants]
+        for labels, value in zip(series, cells, strict=True):
             if value or len(self._labels) < 2:
                 family.add_metric(labels, value)
         return family

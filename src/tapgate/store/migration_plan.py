@@ -7,6 +7,7 @@ they need, and names the newest migration that a process must know from then on.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -113,6 +114,7 @@ def load_migrations(folder: Path = MIGRATIONS_DIR) -> list[Migration]:
     return [Migration(file.name, file.read_text()) for file in sorted(folder.glob("*.sql"))]
 
 
+@cache
 def get_newest_number(folder: Path = MIGRATIONS_DIR) -> str:
     """Return the number of the newest migration that this release knows."""
     return max(file.name for file in folder.glob("*.sql"))[:4]
