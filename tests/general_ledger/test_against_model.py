@@ -103,6 +103,11 @@ class Books:
                 entries[0].debit,
                 entries[0].credit,
                 movement.created_at,
+                None if movement.held_for else completed_at,
+            )
+            await tx.execute(
+                "UPDATE transactions SET completed_at = $2 WHERE id = $1",
+                transaction_id,
                 completed_at,
             )
             for entry in entries:

@@ -20,10 +20,14 @@ from builders.ledger import (
     require_balanced_books,
 )
 from tapgate import ids
+from tapgate.auth.principals import Principal
 from tapgate.clock import get_platform_day
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.schemas.transactions import TransactionFilters
 from tapgate.store import partitions
 from tapgate.store.database import Database
+from tapgate.store.partitions import get_month_start
+from tapgate.transactions.queries import TransactionQuery, list_page
 from tapgate.wallets.statements.queries import load_activity
 
 _SCANNED = """
@@ -37,7 +41,19 @@ async def _create_months(database: Database, monkeypatch: pytest.MonkeyPatch) ->
     await ensure_partitions(database, datetime(2025, 10, 1, tzinfo=UTC))
 
 
-async def test_payments_read_only_partitions_of_recent_months(
+async def _read_newest(database: Database, account_id: int, now: datetime) -> None:
+    """Read a page of transactions and the statement of the day."""
+    scope, admin = TransactionQuery(), Principal(kind="admin", id="adm_1", name="Ada", admin_id=1)
+    scope.include_accounts([account_id])
+    page = await list_page(
+        database, scope, TransactionFilters(limit=3), admin, now=now, zone=ZoneInfo("UTC")
+    )
+    assert len(page) == 4
+    day = datetime.combine(now.date(), time(), UTC)
+    assert (await load_activity(database, account_id, day, now + timedelta(days=1))).movements
+
+
+async def test_payments_and_reads_use_only_partitions_of_recent_months(
     database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _create_months(database, monkeypatch)
@@ -57,12 +73,23 @@ async def test_payments_read_only_partitions_of_recent_months(
     ):
         (await ledger.submit(command)).require_accepted()
     await ledger.close()  # its sessions report their statistics when they end
+    assert min(name[-7:] for name in await _list_scanned(database)) == f"{START:%Y_%m}"
+    await database.execute("SELECT pg_stat_reset()")
+    reader = await Database.connect(database_url)
+    await _read_newest(reader, await ledger.get_account_id(payer), ledger.clock.now)
+    await reader.close()
+    # A page is read from the last 31 days.
+    previous = get_month_start(START, -1)
+    assert min(name[-7:] for name in await _list_scanned(database)) == f"{previous:%Y_%m}"
+    await require_balanced_books(database)
+
+
+async def _list_scanned(database: Database) -> set[str]:
+    """Return the months whose partitions were read, after waiting for the statistics."""
     async with asyncio.timeout(30):
         while not (rows := await database.fetch(_SCANNED)):
             await asyncio.sleep(0.05)
-    assert START.strftime("transactions_%Y_%m") in {row["relname"] for row in rows}
-    assert [row["relname"] for row in rows if row["relname"][-7:] < f"{START:%Y_%m}"] == []
-    await require_balanced_books(database)
+    return {row["relname"] for row in rows}
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/Los_Angeles", "Africa/Freetown"])

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tapgate.ids import first_id_at
 from tapgate.ledger.maintenance import ensure_partitions, remove_old_keys
 from tapgate.store.database import Database
+from tapgate.store.id_ranges import MAX_ID, IdRange, fetch_newest, iter_ranges
 from tapgate.store.partitions import (
     MONTHS_AHEAD,
     TABLES,
@@ -208,3 +211,29 @@ async def test_storage_parameters_are_as_documented(database: Database) -> None:
                 assert float(found["autovacuum_vacuum_scale_factor"]) == int(percent[1]) / 100, name
             assert ("autovacuum_freeze_min_age" in found) == ("freezes" in vacuum), name
             assert bool(found) == (vacuum.strip() != "default"), name
+
+
+#: IDs of six years, close to each other and to bounds, and far apart.
+_IDS = st.builds(
+    lambda days, offset: max(0, first_id_at(_NOW - timedelta(days=days)) + offset),
+    st.integers(-60, 2_200) | st.sampled_from([0, 31, 31 * 5, 31 * 21]),
+    st.integers(-2, 2),
+)
+
+
+@given(st.sets(_IDS, max_size=30), st.integers(1, 8), _IDS, _IDS | st.just(0), _IDS | st.none())
+async def test_newest_rows_are_those_of_the_query_without_ranges(
+    stored: set[int], limit: int, newest: int, first: int, before: int | None
+) -> None:
+    end = MAX_ID if before is None else before
+
+    async def fetch(id_range: IdRange, count: int) -> list[int]:
+        found = (number for number in stored if id_range.first <= number < id_range.end)
+        return sorted(found, reverse=True)[:count]
+
+    rows = await fetch_newest(fetch, limit, newest=newest, first=first, end=end)
+    assert rows == await fetch(IdRange(first, end), limit)
+    ranges = list(iter_ranges(first, end, newest))
+    assert len(ranges) <= 4
+    assert (ranges[0].end, ranges[-1].first) == (end, first)
+    assert all(newer.first == older.end for newer, older in itertools.pairwise(ranges))

@@ -151,5 +151,7 @@ async def list_card_taps(request: RequestContext, serial: str) -> Page[CardTapRe
             restricted=card.restricted,
         )
     return Page(
-        data=await tap_history.list_taps(services.database, card), has_more=False, next_cursor=None
+        data=await tap_history.list_taps(services.database, card, services.clock()),
+        has_more=False,
+        next_cursor=None,
     )

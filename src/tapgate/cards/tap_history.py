@@ -1,7 +1,8 @@
 """Taps of a card: accepted and rejected proofs."""
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from tapgate import clock, ids
 from tapgate.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
@@ -16,6 +17,7 @@ from tapgate.ledger.rejected_taps import (
 )
 from tapgate.schemas.card_proofs import CardTapRecord, TapResult
 from tapgate.store.database import Database
+from tapgate.store.id_ranges import IdRange, fetch_newest
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 
@@ -24,7 +26,8 @@ COUNTER_FIELD: Final = "card_counter"
 
 _SELECT_TRANSACTIONS: Final = f"""
     SELECT created_at, (context ->> '{COUNTER_FIELD}')::integer, context ->> 'terminal_id'
-    FROM transactions WHERE card_serial = $1 AND context ? '{COUNTER_FIELD}'"""
+    FROM transactions
+    WHERE card_serial = $1 AND context ? '{COUNTER_FIELD}' AND id >= $3 AND id < $4"""
 
 
 class _Tap(NamedTuple):
@@ -35,7 +38,7 @@ class _Tap(NamedTuple):
     is_repeated: bool = False
 
 
-async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
+async def list_taps(database: Database, card: Card, now: datetime) -> list[CardTapRecord]:
     """Return the last taps of a card, newest first. Repeated ones are omitted first."""
     rows = await database.fetch(
         f"SELECT at, counter, terminal_id, result, is_repeated"
@@ -51,11 +54,11 @@ async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
     if card.account_id is not None:
         sources.append(("from_account = $2", card.account_id))
     for condition, account_id in sources:
-        paid = await database.fetch(
-            f"{_SELECT_TRANSACTIONS} AND {condition} ORDER BY id DESC LIMIT $3",
-            card.serial,
-            account_id,
+        sql = f"{_SELECT_TRANSACTIONS} AND {condition} ORDER BY id DESC LIMIT $5"
+        paid = await fetch_newest(
+            partial(_fetch_range, database, sql, card.serial, account_id),
             MAX_TAPS,
+            newest=ids.first_id_at(now),
         )
         found += [_Tap(at, counter, terminal, TapResult.ACCEPTED) for at, counter, terminal in paid]
     found.sort(key=lambda tap: (not tap.is_repeated, tap.at), reverse=True)
@@ -68,6 +71,17 @@ async def list_taps(database: Database, card: Card) -> list[CardTapRecord]:
         )
         for tap in sorted(found[:MAX_TAPS], key=lambda tap: tap.at, reverse=True)
     ]
+
+
+async def _fetch_range(
+    database: Database,
+    sql: str,
+    serial: str,
+    account_id: int | None,
+    id_range: IdRange,
+    limit: int,
+) -> list[Any]:
+    return await database.fetch(sql, serial, account_id, *id_range, limit)
 
 
 async def store_accepted(tx: Transaction, card: Card) -> None:

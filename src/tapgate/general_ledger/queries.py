@@ -4,7 +4,7 @@ Accounts of people and companies store their balances, so their entries are read
 the past. Platform accounts store no balance: it is summed from all entries and archived months.
 
 An entry belongs to the time at which its transaction completed. Transactions are selected by the
-time in their IDs, except for those that completed after a review.
+time in their IDs, except for those that completed after a review, which have a table of their own.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from tapgate.general_ledger.model import KindTotals
 from tapgate.ledger import archived
 from tapgate.schemas.general_ledger import GlCode
 from tapgate.store.database import Database
+from tapgate.store.id_ranges import add_range
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 
@@ -36,8 +37,8 @@ _SUM_LATER_ENTRIES: Final = """
     WITH later AS (
         SELECT id FROM transactions WHERE id >= $2 AND id < $3 AND completed_at >= $1
         UNION
-        SELECT id FROM transactions
-        WHERE completed_at <> created_at AND completed_at >= $1 AND id < $3
+        SELECT transaction_id FROM released_transactions
+        WHERE completed_at >= $1 AND transaction_id < $3
     ), moved AS (
         SELECT debit_account, credit_account, amount FROM entries WHERE transaction_id >= $3
         UNION ALL
@@ -53,8 +54,8 @@ _SUM_LATER_ENTRIES: Final = """
     FROM sides JOIN accounts ON accounts.id = sides.account_id GROUP BY kind"""
 _LIST_DAY: Final = """
     WITH released AS MATERIALIZED (
-        SELECT id FROM transactions
-        WHERE completed_at <> created_at AND completed_at >= $1 AND completed_at < $2
+        SELECT transaction_id AS id FROM released_transactions
+        WHERE completed_at >= $1 AND completed_at < $2
     )
     (SELECT id FROM transactions
      WHERE id > $3 AND id < $4 AND completed_at >= $1 AND completed_at < $2
@@ -150,6 +151,8 @@ async def list_day_transaction_ids(
 
 async def list_entries(database: Database, transaction_ids: Sequence[int]) -> list[Any]:
     """Return the entries of transactions, with the kinds of both accounts, in posting order."""
+    if not transaction_ids:
+        return []
     rows: list[Any] = await database.fetch(
         """SELECT entry.transaction_id, entry.position, entry.amount,
                   entry.debit_account, debit.kind AS debit_kind,
@@ -159,7 +162,9 @@ async def list_entries(database: Database, transaction_ids: Sequence[int]) -> li
            JOIN accounts debit ON debit.id = entry.debit_account
            JOIN accounts credit ON credit.id = entry.credit_account
            WHERE entry.transaction_id = ANY ($1::bigint[])
+             AND entry.transaction_id >= $2 AND entry.transaction_id <= $3
+             AND t.id >= $2 AND t.id <= $3
            ORDER BY entry.transaction_id, entry.position""",
-        list(transaction_ids),
+        *add_range(transaction_ids),
     )
     return rows

@@ -1,10 +1,11 @@
 """Keys of the rows that a batch needs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, LedgerCommand, Party
+from tapgate.store.id_ranges import add_range
 
 #: A statement of its own for batches that need it: a plan opens all partitions of the transactions.
 _FIND_TRANSACTION_ACCOUNTS = """
@@ -80,8 +81,3 @@ class BatchKeys:
     def get_lock_names(self) -> list[str]:
         """Return the names of the advisory locks on idempotency keys and partner references."""
         return [f"{scope} {key}" for scope, key in (*self.request_keys, *self.partner_references)]
-
-
-def add_range(ids: Collection[int]) -> tuple[list[int], int, int]:
-    """Return IDs with their range, by which PostgreSQL selects the partitions to open."""
-    return list(ids), min(ids), max(ids)

@@ -15,13 +15,14 @@ from zoneinfo import ZoneInfo
 from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.archived import get_end_id
-from tapgate.ledger.batch_keys import BatchKeys, add_range
+from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import get_window_start
+from tapgate.store.id_ranges import add_range
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""

@@ -1,7 +1,8 @@
 """SQL queries that read transactions.
 
-The table may hold tens of millions of rows. `list_page` uses indexes whose last column is the ID,
-scans them backward from the cursor, and stops after one page.
+The table may hold hundreds of millions of rows, in a partition for each month. `list_page` uses
+indexes whose last column is the ID, scans them backward from the cursor, and stops after one page.
+Every query has a range of IDs, so that PostgreSQL opens only the partitions of that range.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,6 +21,7 @@ from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest
 from tapgate.subscribers.restriction import exclude_hidden_accounts
 from tapgate.transactions.model import (
     Transaction,
@@ -39,13 +41,15 @@ _COLUMNS: Final = (
 #: immutable, but it is charged only on release. Declined transactions are stored without a fee.
 #: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
 #: the entry of the fee tells who paid it; a scalar subquery always looks it up by the primary key.
+#: $2 and $3 are the lowest and the highest ID of the transactions.
 _EXPRESSIONS: Final = {
     "fee_amount": "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END",
     "fee_payer": """
         CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
              WHEN CASE t.held WHEN 0 THEN t.from_account = (
                       SELECT debit_account FROM entries
-                      WHERE transaction_id = t.id AND credit_account = (
+                      WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+                        AND credit_account = (
                           SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
                   ELSE t.held > t.amount END THEN 'sender'
              ELSE 'receiver' END""",
@@ -58,15 +62,16 @@ _SELECT: Final = f"""
            payer.kind AS from_kind, payer.owner_id AS from_owner,
            payer.holder_name AS from_holder, payer.public_name AS from_public,
            payee.kind AS to_kind, payee.owner_id AS to_owner, payee.holder_name AS to_holder,
-           payee.public_name AS to_public"""
-_JOIN_SIDES: Final = """
+           payee.public_name AS to_public
+    FROM transactions t
     LEFT JOIN accounts payer ON payer.id = t.from_account
-    LEFT JOIN accounts payee ON payee.id = t.to_account"""
+    LEFT JOIN accounts payee ON payee.id = t.to_account
+    WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
+    ORDER BY t.id DESC"""
 
 #: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
 #: difference is at most a few seconds.
 ID_TIME_TOLERANCE: Final = timedelta(hours=1)
-_MAX_ID: Final = 2**63 - 1
 #: Bits of an ID within a period of the indexes for receipts.
 _PERIOD_SHIFT: Final = 49
 _MAX_RECEIPTS: Final = 200
@@ -76,9 +81,7 @@ _HAS_APPROVAL_NUMBER: Final = """
 
 
 async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
-    row = await reader.fetchrow(
-        f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = $1", transaction_id
-    )
+    row = await reader.fetchrow(_SELECT, *add_range([transaction_id]))
     if row is None and transaction_id < await get_end_id(reader):
         raise ApiError(Code.TRANSACTION_NOT_FOUND, "The transactions of that month are archived.")
     return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
@@ -87,22 +90,20 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
 async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
     """Return the refunds of a payment, oldest first, including declined ones."""
     rows = await database.fetch(
-        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
-            WHERE t.original_id = $1 AND t.id >= $3 ORDER BY t.id LIMIT $2""",
+        """SELECT id FROM transactions
+           WHERE original_id = $1 AND id >= $3 ORDER BY id LIMIT $2""",
         transaction_id,
         limit,
         get_first_id(ids.get_time(transaction_id) - ID_TIME_TOLERANCE),
     )
-    return [_build_transaction(row) for row in rows]
+    return (await list_by_ids(database, [row["id"] for row in rows]))[::-1]
 
 
 async def list_by_ids(database: Database, transaction_ids: Collection[int]) -> list[Transaction]:
     """Return the transactions with these IDs that are not archived, newest first."""
-    rows = await database.fetch(
-        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
-            WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
-        list(transaction_ids),
-    )
+    if not transaction_ids:
+        return []
+    rows = await database.fetch(_SELECT, *add_range(transaction_ids))
     return [_build_transaction(row) for row in rows]
 
 
@@ -142,11 +143,10 @@ async def load_records(
     services: Services, transaction_ids: Collection[int]
 ) -> dict[int, TransactionRecord]:
     """Return records with public names by ID, for event payloads."""
-    rows = await services.database.fetch(
-        f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = ANY ($1::bigint[])",
-        list(transaction_ids),
-    )
-    return {row["id"]: to_record(_build_transaction(row)) for row in rows}
+    return {
+        transaction.id: to_record(transaction)
+        for transaction in await list_by_ids(services.database, transaction_ids)
+    }
 
 
 async def list_account_ids(database: Database, user: User) -> list[int]:
@@ -209,15 +209,18 @@ class TransactionQuery:
     def filter_by_card(self, serial: str) -> None:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
-    def build_sql(self, limit: int) -> str:
-        """Return the SQL that selects the IDs of the newest matching transactions."""
-        order_and_limit = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
+    async def fetch_ids(self, database: Database, id_range: IdRange, limit: int) -> list[int]:
+        """Return the IDs of the newest matching transactions in a range."""
+        count = len(self.conditions.values)
+        order_and_limit = f"ORDER BY id DESC LIMIT ${count + 3}"
         branches = [
-            f"(SELECT t.id FROM transactions t"
-            f" WHERE {branch} AND {self.conditions} {order_and_limit})"
+            f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions}"
+            f" AND t.id >= ${count + 1} AND t.id < ${count + 2} {order_and_limit})"
             for branch in self._branches or ["true"]
         ]
-        return f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
+        sql = f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
+        rows = await database.fetch(sql, *self.conditions.values, *id_range, limit)
+        return [row["id"] for row in rows]
 
 
 async def list_page(
@@ -234,32 +237,35 @@ async def list_page(
     For admins, the list includes the transactions of hidden subscribers, which the calling code
     must mask. For other callers, it omits them.
     """
-    conditions = scope.conditions
-    conditions.where("t.id < {}", filters.before_id)
+    conditions, first_id, end_id = scope.conditions, 0, filters.before_id or MAX_ID
     conditions.where_word("t.type", filters.type)
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
     # The ID range is approximate but can use an index; the condition on `created_at` is exact.
     if start is not None:
-        conditions.where("t.id >= {}", get_first_id(start - ID_TIME_TOLERANCE))
+        first_id = get_first_id(start - ID_TIME_TOLERANCE)
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
     if end is not None:
-        conditions.where("t.id < {}", get_first_id(end + ID_TIME_TOLERANCE))
+        end_id = min(end_id, get_first_id(end + ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    # Use two queries: with one, PostgreSQL would greatly overestimate the number of selected IDs
-    # and read all accounts for the join.
-    id_rows = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
-    if not id_rows:
-        return []
-    return await list_by_ids(database, [row["id"] for row in id_rows])
+    # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
+    # IDs and read all accounts for the join.
+    page = await fetch_newest(
+        lambda id_range, limit: scope.fetch_ids(database, id_range, limit),
+        filters.limit + 1,
+        newest=ids.first_id_at(now),
+        first=first_id,
+        end=end_id,
+    )
+    return await list_by_ids(database, page)
 
 
 def get_first_id(moment: datetime) -> int:
     """Return the smallest ID of this time, or the largest ID if there is none."""
-    return min(ids.first_id_at(moment), _MAX_ID)
+    return min(ids.first_id_at(moment), MAX_ID)
 
 
 def _build_transaction(row: asyncpg.Record) -> Transaction:

@@ -8,6 +8,7 @@ import asyncpg
 from tapgate import ids
 from tapgate.ledger import archived
 from tapgate.store.database import Database
+from tapgate.store.id_ranges import MAX_ID
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
@@ -21,8 +22,8 @@ CLEANUP_BATCH_SIZE: Final = 200
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
 #: All movements of a wallet since a point in time. A wallet is always the payer or the payee of a
-#: transaction that moves its money. Reviewed transactions may complete long after their ID was
-#: generated; they are few and have indexes of their own. MATERIALIZED and OFFSET 0 fix the plan:
+#: transaction that moves its money. $4 are the IDs below $3 of transactions that completed after a
+#: review, and $5 is the lowest ID of all. MATERIALIZED and OFFSET 0 fix the plan:
 #: first the transactions, then the entries of each transaction. If PostgreSQL underestimated the
 #: size of the tables, it might otherwise scan all entries for every transaction.
 _MOVEMENTS_SINCE: Final = """
@@ -31,9 +32,7 @@ _MOVEMENTS_SINCE: Final = """
         UNION ALL
         SELECT * FROM transactions WHERE to_account = $1 AND id >= $3
         UNION ALL
-        SELECT * FROM transactions WHERE from_account = $1 AND held > 0 AND id < $3
-        UNION ALL
-        SELECT * FROM transactions WHERE to_account = $1 AND held > 0 AND id < $3
+        SELECT * FROM transactions WHERE id = ANY ($4::bigint[]) AND id >= $5 AND id < $3
     ), moved AS MATERIALIZED (
         SELECT coalesce(t.completed_at, t.created_at) AS moved_at, t.id, t.type, t.context,
                e.position, e.debit_account, e.credit_account,
@@ -41,10 +40,20 @@ _MOVEMENTS_SINCE: Final = """
         FROM found t
         CROSS JOIN LATERAL (
             SELECT * FROM entries
-            WHERE transaction_id = t.id AND $1 IN (debit_account, credit_account) OFFSET 0
+            WHERE transaction_id = t.id AND transaction_id >= $5
+              AND $1 IN (debit_account, credit_account) OFFSET 0
         ) e
         WHERE coalesce(t.completed_at, t.created_at) >= $2
     )"""
+
+#: Reviewed transactions may complete long after their ID was generated, and have a table of their
+#: own.
+_FIND_RELEASED: Final = """
+    SELECT transaction_id FROM released_transactions
+    WHERE from_account = $1 AND completed_at >= $2 AND transaction_id < $3
+    UNION
+    SELECT transaction_id FROM released_transactions
+    WHERE to_account = $1 AND completed_at >= $2 AND transaction_id < $3"""
 
 _BALANCE_BEFORE: Final = f"""{_MOVEMENTS_SINCE}
     SELECT (SELECT balance FROM accounts WHERE id = $1)
@@ -56,7 +65,7 @@ _MOVEMENTS: Final = f"""{_MOVEMENTS_SINCE}
            context ->> 'memo' AS memo
     FROM moved JOIN accounts other
       ON other.id = CASE credit_account WHEN $1 THEN debit_account ELSE credit_account END
-    WHERE moved_at < $4
+    WHERE moved_at < $6
     ORDER BY moved_at, moved.id, position"""
 
 
@@ -73,19 +82,21 @@ async def load_activity(
     The opening balance is the current balance minus all movements since the start of the period.
     This is exact, and the query is faster for a more recent period.
     """
-    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
+    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), MAX_ID)
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
         await archived.lock_live(reader)
         await archived.require_live(reader, start, "from_date")
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")
-        opening = await reader.fetchval(
-            _BALANCE_BEFORE, account_id, start, first_id, timeout=_QUERY_TIMEOUT_SECONDS
-        )
-        rows = await reader.fetch(
-            _MOVEMENTS, account_id, start, first_id, end, timeout=_QUERY_TIMEOUT_SECONDS
-        )
+        released = [
+            row["transaction_id"]
+            for row in await reader.fetch(_FIND_RELEASED, account_id, start, first_id)
+        ]
+        arguments = (account_id, start, first_id, released, min([first_id, *released]))
+        timeout = _QUERY_TIMEOUT_SECONDS
+        opening = await reader.fetchval(_BALANCE_BEFORE, *arguments, timeout=timeout)
+        rows = await reader.fetch(_MOVEMENTS, *arguments, end, timeout=timeout)
     return WalletActivity(opening, [Movement(*row) for row in rows])
 
 

@@ -1,0 +1,64 @@
+"""Ranges of IDs, by which PostgreSQL opens only the partitions of a few months.
+
+PostgreSQL plans a query for every partition of which it cannot rule out that it has rows. IDs are
+ordered by time, so a range of IDs rules out all other months.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+from tapgate import ids
+
+MAX_ID: Final = 2**63 - 1
+#: The first range that `fetch_newest` reads. Each further range is longer by this factor.
+_FIRST_RANGE: Final = timedelta(days=31)
+_GROWTH: Final = 4
+_MAX_RANGES: Final = 4
+
+
+class IdRange(NamedTuple):
+    first: int
+    end: int
+
+
+def add_range(numbers: Collection[int]) -> tuple[list[int], int, int]:
+    """Return IDs with the lowest and the highest of them, as parameters of a query."""
+    return list(numbers), min(numbers), max(numbers)
+
+
+def iter_ranges(first: int, end: int, newest: int) -> Iterator[IdRange]:
+    """Divide a range of IDs into a few, newest first.
+
+    `newest` is about the highest ID that is stored. Higher IDs are part of the first range.
+    """
+    span = _FIRST_RANGE
+    start = min(newest, end)
+    for _ in range(_MAX_RANGES - 1):
+        start = max(first, ids.first_id_at(ids.get_time(start) - span))
+        if start <= first:
+            break
+        yield IdRange(start, end)
+        end, span = start, span * _GROWTH
+    yield IdRange(first, end)
+
+
+async def fetch_newest(
+    fetch: Callable[[IdRange, int], Awaitable[list[Any]]],
+    limit: int,
+    *,
+    newest: int,
+    first: int = 0,
+    end: int = MAX_ID,
+) -> list[Any]:
+    """Return the first `limit` rows of a query that is ordered by descending ID.
+
+    `fetch` returns the first rows of the query in a range, at most a number of them. Older ranges
+    are read only until there are enough rows.
+    """
+    rows: list[Any] = []
+    for id_range in iter_ranges(first, end, newest):
+        rows += await fetch(id_range, limit - len(rows))
+        if len(rows) >= limit:
+            break
+    return rows
