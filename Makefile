@@ -43,7 +43,7 @@ help:
 	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
 	@echo 'make bench-growth  compare payments on a large and a small database; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check style, types and imports'
-	@echo 'make docs          regenerate docs/api and docs/access.md'
+	@echo 'make docs          regenerate the API reference, the Postman collection and the TypeScript client'
 	@echo 'make lock          update all pinned packages to the newest versions'
 	@echo 'make clean         remove installed packages and caches; the data in .tapgate is kept'
 

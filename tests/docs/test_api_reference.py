@@ -19,8 +19,11 @@ from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
+from tools.manual.postman import build_collection
+from tools.manual.typescript import render_operations, render_schemas
 
-API_DOCS_DIR = Path(__file__).parents[2] / "docs" / "api"
+ROOT = Path(__file__).parents[2]
+API_DOCS_DIR = ROOT / "docs" / "api"
 ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.body_type not in (None, bytes)]
 
@@ -41,6 +44,14 @@ def test_api_pages_are_up_to_date(rendered_pages: dict[str, str]) -> None:
         name for name in files | rendered_pages if files.get(name) != rendered_pages.get(name)
     )
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
+
+
+def test_typescript_client_and_postman_collection_are_up_to_date(document: dict[str, Any]) -> None:
+    source = ROOT / "clients" / "typescript" / "src"
+    assert (source / "schemas.ts").read_text() == render_schemas(document), "run make docs"
+    assert (source / "operations.ts").read_text() == render_operations(document), "run make docs"
+    collection = ROOT / "docs" / "postman" / "tapgate.postman_collection.json"
+    assert json.loads(collection.read_text()) == build_collection(document), "run make docs"
 
 
 @each("endpoint", ENDPOINTS)

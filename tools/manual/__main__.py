@@ -1,11 +1,19 @@
-"""Write docs/api and docs/access.md, and print the names of changed files."""
+"""Write all files generated from the API's declarations, and print the names of changed files."""
 
 from pathlib import Path
 
 from tools.manual.access import write_access_page
 from tools.manual.pages import write_pages
+from tools.manual.postman import write_postman_collection
+from tools.manual.typescript import write_typescript_client
 
 if __name__ == "__main__":
     docs = Path("docs")
-    for file in (*write_pages(docs / "api"), *write_access_page(docs / "access.md")):
+    changed = (
+        *write_pages(docs / "api"),
+        *write_access_page(docs / "access.md"),
+        *write_postman_collection(docs / "postman" / "tapgate.postman_collection.json"),
+        *write_typescript_client(Path("clients/typescript/src")),
+    )
+    for file in changed:
         print(f"changed {file}")

@@ -40,6 +40,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "messenger",
         "access",
         "sdk",
+        "typescript",
+        "postman",
         "versioning",
     ),
     "API reference": ("api", "api/*"),
