@@ -58,6 +58,32 @@ async def _tamper(database: Database, sql: str) -> None:
     )
 
 
+#: As computed by the first release that stored checkpoints.
+_DIGEST = """
+    SELECT sha256(convert_to(concat(
+        (SELECT string_agg(concat_ws(' ', transaction_id, position, debit_account, credit_account,
+                                     amount), ';' ORDER BY transaction_id, position)
+         FROM entries WHERE transaction_id >= $1 AND transaction_id < $2 AND transaction_id NOT IN (
+             SELECT id FROM transactions WHERE held > 0)),
+        '|',
+        (SELECT string_agg(concat_ws(' ', id, type, amount, fee_amount, currency,
+                                     coalesce(from_account, 0), coalesce(to_account, 0),
+                                     extract(epoch FROM created_at)), ';' ORDER BY id)
+         FROM transactions WHERE id >= $1 AND id < $2 AND held = 0)), 'UTF8'))"""
+
+
+async def test_digests_do_not_depend_on_the_release(ledger: LedgerDriver) -> None:
+    await _pay(ledger, 5)
+    outcome = await submit_transfer(ledger, *await create_sender_and_receiver(ledger))
+    held = outcome.require_accepted().transaction_id
+    (await ledger.submit(ReviewDecision(transaction_id=held, release=True))).require_accepted()
+    assert await _verify(ledger.database) == {}
+    rows = await ledger.database.fetch("SELECT first_id, end_id, digest FROM verified_ranges")
+    assert len(rows) > 2
+    for first_id, end_id, digest in rows:
+        assert await ledger.database.fetchval(_DIGEST, first_id, end_id) == digest
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 async def test_ranges_cover_all_transactions_once(ledger: LedgerDriver, jobs: int) -> None:
     await _pay(ledger, 10)
