@@ -72,6 +72,7 @@ from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.support import operations as support_operations
 from tapgate.support import routes as support
+from tapgate.tap_page.site import TapPage
 from tapgate.transactions import routes as transactions
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
@@ -138,7 +139,7 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
-    sites: tuple[Site, ...] = (build_console(), GuideSite(), *extra_sites)
+    sites: tuple[Site, ...] = (build_console(), GuideSite(), TapPage(), *extra_sites)
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 

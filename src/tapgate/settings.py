@@ -52,6 +52,7 @@ _MAX_PASSWORD_LENGTH = 255
 #: Accepts only addresses that can be used to log in.
 _EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
 _EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
+_PHONE_PATTERN = re.compile(r"\+[1-9][0-9]{5,14}")
 _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     service_secrets: dict[str, str]
     rate_limit: int
     rate_burst: int
+    operator_name: str
     currency: str
     #: Country of phone numbers that staff type without a country code.
     country: str | None
@@ -111,6 +113,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     messenger_graph_url: str | None
     messenger_access_token: str | None
     messenger_phone_number_id: str | None
+    messenger_phone_number: str | None
     messenger_flow_private_key: str | None
     messenger_model_url: str | None
     support_hours: str | None
@@ -186,6 +189,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         service_secrets=generated.service_secrets,
         rate_limit=reader.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
         rate_burst=reader.get_integer("RATE_BURST", 200, 1, 1_000_000),
+        operator_name=reader.get_text("OPERATOR_NAME") or "Tapgate",
         currency=reader.get_currency(),
         country=reader.get_country(),
         timezone=reader.get_timezone(),
@@ -241,6 +245,7 @@ def _read_messenger_settings(reader: "_SettingsReader") -> dict[str, Any]:
         "messenger_graph_url": reader.get_url("MESSENGER_GRAPH_URL"),
         "messenger_access_token": reader.get_text("MESSENGER_ACCESS_TOKEN"),
         "messenger_phone_number_id": reader.get_text("MESSENGER_PHONE_NUMBER_ID"),
+        "messenger_phone_number": reader.get_phone_number("MESSENGER_PHONE_NUMBER"),
         "messenger_flow_private_key": reader.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
         "support_hours": reader.get_text("SUPPORT_HOURS"),
         "support_contact": reader.get_text("SUPPORT_CONTACT"),
@@ -259,6 +264,12 @@ class _SettingsReader(EnvironmentReader):
         if _requires_secrets(environment):
             self._require_text("PUBLIC_URL", environment)
         return self.get_url("PUBLIC_URL")
+
+    def get_phone_number(self, name: str) -> str | None:
+        text = self.get_text(name)
+        if text is not None and not _PHONE_PATTERN.fullmatch(text):
+            raise self.build_error(name, "must be a phone number such as +23225000000")
+        return text
 
     def get_currency(self) -> str:
         text = self.get_text("CURRENCY") or "SLE"

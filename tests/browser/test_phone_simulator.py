@@ -6,6 +6,7 @@ Only the messenger may be able to read the PINs.
 import asyncio
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -118,6 +119,21 @@ async def phone_page(tab: Tab, demo_customer: DemoCustomer, deployment: Deployme
     page_object = PhonePage(tab)
     await page_object.open(demo_customer.phone)
     return page_object
+
+
+async def test_page_of_a_tapped_card_continues_in_the_chat(
+    tab: Tab, phone_page: PhonePage, deployment: Deployment
+) -> None:
+    _, url = await deployment.run_command("card", "tap", "DEMO-000002")
+    await tab.page.set_viewport_size(PHONE_VIEWPORT)
+    await tab.open(urlsplit(url.strip())._replace(scheme="", netloc="").geturl())
+    await expect(tab.page.get_by_role("heading", name="Genuine card")).to_be_visible()
+    assert await tab.find_axe_violations() == []
+    await tab.page.get_by_role("link", name="Continue in chat").click()
+    draft = re.compile(rf"^Link my card: http\S+\?{urlsplit(url.strip()).query}$")
+    await expect(tab.page.get_by_label("Message")).to_have_value(draft)
+    await tab.page.get_by_role("button", name="Send", exact=True).click()
+    await phone_page.expect_last_message("link the card you tapped")
 
 
 async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(

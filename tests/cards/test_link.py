@@ -4,6 +4,7 @@ import asyncio
 import re
 from datetime import timedelta
 
+from builders.card_proofs import confirm, create_signing_card, list_clone_alerts, tap
 from builders.participants import (
     CARDS_URL,
     CHILD_PIN,
@@ -57,6 +58,35 @@ async def test_linked_card_belongs_to_the_subscriber_and_can_pay(harness: Harnes
         f"/api/v1/subscribers/{holder['id']}", auth=harness.get_service_auth()
     )
     assert response.json()["cards_count"] == 1
+
+
+async def test_proof_of_a_tap_names_the_card_to_link_and_is_not_consumed(harness: Harness) -> None:
+    serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
+    other = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F8")
+    chip = await create_signing_card(harness, serial)
+    used, proof = tap(chip), tap(chip)
+    forged = {**proof, "cmac": "0" * 16}
+    holder = await harness.create_subscriber(balance="50")
+
+    async def link(**fields: object) -> tuple[int, str]:
+        body = {"subscriber_id": holder["id"], "pin": PIN, **fields}
+        response = await harness.post(
+            f"{CARDS_URL}/link", json=body, auth=harness.get_service_auth()
+        )
+        return response.status_code, response.text
+
+    assert (await link())[0] == 400
+    assert (await link(card_proof=proof, card_serial=other))[0] == 422
+    await confirm(harness, serial, used)
+    assert "CARD_PROOF_USED" in (await link(card_proof=used, pin=WRONG_PIN))[1]
+    assert await list_clone_alerts(harness) == [], "people paste old links"
+    assert "CARD_NOT_GENUINE" in (await link(card_proof=forged, pin=WRONG_PIN))[1]
+    assert len(await list_clone_alerts(harness)) == 1
+    unknown = {"picc_data": "0" * 32, "cmac": "0" * 16}
+    assert "CARD_NOT_GENUINE" in (await link(card_proof=unknown))[1]
+    assert (await link(card_proof=proof))[0] == 200
+    card = await get_card(harness, serial)
+    assert (card["subscriber_id"], card["last_counter"]) == (holder["id"], 2)
 
 
 async def test_child_card_has_its_own_pin_and_daily_limit(harness: Harness) -> None:

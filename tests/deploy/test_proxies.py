@@ -203,7 +203,7 @@ def proxy(
 
 
 def test_public_paths_are_forwarded_with_the_clients_address(proxy: tuple[Proxy, bool]) -> None:
-    for path in (PAYMENT, "/payment", "/docs", "/guide", "/health"):
+    for path in (PAYMENT, "/payment", "/docs", "/guide", "/t", "/health"):
         assert proxy[0].get(path) == (200, f"{path} ['127.0.0.1']")
 
 

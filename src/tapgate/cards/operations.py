@@ -8,9 +8,10 @@ import msgspec
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.cards import model, queries
+from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
+from tapgate.cards import model, queries, tap_history
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.pin_operations import require_correct_pin
@@ -37,9 +38,18 @@ _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
 async def link(
-    tx: Transaction, actor: Actor, link: CardLink, *, pin_verifier: PinVerifier, settings: Settings
+    tx: Transaction,
+    actor: Actor,
+    link: CardLink,
+    *,
+    pin_verifier: PinVerifier,
+    settings: Settings,
+    proof: ProofResult | None = None,
 ) -> Card:
-    holder, card = await _lock_subscriber_and_card(tx, actor, link.subscriber_id, link.card_serial)
+    """Link a card to a subscriber. `proof` is the verified `card_proof`, if there is one."""
+    holder, card = await _lock_subscriber_and_card(
+        tx, actor, link.subscriber_id, link.card_serial, proof
+    )
     await require_correct_pin(
         tx, actor, build_owner(holder), link.pin, "pin_verified", pin_verifier=pin_verifier
     )
@@ -56,10 +66,11 @@ async def link_to_child(
     *,
     pin_verifier: PinVerifier,
     settings: Settings,
+    proof: ProofResult | None = None,
 ) -> Card:
     pin_verifier.require_strong("child_pin", child.child_pin)
     holder, card = await _lock_subscriber_and_card(
-        tx, actor, child.parent_subscriber_id, child.card_serial
+        tx, actor, child.parent_subscriber_id, child.card_serial, proof
     )
     await require_correct_pin(
         tx, actor, build_owner(holder), child.parent_pin, "pin_verified", pin_verifier=pin_verifier
@@ -123,14 +134,38 @@ async def require_editable_child_card(tx: Transaction, actor: Actor, card: Card)
 
 
 async def _lock_subscriber_and_card(
-    tx: Transaction, actor: Actor, subscriber_id: str, serial: str
+    tx: Transaction,
+    actor: Actor,
+    subscriber_id: str,
+    serial: str | None,
+    proof: ProofResult | None,
 ) -> tuple[Subscriber, Card]:
+    """Lock the subscriber and the named card. A proof is checked, but its tap is not consumed."""
+    serial = serial or (None if proof is None else proof.card_serial)
+    if serial is None:
+        raise ApiError(Code.CARD_NOT_GENUINE)
     holder = await subscribers.lock(tx, require_id(ids.SUBSCRIBER, subscriber_id))
     card = await queries.lock_for_linking(tx, serial)
     await require_subscriber_access(
         tx, actor.principal, tx.now(), holder.id, restricted=holder.restricted
     )
+    if proof is not None:
+        await _require_valid_proof(tx, card, proof)
     return holder, card
+
+
+async def _require_valid_proof(tx: Transaction, card: Card, proof: ProofResult) -> None:
+    """Require a proof of this card. A link that was used before raises no alert.
+
+    People paste old links into the chat. No money moves, so this is no sign of a clone.
+    """
+    if proof.is_signed and proof.card_serial != card.serial:
+        raise invalid_field("card_proof", OTHER_CARD_MESSAGE)
+    error_code = find_proof_error(proof, card)
+    if error_code is Code.CARD_PROOF_USED:
+        raise ApiError(error_code)
+    if error_code is not None:
+        raise RaiseAfterCommit(await tap_history.reject(tx, card, proof, error_code))
 
 
 def _raise_after_commit(error: ApiError | None) -> None:

@@ -4,6 +4,7 @@ from tapgate import pin_routes
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
 from tapgate.cards.pins import pin_operations
@@ -11,6 +12,7 @@ from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.errors import Code
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
+from tapgate.schemas.card_proofs import CardProof
 from tapgate.schemas.cards import (
     CardBlock,
     CardFilters,
@@ -49,9 +51,16 @@ _LINK_ERRORS = (
     Code.ACCOUNT_LOCKED,
     Code.CARD_ALREADY_LINKED,
     Code.CARD_NOT_ACTIVE,
+    Code.CARD_NOT_GENUINE,
+    Code.CARD_PROOF_USED,
     Code.SUBSCRIBER_BLOCKED,
     Code.NOT_CLOSABLE,
+    Code.VALIDATION_FAILED,
 )
+
+
+async def _verify_proof(request: RequestContext, proof: CardProof | None) -> ProofResult | None:
+    return None if proof is None else await request.services.proof_verifier.verify(proof)
 
 
 def _to_record(request: RequestContext, card: Card) -> CardRecord:
@@ -64,12 +73,19 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
 async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber.
 
-    The card uses the subscriber's PIN.
+    The card uses the subscriber's PIN. A card that signs its taps can be named by `card_proof`
+    instead of `card_serial`. The proof is checked before the PIN, and its tap is not consumed.
     """
     services = request.services
+    proof = await _verify_proof(request, body.card_proof)
     async with services.transaction() as tx:
         card = await operations.link(
-            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+            tx,
+            request.actor,
+            body,
+            pin_verifier=services.pin_verifier,
+            settings=services.settings,
+            proof=proof,
         )
     return CardResponse(message="Card linked", card=_to_record(request, card))
 
@@ -83,12 +99,19 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
 async def create_child_card(request: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
-    The card spends from the parent's wallet, up to its own daily limit and with its own PIN.
+    The card spends from the parent's wallet, up to its own daily limit and with its own PIN. A card
+    that signs its taps can be named by `card_proof` instead of `card_serial`.
     """
     services = request.services
+    proof = await _verify_proof(request, body.card_proof)
     async with services.transaction() as tx:
         card = await operations.link_to_child(
-            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+            tx,
+            request.actor,
+            body,
+            pin_verifier=services.pin_verifier,
+            settings=services.settings,
+            proof=proof,
         )
     return CardResponse(message="Child card created", card=_to_record(request, card))
 

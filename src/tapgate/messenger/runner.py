@@ -49,6 +49,7 @@ from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.transcript import Transcript
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
+from tapgate.messenger.understanding.tap_links import remove_tap_urls
 
 Channel = Literal["webhook", "bridge"]
 
@@ -253,7 +254,8 @@ async def _add_intent(
         return event
     if conversation.is_awaiting_pin and may_contain_pin(event.text):
         return event
-    intent = await services.resolve_intent(event.text, person.language)
+    # The proof in a link must not reach a language model.
+    intent = await services.resolve_intent(remove_tap_urls(event.text), person.language)
     return msgspec.structs.replace(event, intent=intent)
 
 

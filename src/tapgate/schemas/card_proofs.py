@@ -117,6 +117,12 @@ class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
         return bytes.fromhex(picc_data), bytes.fromhex(cmac)
 
 
+def require_card(serial: str | None, proof: CardProof | None) -> None:
+    """Require that a request names a card by its serial, by a proof, or by both."""
+    if serial is None and proof is None:
+        raise build_missing_field_error("card_serial")
+
+
 IssuerKey = Annotated[str, HexRule(_KEY_DIGITS, example="00112233445566778899AABBCCDDEEFF")]
 AuthenticityField = Annotated[str, Choice(*Authenticity, name="CardAuthenticity")]
 KeysetStatusField = Annotated[str, Choice(*KeysetStatus, name="KeysetStatus")]

@@ -1,12 +1,12 @@
 """Request and response bodies of cards."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from tapgate import ids
-from tapgate.schemas.card_proofs import AuthenticityField
+from tapgate.schemas.card_proofs import AuthenticityField, CardProof, require_card
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
@@ -103,19 +103,35 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardLink(msgspec.Struct, kw_only=True):
+    """Card to link. `card_serial` may be absent if there is a `card_proof`."""
+
     subscriber_id: Text
-    card_serial: CardSerial
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
     pin: Pin
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
 
 
 class NewChildCard(msgspec.Struct, kw_only=True):
+    """Child card to create. `card_serial` may be absent if there is a `card_proof`."""
+
     parent_subscriber_id: Text
-    card_serial: CardSerial
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
     parent_pin: Pin
     child_pin: Pin
     daily_limit: Amount
     child_name: PersonName
     child_relationship: Text | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
 
 
 class ChildCardUpdate(msgspec.Struct, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from tapgate.schemas.card_proofs import CardProof
+from tapgate.schemas.card_proofs import CardProof, require_card
 from tapgate.schemas.cards import CardStatusField, CardTypeField
 from tapgate.schemas.common import ErrorCode, SuccessResponse, build_missing_field_error
 from tapgate.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
@@ -21,11 +21,6 @@ PaymentOutcomeStatus = Annotated[
 ]
 
 
-def _require_card(serial: str | None, proof: CardProof | None) -> None:
-    if serial is None and proof is None:
-        raise build_missing_field_error("card_serial")
-
-
 class InAppPaymentRequest(MoneyRequest, kw_only=True):
     """Payment by card. `card_serial` may be absent if there is a `card_proof`."""
 
@@ -40,7 +35,7 @@ class InAppPaymentRequest(MoneyRequest, kw_only=True):
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
 
     def __post_init__(self) -> None:
-        _require_card(self.card_serial, self.card_proof)
+        require_card(self.card_serial, self.card_proof)
 
 
 class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
@@ -96,7 +91,7 @@ class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
     OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
 
     def __post_init__(self) -> None:
-        _require_card(self.card_serial, self.card_proof)
+        require_card(self.card_serial, self.card_proof)
 
 
 class VerifyCardRequest(VerifyInAppCardRequest, kw_only=True):

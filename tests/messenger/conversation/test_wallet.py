@@ -141,6 +141,34 @@ def test_card_that_is_already_linked_is_rejected():
     assert chat.conversation.stage == "idle"
 
 
+TAP_URL = "https://pin.example/t?picc_data=EF963FF7828658A599F3041510671E88&cmac=94EED9EE65337086"
+
+
+@each("text", [TAP_URL, f"Link my card: {TAP_URL}", f"Associer ma carte : {TAP_URL}"])
+def test_pasted_link_of_a_tapped_card_links_the_card_at_any_time(text):
+    for opening in ((), ("link",), ("send money",), ("link", "AB-123456")):
+        chat = ConversationDriver()
+        for earlier in opening:
+            chat(earlier)
+        chat(text)
+        assert chat.conversation.is_awaiting_pin
+        chat(PIN)
+        request = chat.gateway.requests[-1]
+        assert isinstance(request, gateway_requests.LinkCard)
+        assert (request.card_serial, request.tap_url) == (None, TAP_URL)
+
+
+@each("language, words", [("en", "already used"), ("fr", "déjà servi")])
+def test_rejected_tap_is_explained_and_another_one_can_be_pasted(language, words):
+    chat = ConversationDriver(language)
+    chat.gateway.overrides = {gateway_requests.LinkCard: [RequestRejected(code="CARD_PROOF_USED")]}
+    chat(TAP_URL)
+    assert words in chat(PIN)
+    assert chat.conversation.command == "link" and "tap_url" not in chat.conversation.facts
+    chat(TAP_URL)
+    assert chat.conversation.is_awaiting_pin
+
+
 @each(
     "reason, is_permanent, status", [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")]
 )

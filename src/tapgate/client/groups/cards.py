@@ -16,15 +16,26 @@ from tapgate.schemas.pagination import Page
 
 class Cards(OperationGroup[M]):
     @acts("POST /api/v1/cards/link")
-    def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> CardResponse:
-        """Link a card to a subscriber. The card uses the subscriber's PIN."""
+    def link(
+        self,
+        *,
+        subscriber_id: str,
+        card_serial: str | None = None,
+        card_proof: CardProofLike | None = None,
+        pin: str,
+    ) -> CardResponse:
+        """Link a card to a subscriber. The card uses the subscriber's PIN.
+
+        `card_proof`, the proof of a tap, can replace `card_serial`.
+        """
 
     @acts("POST /api/v1/cards/child")
     def link_child(
         self,
         *,
         parent_subscriber_id: str,
-        card_serial: str,
+        card_serial: str | None = None,
+        card_proof: CardProofLike | None = None,
         parent_pin: str,
         child_pin: str,
         daily_limit: Money,

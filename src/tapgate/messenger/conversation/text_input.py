@@ -28,6 +28,7 @@ from tapgate.messenger.understanding.secret_detection import (
     may_contain_pin,
 )
 from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate.messenger.understanding.tap_links import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_payee, parse_phone, parse_transfer
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
@@ -46,7 +47,9 @@ def handle(turn: Turn, event: TextMessage) -> None:
     text = event.text.strip()
     exact_command = resolver.match_command(text)
     step = interpreter.get_current_step(turn)
-    if isinstance(step, PinStep):
+    if find_tap_url(text) is not None:
+        _handle_tap_link(turn, step, text)
+    elif isinstance(step, PinStep):
         if not _handle_small_talk(turn, text):
             command = exact_command or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
@@ -64,6 +67,15 @@ def handle(turn: Turn, event: TextMessage) -> None:
         _run_command(turn, exact_command, text, is_late=event.is_late)
     elif exact_command is None and not _handle_answer(turn, text, is_late=event.is_late):
         _handle_intent(turn, event.intent, text)
+
+
+def _handle_tap_link(turn: Turn, step: Step | None, text: str) -> None:
+    """Take the link of a tapped card as the answer to a question about a card, or link the card."""
+    if turn.conversation.command == "link" and isinstance(step, AskStep):
+        answer = None if step.parse_text is None else step.parse_text(turn, text)
+        if interpreter.apply_answer(turn, step, answer):
+            return
+    interpreter.begin_command(turn, "link", text)
 
 
 def _select_language(turn: Turn, event: TextMessage) -> None:

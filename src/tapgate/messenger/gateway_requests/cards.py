@@ -15,13 +15,19 @@ class ListCards(GatewayRequest, frozen=True, kw_only=True):
 
 
 class LinkCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Link the card with a serial, or the card whose link the person pasted."""
+
     subscriber_id: str
-    card_serial: str
+    card_serial: str | None = None
+    tap_url: str | None = None
     pin: str
 
     async def perform(self, gateway: AsyncTapgateClient) -> Card:
         linked = await gateway.cards.link(
-            subscriber_id=self.subscriber_id, card_serial=self.card_serial, pin=self.pin
+            subscriber_id=self.subscriber_id,
+            card_serial=self.card_serial,
+            card_proof=self.tap_url,
+            pin=self.pin,
         )
         return to_card(linked.card)
 

@@ -7,6 +7,8 @@ as secrets. Texts that are clearly amounts or transfer requests do not.
 import re
 import unicodedata
 
+from tapgate.messenger.understanding.tap_links import remove_tap_urls
+
 _MAX_LENGTH = 4096
 
 #: A word for a secret, but not the start of a longer word such as "pinch".
@@ -81,11 +83,11 @@ def has_pin_after_transfer(text: str) -> bool:
 
 
 def _normalize(text: str) -> str:
-    """Return the text in lowercase, with ASCII digits and without accents.
+    """Return the text in lowercase, with ASCII digits, and without accents and links of cards.
 
     Each character maps to a single character where possible.
     """
-    return "".join(map(_normalize_character, text))
+    return "".join(map(_normalize_character, remove_tap_urls(text)))
 
 
 def _normalize_character(char: str) -> str:

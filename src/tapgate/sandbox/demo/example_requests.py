@@ -30,10 +30,10 @@ class ExampleContext(NamedTuple):
 
 def build_context(settings: Settings, api_key: str, command: str) -> ExampleContext:
     tapgate = quote(command)
-    verify, tap = (
-        " ".join([*_list_environment(settings), tapgate, command])
-        for command in ("verify", "card tap")
-    )
+    environment = list(_list_environment(settings))
+    verify = " ".join([*environment, tapgate, "verify"])
+    public_url = f"TAPGATE_PUBLIC_URL={quote(settings.local_url)}"
+    tap = " ".join([*environment, public_url, tapgate, "card tap"])
     return ExampleContext(
         settings.local_url, api_key, f"{tapgate} sign", verify, tap, settings.currency
     )
@@ -113,11 +113,12 @@ def _render_commands(country: Country, context: ExampleContext, today: date) -> 
         yield _render_signed_post(
             context, path, body, key_id=terminal.key_id, secret=terminal.key.secret
         )
-    yield "# This person's card signs its taps"
+    yield "# The page that a phone opens when it reads a card that signs its taps"
     yield (
         f"# {friend.person.name}: phone {seed.get_phone_number(friend)}, card {friend.serial}, "
         f"PIN {friend.pin}"
     )
+    yield f"curl -s $({context.tap} {friend.serial})"
     yield "# Verify the ledger"
     yield context.verify
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tapgate.errors import Code
 from tapgate.messenger.conversation import option_matching, rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
@@ -12,6 +13,7 @@ from tapgate.messenger.conversation.steps import (
     ConfirmStep,
     Next,
     ParsedAnswer,
+    PinInput,
     PinStep,
     RequestStep,
     Script,
@@ -20,11 +22,19 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
-from tapgate.messenger.model import Card
+from tapgate.messenger.model import Card, RequestRejected
+from tapgate.messenger.understanding.tap_links import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_card_serial
 from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
+#: Stands for the serial of a card whose link the person pasted.
+_TAPPED_CARD: Final = "tapped"
+_PROOF_ERROR_CODES: Final = (
+    Code.CARD_NOT_GENUINE,
+    Code.CARD_PROOF_REQUIRED,
+    Code.CARD_PROOF_USED,
+)
 _MAX_NAME_LENGTH: Final = 24
 _PERMANENT_REASONS: Final = (CardBlockReason.LOST, CardBlockReason.STOLEN, CardBlockReason.DAMAGED)
 
@@ -99,15 +109,43 @@ def _parse_card(turn: Turn, text: str) -> ParsedAnswer:
 
 
 def _parse_serial(turn: Turn, text: str) -> ParsedAnswer:
+    tap_url = find_tap_url(text)
+    if tap_url is not None:
+        return {"serial": _TAPPED_CARD, "tap_url": tap_url}
     serial = parse_card_serial(text)
     return None if serial is None else {"serial": serial}
 
 
 def _begin_link(turn: Turn, text: str) -> None:
-    """Take the serial from the opening text, for example "Link card AB-1234"."""
-    serial = parse_card_serial(text.rsplit(maxsplit=1)[-1]) if text.split() else None
-    if serial is not None:
-        turn.set_facts(serial=serial)
+    """Take the card from the opening text, for example "Link card AB-1234" or a tap's link."""
+    answer = _parse_serial(turn, text) if find_tap_url(text) else None
+    if answer is None and text.split():
+        answer = _parse_serial(turn, text.rsplit(maxsplit=1)[-1])
+    if isinstance(answer, dict):
+        turn.set_facts(**answer)
+
+
+def _prompt_for_link_pin(turn: Turn) -> str:
+    if "tap_url" in turn.facts:
+        return turn.translate("link.pin_tapped")
+    return turn.translate("link.pin", card=turn.facts["serial"])
+
+
+def _build_link_request(turn: Turn, pins: PinInput) -> LinkCard:
+    tap_url = turn.facts.get("tap_url")
+    serial = None if tap_url is not None else turn.facts["serial"]
+    return LinkCard(
+        subscriber_id=turn.subscriber.id, card_serial=serial, tap_url=tap_url, pin=pins.pin
+    )
+
+
+def _handle_link_rejected(turn: Turn, error: RequestRejected) -> Next | None:
+    """Ask for another tap if the proof was rejected."""
+    if error.code not in _PROOF_ERROR_CODES:
+        return None
+    turn.add_reply(f"error.{error.code}")
+    turn.clear_facts("serial", "tap_url")
+    return "back"
 
 
 def _begin_block(turn: Turn, text: str) -> None:
@@ -155,10 +193,9 @@ SCRIPTS: Final = (
             ),
             PinStep(
                 name="linked",
-                prompt=lambda turn: turn.translate("link.pin", card=turn.facts["serial"]),
-                build_request=lambda turn, pins: LinkCard(
-                    subscriber_id=turn.subscriber.id, card_serial=turn.facts["serial"], pin=pins.pin
-                ),
+                prompt=_prompt_for_link_pin,
+                build_request=_build_link_request,
+                on_rejection=_handle_link_rejected,
                 on_success=lambda turn, card: turn.finish(
                     "link.done", "cards", "menu", card=card.serial
                 ),

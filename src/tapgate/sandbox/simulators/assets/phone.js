@@ -308,4 +308,10 @@ active = threads.find(({ phone }) => phone === active) || threads[0];
 if (!active && root.dataset.phone) active = new Thread({ phone: root.dataset.phone, name: root.dataset.name });
 if (active) selectPerson(active);
 else showError("Search for a customer or enter a new number to start.");
+// The page of a tapped card continues here with a message.
+const draft = new URLSearchParams(location.search).get("text");
+if (draft) {
+  element("message").value = draft;
+  history.replaceState(null, "", location.pathname);
+}
 api.getFormKey().then((key) => { masksPins = !key; }, () => {});

@@ -65,7 +65,11 @@ TEXTS: Final = {
     "card.EXPIRED": "expired",
     "card.UNASSIGNED": "not linked",
     "card.child": "child card",
-    "link.serial": "What's the card number? It's printed on the card.",
+    "link.serial": (
+        "What's the card number? It's printed on the card. Or tap the card on your phone and paste"
+        " the link here."
+    ),
+    "link.pin_tapped": "Enter your PIN to link the card you tapped to your wallet.",
     "link.pin": "Enter your PIN to link card {card} to your wallet.",
     "link.done": "Done! ✅ Card {card} is linked to your wallet.",
     "block.card": "Which card would you like to block?",

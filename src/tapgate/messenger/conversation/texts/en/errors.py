@@ -17,6 +17,14 @@ TEXTS: Final = {
     "error.PIN_REQUIRED": "This requires your PIN.",
     "error.SUBSCRIBER_BLOCKED": "Your wallet isn't active right now.",
     "error.CARD_NOT_ACTIVE": "This card isn't active.",
+    "error.CARD_NOT_GENUINE": (
+        "I couldn't verify this card. Tap it again and paste the new link. If it still doesn't"
+        " work, please contact our support team."
+    ),
+    "error.CARD_PROOF_USED": (
+        "This link was already used. Tap the card again and paste the new link."
+    ),
+    "error.CARD_PROOF_REQUIRED": "Tap the card on your phone and paste the link here.",
     "error.COMPLIANCE_REJECTED": (
         "We can't make this payment. If you have questions, please contact our support team."
     ),

@@ -128,7 +128,8 @@ TEXTS: Final = {
     ),
     "not_understood.place": ("Please send only the name of your district or town, for example: Bo"),
     "not_understood.serial": (
-        "That doesn't look like a card number. You'll find it printed on the card."
+        "That doesn't look like a card number or the link of a card. You'll find the number"
+        " printed on the card."
     ),
     "not_understood.card": "That's not one of these cards.",
     "not_understood.names": "Please send your first and last name, for example: Aminata Kamara",

@@ -66,7 +66,13 @@ TEXTS: Final = {
     "card.EXPIRED": "expirée",
     "card.UNASSIGNED": "non associée",
     "card.child": "carte enfant",
-    "link.serial": "Quel est le numéro de la carte ? Il est imprimé dessus.",
+    "link.serial": (
+        "Quel est le numéro de la carte ? Il est imprimé dessus. Ou approchez la carte de votre"
+        " téléphone et collez le lien ici."
+    ),
+    "link.pin_tapped": (
+        "Saisissez votre code PIN pour ajouter à votre compte la carte que vous avez approchée."
+    ),
     "link.pin": "Saisissez votre code PIN pour ajouter la carte {card} à votre compte.",
     "link.done": "C'est fait ! ✅ La carte {card} est associée à votre compte.",
     "block.card": "Quelle carte souhaitez-vous bloquer ?",

@@ -19,6 +19,14 @@ TEXTS: Final = {
     "error.PIN_REQUIRED": "Cette opération nécessite votre code PIN.",
     "error.SUBSCRIBER_BLOCKED": "Votre compte n'est pas actif pour le moment.",
     "error.CARD_NOT_ACTIVE": "Cette carte n'est pas active.",
+    "error.CARD_NOT_GENUINE": (
+        "Je n'ai pas pu vérifier cette carte. Approchez-la à nouveau et collez le nouveau lien. Si"
+        " cela ne fonctionne toujours pas, contactez notre assistance."
+    ),
+    "error.CARD_PROOF_USED": (
+        "Ce lien a déjà servi. Approchez à nouveau la carte et collez le nouveau lien."
+    ),
+    "error.CARD_PROOF_REQUIRED": ("Approchez la carte de votre téléphone et collez le lien ici."),
     "error.COMPLIANCE_REJECTED": (
         "Nous ne pouvons pas effectuer ce paiement. Pour toute question, contactez notre service "
         "client."

@@ -133,7 +133,9 @@ TEXTS: Final = {
     "not_understood.place": (
         "Envoyez seulement le nom de votre district ou de votre ville, par exemple : Bo"
     ),
-    "not_understood.serial": "Ce numéro de carte n'est pas valide. Il est imprimé sur la carte.",
+    "not_understood.serial": (
+        "Ce n'est ni un numéro de carte ni le lien d'une carte. Le numéro est imprimé sur la carte."
+    ),
     "not_understood.card": "Ce n'est pas l'une de ces cartes.",
     "not_understood.names": "Envoyez votre prénom et votre nom, par exemple : Aminata Kamara",
     "not_understood.period": "Je n'ai pas compris cette période.",
