@@ -273,7 +273,8 @@ export class Operations extends Transport {
   /**
    * Link a card to a subscriber.
    *
-   * The card uses the subscriber's PIN.
+   * The card uses the subscriber's PIN. A card that signs its taps can be named by `card_proof`
+   * instead of `card_serial`. The proof is checked before the PIN, and its tap is not consumed.
    *
    * Access: an API key with the scope `cards:write`; an admin (support_user, system_admin); an internal service's signature.
    */
@@ -284,7 +285,8 @@ export class Operations extends Transport {
   /**
    * Create a child card.
    *
-   * The card spends from the parent's wallet, up to its own daily limit and with its own PIN.
+   * The card spends from the parent's wallet, up to its own daily limit and with its own PIN. A card
+   * that signs its taps can be named by `card_proof` instead of `card_serial`.
    *
    * Access: an API key with the scope `cards:write`; an admin (support_user, system_admin).
    */

@@ -514,10 +514,12 @@ export interface CardKeys {
   k4: string;
 }
 
+/** Card to link. `card_serial` may be absent if there is a `card_proof`. */
 export interface CardLink {
   subscriber_id: string;
   /** 1 to 32 letters, digits or dashes */
-  card_serial: string;
+  card_serial?: string | null;
+  card_proof?: CardProof | null;
   /** 4 digits */
   pin: string;
 }
@@ -1245,10 +1247,12 @@ export interface NewApiKey {
   expires_at?: string | null;
 }
 
+/** Child card to create. `card_serial` may be absent if there is a `card_proof`. */
 export interface NewChildCard {
   parent_subscriber_id: string;
   /** 1 to 32 letters, digits or dashes */
-  card_serial: string;
+  card_serial?: string | null;
+  card_proof?: CardProof | null;
   /** 4 digits */
   parent_pin: string;
   /** 4 digits */
