@@ -64,9 +64,13 @@ class PaymentsBenchmark:
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
         runner = PhaseRunner(self._installation, bench_data, connection)
-        await self._measure(runner, bench_data, pgbench)
+        signing_data = bench_data._replace(cards=bench_data.signing_cards)
+        signing_runner = PhaseRunner(self._installation, signing_data, connection)
+        await self._measure(runner, signing_runner, bench_data, pgbench)
         print_line("Verifying the ledger ...")
-        proof = await books.verify_books(connection, approved=runner.approved)
+        proof = await books.verify_books(
+            connection, approved=runner.approved + signing_runner.approved
+        )
         assert self._overload is not None
         assert self._memory is not None
         return Results(
@@ -83,9 +87,16 @@ class PaymentsBenchmark:
             books=proof,
         )
 
-    async def _measure(self, runner: PhaseRunner, bench_data: Dataset, pgbench: PgBench) -> None:
+    async def _measure(
+        self,
+        runner: PhaseRunner,
+        signing_runner: PhaseRunner,
+        bench_data: Dataset,
+        pgbench: PgBench,
+    ) -> None:
         rounds, pay = self._sizes.rounds, create_payment_builder(bench_data)
         runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
+        signing_runner.phases_left = rounds
         await runner.run(
             "warm-up",
             pay,
@@ -100,6 +111,8 @@ class PaymentsBenchmark:
                 self._payments.append(phase)
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 print_tpcb_run(self._tpcb[-1])
+                if connections == DEFAULT_CONNECTIONS:
+                    await self._measure_proofs(signing_runner, bench_data, number)
             hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
         await self._measure_overload(runner, pay)
@@ -110,6 +123,18 @@ class PaymentsBenchmark:
             requests=runner.answered - answered_before,
             postgres_mb=self._installation.get_postgres_mb(),
         )
+
+    async def _measure_proofs(self, runner: PhaseRunner, bench_data: Dataset, number: int) -> None:
+        """Measure payments by cards that the workers have seen before."""
+        await runner.run_repeated(
+            "lookups",
+            requests.build_lookups(bench_data),
+            round_=number,
+            connections=DEFAULT_CONNECTIONS,
+            seconds=self._sizes.seconds,
+        )
+        pay = create_payment_builder(bench_data)
+        self._others.append(await self._run_phase(runner, "proofs", pay, number))
 
     async def _measure_overload(self, runner: PhaseRunner, pay: RequestBuilder) -> None:
         """Measure overload before any phase that leaves background work.

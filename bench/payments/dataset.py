@@ -13,11 +13,18 @@ from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
+from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.card_proofs.sun import diversify_file_read_key
+from tapgate.card_proofs.verifier import format_uid
+from tapgate.cards import keysets
+from tapgate.cards.keysets import Keyset
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
+from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.schemas.admin import NewApiKey
+from tapgate.schemas.card_proofs import NewKeyset
 from tapgate.schemas.processors import NewProcessor, NewTerminal
 from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
@@ -25,6 +32,10 @@ from tapgate.webhooks import operations as webhooks
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
+#: There are fewer cards that sign their taps, because fewer phases use them, but more than
+#: connections, so that no two payments of a card are concurrent.
+_CARDS_PER_SIGNING_CARD = 16
+_MIN_SIGNING_CARDS = 200
 #: Copying many cards takes longer than the gateway's statement timeout.
 _SETUP_TIMEOUT_SECONDS = 120.0
 _DISABLE_TIMEOUT = "SET LOCAL statement_timeout = 0"
@@ -39,6 +50,7 @@ class Card(NamedTuple):
     serial: str
     pin: str
     subscriber_id: str
+    chip: SoftwareCard | None = None  # of a card that signs its taps
 
 
 class SigningKey(NamedTuple):
@@ -48,13 +60,24 @@ class SigningKey(NamedTuple):
 
 class Dataset(NamedTuple):
     cards: list[Card]
+    signing_cards: list[Card]
     terminals: list[SigningKey]  # one per processor
     api_key: str
 
 
 async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     keys = [await _create_terminal(services, number) for number in range(processors)]
-    new_cards = await _create_cards(services, cards)
+    new_cards = await _create_cards(services, range(cards))
+    async with services.transaction() as tx:
+        keyset = await keysets.create(
+            tx,
+            SYSTEM_ACTOR,
+            NewKeyset(name="Bench"),
+            vault=services.vault,
+            signals=services.signals,
+        )
+    signing_count = max(_MIN_SIGNING_CARDS, cards // _CARDS_PER_SIGNING_CARD)
+    signing_cards = await _create_cards(services, range(cards, cards + signing_count), keyset)
     async with services.transaction() as tx:
         await webhooks.create(
             tx, SYSTEM_ACTOR, _FAILURE_WEBHOOK, vault=services.vault, signals=services.signals
@@ -74,6 +97,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
         await tx.execute("ANALYZE", timeout=_SETUP_TIMEOUT_SECONDS)
     return Dataset(
         new_cards,
+        signing_cards,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
         api_key,
     )
@@ -93,11 +117,15 @@ async def _create_terminal(services: Services, number: int) -> NewHmacKey:
     return added.key
 
 
-async def _create_cards(services: Services, count: int) -> list[Card]:
-    rng, now, new_id = Random(23225), services.clock(), services.new_id
+async def _create_cards(
+    services: Services, numbers: range, keyset: Keyset | None = None
+) -> list[Card]:
+    """Create funded subscribers with a card each. With a keyset, the cards sign their taps."""
+    rng, now, new_id = Random(23225 + numbers.start), services.clock(), services.new_id
+    keys = None if keyset is None else IssuerKeys.open(services.vault, keyset.id, keyset.keys)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
     cards, owners = [], []
-    for number in range(count):
+    for number in numbers:
         owner, account, pin = new_id(), new_id(), f"{rng.randrange(10_000):04}"
         stored = services.pin_verifier.hash(pin)
         serial = f"BENCH-{number:06}"
@@ -108,10 +136,15 @@ async def _create_cards(services: Services, count: int) -> list[Card]:
             (owner, account, f"+{23225000000 + number}", "Aminata", f"Kamara{number}", now, now)
         )
         rows["pins"].append((owner, stored.key_id, stored.salt, stored.verifier))
-        rows["cards"].append(
-            (new_id(), serial, "PARENT", "ACTIVE", owner, account, owner, now, now, now)
-        )
-        cards.append(Card(serial, pin, ids.encode(ids.SUBSCRIBER, owner)))
+        uid, chip = bytes([0x04, *number.to_bytes(6)]), None
+        signing: tuple[Any, ...] = ("none", None, None)
+        if keys is not None and keyset is not None:
+            file_read_key = diversify_file_read_key(keys.file_read, uid, 1)
+            chip = SoftwareCard(uid, keys.meta_read, file_read_key)
+            signing = ("sun", keyset.id, 1)
+        card = (new_id(), serial, "PARENT", "ACTIVE", owner, account, owner, now, now, now)
+        rows["cards"].append((*card, format_uid(uid), *signing))
+        cards.append(Card(serial, pin, ids.encode(ids.SUBSCRIBER, owner), chip))
         owners.append(owner)
     async with services.transaction() as tx:
         await tx.execute(_DISABLE_TIMEOUT)
@@ -129,7 +162,7 @@ _COLUMNS = {
     "subscribers": "id account_id phone_number first_name last_name created_at updated_at",
     "pins": "holder_id key_id salt verifier",
     "cards": "id serial type status subscriber_id account_id pin_holder_id linked_at created_at"
-    " updated_at",
+    " updated_at uid authenticity keyset_id key_version",
 }
 
 

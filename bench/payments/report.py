@@ -8,7 +8,7 @@ rewrites the section and the chart from the stored results.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 import msgspec
 
@@ -29,6 +29,7 @@ CHART_FILE = Path("docs/benchmarks.svg")
 BEGIN_MARK, END_MARK = "<!-- figures: written by `make bench` -->\n", "<!-- end of figures -->\n"
 
 _KIND_LABELS = {
+    "proofs": "payments, each with a card's proof",
     "hot": "payments, all to one merchant",
     "webhooks": "payments, each with a webhook",
     "replays": "replays of payments",
@@ -101,7 +102,8 @@ def _build_rows(results: Results) -> list[Row]:
         )
     for kind, name in _KIND_LABELS.items():
         phases = [phase for phase in results.others if phase.kind == kind]
-        rows.append(_build_row(name, get_best_phase(phases, phases[0].connections)))
+        if phases:
+            rows.append(_build_row(name, get_best_phase(phases, phases[0].connections)))
     return [*rows, _build_row("payments at overload", results.overload.phase)]
 
 
@@ -140,6 +142,7 @@ def _render_sentences(results: Results) -> list[str]:
         f"Payments to one merchant run at {hot.per_second / spread.per_second:.0%} of the rate of"
         f" payments to {results.sizes.processors}. The largest batch had {largest} payments."
         f" The load client used {client:.0f} µs of CPU time per payment, on the same cores.",
+        *_render_proofs(results),
         f"Share of the busiest of {results.sizes.workers} workers: {busiest} connections.",
         _render_overload(results.overload),
         f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
@@ -150,6 +153,24 @@ def _render_sentences(results: Results) -> list[str]:
         f" {books.transactions:,} transactions and {books.entries:,} entries."
         f" {books.approved:,} payments were acknowledged, and {books.completed:,} are in the"
         f" ledger. Declined: {declined:,}.",
+    ]
+
+
+def _render_proofs(results: Results) -> list[str]:
+    """Compare payments with a proof to those without one in the same rounds."""
+    proofs = {phase.round: phase for phase in results.others if phase.kind == "proofs"}
+    pairs = [
+        (phase, proofs[phase.round])
+        for phase in results.payments
+        if phase.round in proofs and phase.connections == proofs[phase.round].connections
+    ]
+    if not pairs:
+        return []
+    ratios = [proof.per_second / plain.per_second for plain, proof in pairs]
+    extra = [proof.cpu.workers - plain.cpu.workers for plain, proof in pairs]
+    return [
+        f"Payments with a card's proof run at {_format_ratios(ratios)} times the rate of payments"
+        f" without one in the same round, and take {median(extra):+.0f} µs of Python CPU time."
     ]
 
 

@@ -1,14 +1,16 @@
 """Requests as bytes, signed in advance so that the load client only sends them."""
 
+from typing import Any
 from uuid import uuid4
 
 import msgspec
 
-from bench.payments.dataset import Card, SigningKey
+from bench.payments.dataset import Card, Dataset, SigningKey
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 
 PAYMENT_PATH = "/api/v1/pos/payment"
+LOOKUP_PATH = "/api/v1/pos/lookup-card"
 TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
 
 #: Above the limit for payments without a PIN, below all other limits.
@@ -17,24 +19,41 @@ _TRANSFER_AMOUNT = "25.00"
 
 
 def build_payment(card: Card, key: SigningKey, timestamp: str) -> bytes:
-    body = msgspec.json.encode(
-        {
-            "request_id": str(uuid4()),
-            "card_serial": card.serial,
-            "amount": _PAYMENT_AMOUNT,
-            "pin": card.pin,
-            "merchant_name": "Kamara Stores",
-            "transaction_ref": "ORDER-1188",
-        }
-    )
-    return build_signed_payment(body, key, timestamp)
+    """Build a payment, with a new tap if the card signs its taps."""
+    body: dict[str, Any] = {
+        "request_id": str(uuid4()),
+        "card_serial": card.serial,
+        "amount": _PAYMENT_AMOUNT,
+        "pin": card.pin,
+        "merchant_name": "Kamara Stores",
+        "transaction_ref": "ORDER-1188",
+    }
+    if card.chip is not None:
+        body["card_proof"] = card.chip.tap()
+    return build_signed_payment(msgspec.json.encode(body), key, timestamp)
+
+
+def build_lookups(dataset: Dataset) -> list[bytes]:
+    """Build a lookup of every card that signs its taps, by the proof of a tap."""
+    timestamp, key = get_timestamp(), dataset.terminals[0]
+    return [
+        _build_signed(
+            LOOKUP_PATH, msgspec.json.encode({"card_proof": card.chip.tap()}), key, timestamp
+        )
+        for card in dataset.signing_cards
+        if card.chip is not None
+    ]
 
 
 def build_signed_payment(body: bytes, key: SigningKey, timestamp: str) -> bytes:
-    signature = signing.sign(key.secret, "POST", PAYMENT_PATH, timestamp, body)
+    return _build_signed(PAYMENT_PATH, body, key, timestamp)
+
+
+def _build_signed(path: str, body: bytes, key: SigningKey, timestamp: str) -> bytes:
+    signature = signing.sign(key.secret, "POST", path, timestamp, body)
     return build_request(
         "POST",
-        PAYMENT_PATH,
+        path,
         f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n",
         body,
     )

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from tapgate import ids
+from tapgate.card_proofs.card_loader import CardLoader
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
 from tapgate.errors import Code, unavailable
@@ -149,6 +150,7 @@ def _get_card_key(issuer_key: bytes, uid: bytes, version: int) -> FileReadKey:
 class ProofVerifier:
     def __init__(self, database: Database, signals: Signals, vault: Vault) -> None:
         self._database = database
+        self._loader = CardLoader(database)
         self._signals = signals
         self._vault = vault
         self._keysets: list[_Keyset] | None = None
@@ -195,11 +197,7 @@ class ProofVerifier:
         return DecryptedProof(candidates, mac)
 
     async def _load_card(self, uid: bytes) -> _CardKeys | None:
-        row = await self._database.fetchrow(
-            """SELECT serial, keyset_id, key_version, pending_keyset_id, pending_key_version
-               FROM cards WHERE uid = $1""",
-            format_uid(uid),
-        )
+        row = await self._loader.load(format_uid(uid))
         if row is None:
             return None
         self._cards.pop(uid, None)
