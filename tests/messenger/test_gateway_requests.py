@@ -6,6 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.card_proofs import create_signing_card, tap
+from builders.participants import create_card
 from cases import each
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
@@ -52,6 +54,23 @@ async def test_subscriber_is_found_by_phone_number(
         await perform(gateway, gateway_requests.FindSubscriber(phone=harness.new_phone_number()))
         is None
     )
+
+
+async def test_card_is_linked_by_the_link_of_its_tap(
+    harness: Harness, gateway: AsyncTapgateClient
+) -> None:
+    holder = await harness.create_subscriber()
+    serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
+    proof = tap(await create_signing_card(harness, serial))
+    url = f"https://pay.example/t?picc_data={proof['picc_data']}&cmac="
+
+    def build_request(mac: str) -> gateway_requests.LinkCard:
+        return gateway_requests.LinkCard(subscriber_id=holder["id"], tap_url=url + mac, pin=PIN)
+
+    forged = await perform_and_get_code(gateway, build_request("0" * 16))
+    assert forged == Code.CARD_NOT_GENUINE
+    linked = await perform(gateway, build_request(proof["cmac"]))
+    assert (linked.serial, linked.status) == (serial, "ACTIVE")
 
 
 async def test_payee_name_matches_the_receipt(

@@ -7,7 +7,14 @@ import msgspec
 import pytest
 
 from api.builders import run_edge_app
-from builders.card_proofs import create_signing_pos, list_clone_alerts, list_taps, tap
+from builders.card_proofs import (
+    create_keyset,
+    create_signing_pos,
+    encode_card,
+    list_clone_alerts,
+    list_taps,
+    tap,
+)
 from harness import Harness
 from tapgate.schemas.card_proofs import CardProof
 from tapgate.tap_page.site import TapPage
@@ -57,6 +64,8 @@ async def test_forged_taps_are_not_verified_and_raise_no_alert(harness: Harness)
     for changed in (forged, unknown):
         response = await harness.get(build_path(msgspec.to_builtins(changed)))
         assert "Card not verified" in response.text and 'href="http' not in response.text
+    issued = await encode_card(harness, pos.card, await create_keyset(harness, "Next"))
+    assert "Card not ready yet" in (await harness.get(build_path(tap(issued)))).text
     assert await list_clone_alerts(harness) == []
     assert [each["result"] for each in await list_taps(harness, pos.card)] == ["accepted"]
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tapgate.api.app import App
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
-from tapgate.card_proofs.verifier import find_proof_error
+from tapgate.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.cards import queries
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
@@ -127,9 +127,12 @@ async def _check(request: RequestContext, proof: CardProof) -> str:
     result = await services.proof_verifier.verify(proof)
     if result.card_serial is None:
         return "not_genuine"
-    error_code = find_proof_error(result, await queries.get(services.database, result.card_serial))
+    card = await queries.get(services.database, result.card_serial)
+    error_code = find_proof_error(result, card)
     if error_code is None:
         return "genuine"
+    if is_not_confirmed(result, card):
+        return "not_confirmed"
     return "used" if error_code is Code.CARD_PROOF_USED else "not_genuine"
 
 

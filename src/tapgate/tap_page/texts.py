@@ -16,6 +16,8 @@ TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         "not_genuine.title": "Card not verified",
         "not_genuine": "We couldn't verify that this is a genuine {operator} card. Don't accept it "
         "for a payment. If it is your own card, tap it again or contact support.",
+        "not_confirmed.title": "Card not ready yet",
+        "not_confirmed": "This card is operated by {operator}, but it was not handed out yet.",
         "missing.title": "Tap a card",
         "missing": "Hold a {operator} card to the back of your phone to open its link.",
         "chat": "Continue in chat",
@@ -39,6 +41,8 @@ TEXTS: Final[Mapping[str, Mapping[str, str]]] = {
         "not_genuine": "Nous n'avons pas pu vérifier que c'est une carte {operator} authentique. "
         "Ne l'acceptez pas comme paiement. Si c'est votre carte, approchez-la à nouveau ou "
         "contactez l'assistance.",
+        "not_confirmed.title": "Carte pas encore prête",
+        "not_confirmed": "Cette carte est gérée par {operator}, mais n'a pas encore été remise.",
         "missing.title": "Approchez une carte",
         "missing": "Placez une carte {operator} contre le dos de votre téléphone pour ouvrir son "
         "lien.",
