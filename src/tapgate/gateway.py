@@ -19,6 +19,7 @@ from tapgate import private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
+from tapgate.admin.account import routes as account
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
@@ -107,6 +108,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     approvals.rule_endpoints,
     approvals.endpoints,
     admin.endpoints,
+    account.endpoints,
     api_keys.endpoints,
     audit.endpoints,
     webhooks.endpoints,
@@ -250,6 +252,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
+        services.authenticator.sessions.last_seen.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),
         ApprovalWorker(services).run(),

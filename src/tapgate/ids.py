@@ -29,6 +29,7 @@ MESSAGE = "msg_"
 SUPPORT_REQUEST = "req_"
 CARD_KEYSET = "cks_"
 APPROVAL = "apr_"
+SESSION = "ses_"
 
 SLOT_COUNT = 1024
 _COUNTER_BITS = 12

@@ -34,6 +34,11 @@ NO_NOTIFICATIONS = "none"
 AUTO_LOG_FORMAT = "auto"
 LOG_FORMATS = (AUTO_LOG_FORMAT, "json", "text")
 
+NO_SECOND_FACTOR = "off"
+OPTIONAL_SECOND_FACTOR = "optional"
+REQUIRED_SECOND_FACTOR = "required"
+SECOND_FACTOR_MODES = (NO_SECOND_FACTOR, OPTIONAL_SECOND_FACTOR, REQUIRED_SECOND_FACTOR)
+
 #: What a node does at its start if its settings differ from those of other nodes.
 MISMATCH_REFUSE = "refuse"
 MISMATCH_WARN = "warn"
@@ -98,6 +103,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     country: str | None
     timezone: ZoneInfo
     refuse_weak_pins: bool
+    second_factor: str
+    session_idle_minutes: int | None
     float_low: int
     receipts: str
     demo: str
@@ -194,6 +201,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         country=reader.get_country(),
         timezone=reader.get_timezone(),
         refuse_weak_pins=reader.get_flag("REFUSE_WEAK_PINS", default=True),
+        **_read_account_settings(reader),
         float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
         demo=reader.get_demo(environment),
@@ -222,6 +230,19 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
         "auto_migrate": reader.get_flag("AUTO_MIGRATE", default=True),
         "require_sync_replication": reader.get_flag("REQUIRE_SYNC_REPLICATION"),
         "idempotency_key_days": reader.get_integer("IDEMPOTENCY_KEY_DAYS", 0, 0, 36_500),
+    }
+
+
+def _read_account_settings(reader: "_SettingsReader") -> dict[str, Any]:
+    """Return the settings of admins' accounts."""
+    has_idle_limit = reader.get_text("SESSION_IDLE_MINUTES") is not None
+    return {
+        "second_factor": reader.get_choice(
+            "SECOND_FACTOR", OPTIONAL_SECOND_FACTOR, SECOND_FACTOR_MODES
+        ),
+        "session_idle_minutes": reader.get_integer("SESSION_IDLE_MINUTES", 60, 1, 10_080)
+        if has_idle_limit
+        else None,
     }
 
 

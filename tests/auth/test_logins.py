@@ -44,8 +44,8 @@ async def gather_error_codes(attempts: Sequence[Awaitable[int]]) -> list[Code | 
 
 
 async def test_correct_password_returns_the_admin(process: GatewayProcess, admin_id: int) -> None:
-    assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
-    assert await process.logins.authenticate("Ada@Example.COM", PASSWORD, ADDRESS) == admin_id
+    assert (await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)).id == admin_id
+    assert (await process.logins.authenticate("Ada@Example.COM", PASSWORD, ADDRESS)).id == admin_id
 
 
 async def test_wrong_password_unknown_email_and_disabled_admin_get_the_same_error(
@@ -80,7 +80,8 @@ async def test_password_check_also_runs_for_an_unknown_email(
 async def test_password_is_rehashed_when_the_parameters_change(
     process: GatewayProcess, admin_id: int, clock: FakeClock, vault: Vault
 ) -> None:
-    logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault)
+    factors = process.authenticator.factors
+    logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault, factors)
     await attempt_wrong_password(process)
     before = await process.database.fetchval("SELECT password_hash FROM admins")
     await logins.authenticate(EMAIL, PASSWORD, ADDRESS)
@@ -109,8 +110,8 @@ async def test_lockout_is_limited_to_one_email_and_address(
     eve_id = await owners.create_admin("eve@example.com")
     for _ in range(5):
         await attempt_wrong_password(process)
-    assert await process.logins.authenticate(EMAIL, PASSWORD, OTHER_ADDRESS) == admin_id
-    assert await process.logins.authenticate("eve@example.com", PASSWORD, ADDRESS) == eve_id
+    assert (await process.logins.authenticate(EMAIL, PASSWORD, OTHER_ADDRESS)).id == admin_id
+    assert (await process.logins.authenticate("eve@example.com", PASSWORD, ADDRESS)).id == eve_id
     assert (
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     ).status == 429
@@ -124,7 +125,7 @@ async def test_addresses_of_one_ipv6_network_share_the_lockout(
             await process.logins.authenticate(EMAIL, "wrong", f"2001:db8::{n}")
     error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
     assert error.status == 429
-    assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
+    assert (await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1")).id == admin_id
 
 
 async def test_failure_counts_for_fifteen_minutes(
@@ -156,7 +157,7 @@ async def test_rejected_attempts_do_not_extend_the_lockout(
     for _ in range(3):
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     clock.advance(minutes=1)
-    assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
+    assert (await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)).id == admin_id
 
 
 async def test_success_does_not_reset_earlier_failures(
@@ -204,7 +205,7 @@ async def test_concurrent_logins_with_the_correct_password_all_succeed(
     for _ in range(4):
         await attempt_wrong_password(process)
     attempts = [process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) for _ in range(20)]
-    assert await asyncio.gather(*attempts) == [admin_id] * 20
+    assert await asyncio.gather(*attempts) == [(admin_id, None)] * 20
 
 
 async def test_attempt_without_a_password_check_does_not_count(

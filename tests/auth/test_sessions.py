@@ -18,7 +18,7 @@ from tapgate import ids
 from tapgate.auth import sessions as sessions_module
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.principals import Principal
-from tapgate.auth.sessions import TokenReuseError
+from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.schemas.admin import Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
@@ -361,3 +361,45 @@ async def test_session_ends_after_the_maximum_number_of_refreshes(
         assert await catch_unauthorized(refresh(gateway, tokens)) == INVALID_REFRESH_MESSAGE
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 4
     await refresh(process, await log_in(process, admin_id))
+
+
+@pytest.mark.parametrize(("is_console", "minutes"), [(True, 60), (False, 24 * 60)])
+async def test_idle_console_session_ends_after_an_hour(
+    process: GatewayProcess,
+    other_process: GatewayProcess,
+    admin_id: int,
+    clock: FakeClock,
+    is_console: bool,
+    minutes: int,
+) -> None:
+    """An API session has no idle limit; it ends when its token expires."""
+    async with process.transaction() as tx:
+        tokens = await process.authenticator.sessions.start(
+            tx, admin_id, origin=SessionOrigin(is_console=is_console)
+        )
+    clock.advance(minutes=minutes, seconds=-1)
+    await authenticate(process, tokens)
+    await process.authenticator.sessions.last_seen.flush()
+    if not is_console:
+        return
+    clock.advance(minutes=59)
+    await authenticate(other_process, tokens)
+    await other_process.authenticator.sessions.last_seen.flush()
+    clock.advance(minutes=60)
+    for gateway in (process, other_process):
+        assert await catch_unauthorized(authenticate(gateway, tokens)) == (
+            "The session was idle for too long. Log in again."
+        )
+    assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
+
+
+async def test_idle_limit_in_the_settings_applies_to_api_sessions(
+    process: GatewayProcess, admin_id: int, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = timedelta(minutes=5)
+    monkeypatch.setattr(process.authenticator.sessions, "_idle_limits", (limit, limit))
+    tokens = await log_in(process, admin_id)
+    clock.advance(minutes=4)
+    await authenticate(process, tokens)
+    clock.advance(minutes=5)
+    await catch_unauthorized(authenticate(process, tokens))

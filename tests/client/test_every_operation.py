@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyotp
 import pytest
 from PIL import Image
 
@@ -83,8 +84,26 @@ async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
     assert (
         await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
     ).email == EMAIL
-    await client_factory.create_async(AccessToken(tokens.token)).admin.logout()
+    await call_account_operations(client_factory, AccessToken(tokens.token))
     return await client_factory.create_for_admin()
+
+
+async def call_account_operations(client_factory: ClientFactory, credential: AccessToken) -> None:
+    me, clock = client_factory.create_async(credential), client_factory.services.clock
+    await me.account.change_password(current_password=PASSWORD, new_password=f"new {PASSWORD}")
+    sessions = [session async for session in me.account.list_sessions()]
+    assert [session.current for session in sessions] == [True]
+    app = pyotp.TOTP((await me.account.start_totp()).secret)
+    code = app.at(clock() - timedelta(seconds=30))
+    codes = (await me.account.confirm_totp(code=code)).recovery_codes
+    assert (await me.account.step_up(otp=codes[0])).verified_until
+    await me.account.remove_totp(code=codes[1])
+    await me.admin.logout()
+    me = client_factory.create_async(
+        AccessToken((await me.admin.login(email=EMAIL, password=f"new {PASSWORD}")).token)
+    )
+    sessions = [session async for session in me.account.list_sessions()]
+    await me.account.end_session(sessions[0].id)
 
 
 async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> str:

@@ -88,6 +88,11 @@ GET /fee-rules -> F A
 PUT /fee-rules -> A
 POST /admin/login, /admin/refresh -> public
 POST /admin/logout -> all
+POST, DELETE /admin/me/totp -> all
+POST /admin/me/totp/confirm -> all
+POST /admin/me/password -> all
+GET /admin/me/sessions -> all
+DELETE /admin/me/sessions/{id} -> all
 GET /admin/me -> all
 POST, GET /admin/users -> A
 POST /admin/users/{id}/disable, /admin/users/{id}/enable -> A
@@ -137,6 +142,7 @@ ADDED_ACCESS = {
     "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
+    "POST /api/v1/admin/me/step-up": "all",  # verifies the second factor again
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to

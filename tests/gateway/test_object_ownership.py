@@ -41,11 +41,16 @@ CONFIRM_RESET_OPERATIONS = {
     for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
 }
 VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verify"
-SELF_OPERATIONS = {f"POST {V1}/admin/logout", f"GET {V1}/admin/me", f"POST {V1}/admin/refresh"}
 APPROVAL_OPERATIONS = {
     f"GET {V1}/approvals",
     f"GET {V1}/approvals/{{id}}",
     *(f"POST {V1}/approvals/{{id}}/{verb}" for verb in ("approve", "reject", "cancel")),
+}
+#: Operations on the caller's own account. tests/admin/test_account.py ends another admin's session.
+SELF_OPERATIONS = {
+    f"POST {V1}/admin/logout",
+    f"POST {V1}/admin/refresh",
+    *(name for name in ACCESS if f" {V1}/admin/me" in name),
 }
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 

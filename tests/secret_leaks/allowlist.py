@@ -14,6 +14,7 @@ ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/admin/refresh", "refresh_token"): "replaces the previous refresh token",
     ("POST /api/v1/admin/api-keys", "key"): "shown once",
     ("POST /api/v1/admin/api-keys/{id}/rotate", "key"): "shown once",
+    ("POST /api/v1/admin/me/totp", "secret"): "entered into an authenticator app",
     ("POST /api/v1/admin/webhook-endpoints", "secret"): "shown once",
     ("POST /api/v1/admin/webhook-endpoints/{id}/rotate-secret", "secret"): "shown once",
     ("POST /api/v1/admin/partners", "hmac_secret"): "shown once",

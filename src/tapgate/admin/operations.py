@@ -8,8 +8,8 @@ from tapgate.admin import queries
 from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
-from tapgate.auth.logins import Logins
-from tapgate.auth.sessions import Sessions
+from tapgate.auth.logins import AuthenticatedAdmin, Logins
+from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.admin import AdminRole, AdminStatus, Tokens
 from tapgate.schemas.audit import AuditResult
@@ -19,13 +19,29 @@ _FIRST_ADMIN_NAME = "Administrator"
 _trail = AuditTrail("admin")
 
 
-async def log_in(tx: Transaction, actor: Actor, admin_id: int, *, sessions: Sessions) -> Tokens:
-    """Start a session for an admin whose password has been verified."""
-    tokens = await sessions.start(tx, admin_id)
+async def log_in(
+    tx: Transaction,
+    actor: Actor,
+    authenticated: AuthenticatedAdmin,
+    *,
+    sessions: Sessions,
+    origin: SessionOrigin,
+) -> Tokens:
+    """Start a session for an admin whose password and second factor have been verified."""
+    admin_id, factor = authenticated
+    tokens = await sessions.start(
+        tx, admin_id, has_verified_factor=factor is not None, origin=origin
+    )
     admin = await queries.get(tx, admin_id)
     public_id = ids.encode(ids.ADMIN, admin_id)
     record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
-    await _trail.record(tx, msgspec.structs.replace(actor, record=record), public_id, "login")
+    await _trail.record(
+        tx,
+        msgspec.structs.replace(actor, record=record),
+        public_id,
+        "login",
+        reason=factor and f"Second factor: {factor}",
+    )
     return tokens
 
 

@@ -7,7 +7,7 @@ from tapgate.admin import model, operations, queries
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
 from tapgate.api.request_context import RequestContext
-from tapgate.auth.sessions import TokenReuseError
+from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
@@ -22,15 +22,25 @@ _ANY_ADMIN = Access(roles="ACSF")
 _SYSTEM_ADMIN = Access(roles="A")
 
 
-@endpoints.post("/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
+@endpoints.post(
+    "/login",
+    access=_PUBLIC,
+    errors=(Code.UNAUTHORIZED, Code.OTP_REQUIRED, Code.INVALID_OTP),
+)
 async def log_in(request: RequestContext, body: Login) -> Tokens:
     """Log in with email and password.
 
     `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
     `refresh_token` to obtain new tokens.
 
+    If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
+    code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
+    factors. Each code works once. If the platform requires a second factor and none is enrolled,
+    the response has `enroll_only`, and its token can only enroll one.
+
     After five failures for one email from one IP address within 15 minutes, further attempts get
-    429, even with the correct password. Failures from one IP address for all emails together are
+    429, even with the correct password. Wrong codes count too, and five of them for one admin from
+    any address have the same effect. Failures from one IP address for all emails together are
     limited to one per second, with a burst of 30; further attempts get 429. An IPv6 /64 network
     counts as one address.
 
@@ -40,11 +50,15 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
     services, auth = request.services, request.services.authenticator
     try:
         charge = LoginCharge(services.throttle, request.ip)
-        admin_id = await auth.logins.authenticate(body.email, body.password, request.ip, charge)
+        admin = await auth.logins.authenticate(
+            body.email, body.password, request.ip, charge, otp=body.otp
+        )
         async with services.transaction() as tx:
-            return await operations.log_in(tx, request.actor, admin_id, sessions=auth.sessions)
+            return await operations.log_in(
+                tx, request.actor, admin, sessions=auth.sessions, origin=_get_origin(request)
+            )
     except ApiError as error:
-        if error.code is not Code.SERVICE_UNAVAILABLE:
+        if error.code not in (Code.SERVICE_UNAVAILABLE, Code.OTP_REQUIRED):
             await operations.record_failed_login(
                 services.rejection_log, request.actor, body.email, error, logins=auth.logins
             )
@@ -73,14 +87,14 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
         raise
 
 
-@endpoints.post("/logout", access=_ANY_ADMIN)
+@endpoints.post("/logout", access=_ANY_ADMIN, enrolls=True)
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
     Ends the session. Every process rejects the session's access and refresh tokens, normally before
     the response is sent.
     """
-    admin_id, session_id = _get_admin_and_session_ids(request)
+    admin_id, session_id = request.admin_and_session_ids
     async with request.services.transaction() as tx:
         await operations.log_out(
             tx,
@@ -91,14 +105,16 @@ async def log_out(request: RequestContext) -> None:
         )
 
 
-@endpoints.get("/me", access=_ANY_ADMIN)
+@endpoints.get("/me", access=_ANY_ADMIN, enrolls=True)
 async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
-    admin_id, _ = _get_admin_and_session_ids(request)
+    admin_id, _ = request.admin_and_session_ids
     return model.to_me(await queries.get(request.services.database, admin_id))
 
 
-@endpoints.post("/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,))
+@endpoints.post(
+    "/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,), step_up=True
+)
 async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
@@ -112,7 +128,9 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     """
     services = request.services
     strict = services.settings.requires_secrets
-    await asyncio.to_thread(model.require_strong_password, body, strict=strict)
+    await asyncio.to_thread(
+        model.require_strong_password, body.password, (body.email, body.name), strict=strict
+    )
     password_hash = await services.authenticator.passwords.hash(body.password)
     async with services.transaction() as tx:
         row = await operations.create(
@@ -136,7 +154,9 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
-@endpoints.post("/users/{id}/disable", access=_SYSTEM_ADMIN, errors=(Code.ALREADY_BLOCKED,))
+@endpoints.post(
+    "/users/{id}/disable", access=_SYSTEM_ADMIN, errors=(Code.ALREADY_BLOCKED,), step_up=True
+)
 async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Disable an admin.
 
@@ -150,7 +170,9 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     return model.to_record(row)
 
 
-@endpoints.post("/users/{id}/enable", access=_SYSTEM_ADMIN, errors=(Code.NOT_BLOCKED,))
+@endpoints.post(
+    "/users/{id}/enable", access=_SYSTEM_ADMIN, errors=(Code.NOT_BLOCKED,), step_up=True
+)
 async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Enable a disabled admin.
 
@@ -160,9 +182,7 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
         return model.to_record(await operations.enable(tx, request.actor, id))
 
 
-def _get_admin_and_session_ids(request: RequestContext) -> tuple[int, int]:
-    """Return the admin and session ids of a request to an endpoint that only admins can access."""
-    admin_id, session_id = request.principal.admin_id, request.principal.session_id
-    if admin_id is None or session_id is None:
-        raise RuntimeError("only admins can access this endpoint")
-    return admin_id, session_id
+def _get_origin(request: RequestContext) -> SessionOrigin:
+    return SessionOrigin(
+        ip=request.ip, user_agent=request.get_header(b"user-agent"), is_console=request.is_console
+    )

@@ -70,6 +70,7 @@ async def _describe_funding(request: RequestContext, id: str, body: FloatFunding
     access=_TREASURY_ACCESS,
     moves_money=True,
     guard=Guard(_describe_funding),
+    step_up=True,
     errors=_AGENT_ERRORS,
 )
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:

@@ -109,6 +109,8 @@ class _GatewayDocument(DocumentBuilder):
             fields.setdefault(field_access, []).append(f"`{name}`")
         for field_access, names in fields.items():
             sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
+        if endpoint.step_up:
+            sentences.append("An admin with a second factor must have verified it recently.")
         return " ".join(sentences)
 
     def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
@@ -162,6 +164,8 @@ class _GatewayDocument(DocumentBuilder):
             codes += [Code.PROCESSOR_SUSPENDED, Code.TERMINAL_BLOCKED]
         if access.hmac == "partner":
             codes.append(Code.PARTNER_SUSPENDED)
+        if endpoint.step_up:
+            codes.append(Code.OTP_REQUIRED)
         if endpoint.moves_money:
             codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
         return codes

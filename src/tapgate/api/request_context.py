@@ -14,6 +14,8 @@ class RequestContext(BaseRequestContext, kw_only=True):
     caller: Principal | None = None
     #: Set while an approved request is executed.
     approval: ApprovedCall | None = None
+    #: Whether the console made the request for a page.
+    is_console: bool = False
 
     @property
     def caller_id(self) -> str | None:
@@ -25,6 +27,14 @@ class RequestContext(BaseRequestContext, kw_only=True):
         if self.caller is None:
             raise RuntimeError("a public endpoint has no principal")
         return self.caller
+
+    @property
+    def admin_and_session_ids(self) -> tuple[int, int]:
+        """The admin and session of a request to an endpoint that only admins can access."""
+        admin_id, session_id = self.principal.admin_id, self.principal.session_id
+        if admin_id is None or session_id is None:
+            raise RuntimeError("only admins can access this endpoint")
+        return admin_id, session_id
 
     @property
     def actor(self) -> Actor:

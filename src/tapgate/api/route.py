@@ -9,8 +9,9 @@ import msgspec
 from tapgate.api.access import Access
 from tapgate.api.idempotency import require_consistent_idempotency_key
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.factors import STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError
+from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.route import Route
@@ -29,16 +30,26 @@ class GuardedRoute(Route):
         self._access: Access = endpoint.access
         self._field_access: Mapping[str, Access] = endpoint.field_access
         self._heavy = endpoint.heavy
+        self._step_up = endpoint.step_up
+        self._enrolls = endpoint.enrolls
 
     def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
         """Return why a principal may not call the endpoint or send one of its fields, or None."""
         error = self._access.get_rejection(principal)
+        if error is None and principal.enroll_only and not self._enrolls:
+            return ApiError(
+                Code.FORBIDDEN,
+                "Enroll a second factor, then log in again.",
+                details={"required": ["second_factor"]},
+            )
         if error is None and field is not None and field in self._field_access:
             return self._field_access[field].get_rejection(principal)
         return error
 
     async def run(self, request: RequestContext, parameters: list[str]) -> Any:
         """Check access to fields, decode the arguments and run the handler."""
+        if self._step_up and request.approval is None:
+            await _require_recent_factor(request)
         if self._field_access:
             self._require_field_access(request, _peek_fields(request.body))
         arguments = self._decode_arguments(request, parameters)
@@ -68,6 +79,21 @@ class GuardedRoute(Route):
             if error is not None:
                 message = f"You don't have permission to set {name}."
                 raise ApiError(error.code, message, details=error.details)
+
+
+async def _require_recent_factor(request: RequestContext) -> None:
+    """Raise `OTP_REQUIRED` if the admin's second factor was not verified recently."""
+    caller = request.caller
+    if caller is None or caller.admin_id is None or not caller.has_factor:
+        return
+    if caller.factor_at is not None:
+        age = request.services.clock() - caller.factor_at
+        if age <= STEP_UP_LIFETIME:
+            return
+    factors = await request.services.authenticator.factors.list_enrolled(caller.admin_id)
+    raise build_otp_required_error(
+        factors, "Verify your second factor with POST /api/v1/admin/me/step-up, then try again."
+    )
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:

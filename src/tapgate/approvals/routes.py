@@ -57,7 +57,7 @@ async def _describe_rule_change(request: RequestContext, body: ApprovalRules) ->
     )
 
 
-@rule_endpoints.put("", access=Access(roles="A"), guard=Guard(_describe_rule_change))
+@rule_endpoints.put("", access=Access(roles="A"), guard=Guard(_describe_rule_change), step_up=True)
 async def replace_approval_rules(
     request: RequestContext, body: ApprovalRules
 ) -> ApprovalRulesRecord:
@@ -125,7 +125,7 @@ async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecor
     return await records.build(request.services, request.principal, approval, result=result)
 
 
-@endpoints.post("/{id}/approve", errors=_DECISION_ERRORS)
+@endpoints.post("/{id}/approve", errors=_DECISION_ERRORS, step_up=True)
 async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Approve a request.
 

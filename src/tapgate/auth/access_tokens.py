@@ -18,7 +18,6 @@ from tapgate.errors import ApiError, Code
 ACCESS_TOKEN_LIFETIME = timedelta(days=1)
 
 _ALGORITHM = "HS256"
-_SESSION_PREFIX = "ses_"
 #: The base64 decoder skips characters outside its alphabet, so without this check one token would
 #: have many valid encodings.
 _TOKEN_PATTERN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
@@ -59,7 +58,7 @@ class AccessTokens:
             msgspec.to_builtins(claims),
             self._secret,
             algorithm=_ALGORITHM,
-            headers={"sid": ids.encode(_SESSION_PREFIX, session_id)},
+            headers={"sid": ids.encode(ids.SESSION, session_id)},
         )
 
     def verify(self, text: str, now: datetime) -> VerifiedToken:
@@ -71,7 +70,7 @@ class AccessTokens:
 
     def _verify(self, text: str) -> VerifiedToken:
         header, claims = self._decode(text)
-        session_id = ids.decode(_SESSION_PREFIX, str(header.get("sid")))
+        session_id = ids.decode(ids.SESSION, str(header.get("sid")))
         admin_id = ids.decode(ids.ADMIN, claims.sub)
         if session_id is None or admin_id is None:
             raise _build_invalid_token_error()

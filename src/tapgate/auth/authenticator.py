@@ -8,6 +8,7 @@ from tapgate.auth import api_keys
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.api_keys import ApiKeys
 from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.factors import Factors
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
@@ -44,11 +45,19 @@ class Authenticator:
         self.signatures = RequestSignatures(self.hmac_keys, settings.service_secrets, clock)
         self.terminals = Terminals(database, signals, clock)
         self.webhook_secrets = WebhookSecrets(vault)
+        self.factors = Factors(database, vault, clock, mode=settings.second_factor)
         self.sessions = Sessions(
-            database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
+            database,
+            signals,
+            vault,
+            clock,
+            new_id,
+            access_tokens=AccessTokens(settings.jwt_secret),
+            factors=self.factors,
+            idle_minutes=settings.session_idle_minutes,
         )
         self.passwords = Passwords()
-        self.logins = Logins(database, self.passwords, clock, vault)
+        self.logins = Logins(database, self.passwords, clock, vault, self.factors)
 
     async def authenticate(
         self,

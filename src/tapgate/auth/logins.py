@@ -1,10 +1,12 @@
-"""Password authentication of admins."""
+"""Authentication of admins with a password and, if enrolled, a second factor."""
 
 import asyncio
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from tapgate.auth import login_failures
 from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_required_error
 from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passwords import Passwords
 from tapgate.clock import Clock
@@ -14,51 +16,139 @@ from tapgate.schemas.admin import AdminStatus
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
+#: Address under which the wrong codes of an admin are counted in addition to the client's. The
+#: limit therefore holds for all addresses together. Only callers with the password reach it.
+_ANY_ADDRESS = "*"
+
+
+class AuthenticatedAdmin(NamedTuple):
+    id: int
+    #: The second factor that was verified, or None if the admin has none.
+    factor: str | None = None
+
 
 class Logins:
     def __init__(
-        self, database: Database, passwords: Passwords, clock: Clock, vault: Vault
+        self,
+        database: Database,
+        passwords: Passwords,
+        clock: Clock,
+        vault: Vault,
+        factors: Factors,
     ) -> None:
         self._database = database
         self._vault = vault
         self._passwords = passwords
         self._clock = clock
+        self._factors = factors
         self._source_locks: WeakValueDictionary[LoginSource, asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(
-        self, email: str, password: str, address: str, charge: Charge = NO_CHARGE
-    ) -> int:
-        """Return the id of the active admin with this email and password.
+        self,
+        email: str,
+        password: str,
+        address: str,
+        charge: Charge = NO_CHARGE,
+        *,
+        otp: str | None = None,
+    ) -> AuthenticatedAdmin:
+        """Return the active admin with this email and password.
 
-        Raises 401 if there is none, 429 if a limit is exceeded, and 503 if too many passwords are
-        being verified. `charge` is taken for every attempt and refunded unless the response is 401.
+        Raises 401 if there is none, `OTP_REQUIRED` or `INVALID_OTP` if a second factor is enrolled
+        and `otp` is missing or wrong, 429 if a limit is exceeded, and 503 if too many passwords are
+        being verified. `charge` is taken for every attempt and refunded unless the password or the
+        code is wrong.
         """
-        source = LoginSource(self._hash_email(email), get_address_key(address))
+        source = self._build_source(email, address)
         # Serialize the attempts from one source in this process: each attempt reserves a failure,
         # so concurrent logins with the correct password could otherwise exhaust the limit.
         async with self._source_locks.setdefault(source, asyncio.Lock()):
             await charge.charge()
             try:
-                admin_id = await self._check_and_count(source, email.lower(), password)
-            except ApiError:
-                await charge.refund()
+                admin = await self._check_and_count(source, email.lower(), password, otp)
+            except ApiError as error:
+                if error.code is not Code.INVALID_OTP:
+                    await charge.refund()
                 raise
-            if admin_id is None:
+            if admin is None:
                 raise ApiError(Code.UNAUTHORIZED, "Incorrect email or password.")
             await charge.refund()
-            return admin_id
+            return admin
 
-    async def _check_and_count(self, source: LoginSource, email: str, password: str) -> int | None:
-        """Return the admin's id. If the login fails, count a failure and return None."""
+    async def verify_code(self, admin_id: int, code: str, address: str) -> str:
+        """Verify a code of an admin who is logged in; return which factor it belongs to.
+
+        Raises `INVALID_OTP` if it is wrong. Wrong codes are counted like failed logins.
+        """
+        source = await self._load_source(admin_id, address)
+        async with self._source_locks.setdefault(source, asyncio.Lock()):
+            await login_failures.reserve(self._database, source, self._clock())
+            factor = await self._check_code(source, admin_id, code)
+            await login_failures.release(self._database, source)
+            return factor
+
+    async def verify_password(self, admin_id: int, password: str, address: str) -> bool:
+        """Return whether the password of an admin who is logged in is correct.
+
+        Wrong passwords are counted like failed logins.
+        """
+        source = await self._load_source(admin_id, address)
+        stored = await self._database.fetchval(
+            "SELECT password_hash FROM admins WHERE id = $1", admin_id
+        )
+        async with self._source_locks.setdefault(source, asyncio.Lock()):
+            await login_failures.reserve(self._database, source, self._clock())
+            try:
+                is_correct = await self._passwords.matches(stored, password, source.address)
+            except ApiError:
+                await login_failures.release(self._database, source)
+                raise
+            if is_correct:
+                await login_failures.release(self._database, source)
+            return is_correct
+
+    async def _check_and_count(
+        self, source: LoginSource, email: str, password: str, otp: str | None
+    ) -> AuthenticatedAdmin | None:
+        """Return the admin. If the login fails, count a failure and return None or raise."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
             admin_id = await self._find_admin(email, password, source.address)
-        except ApiError:
-            await login_failures.release(self._database, source)
+            if admin_id is None:
+                return None
+            admin = AuthenticatedAdmin(admin_id, await self._check_factor(source, admin_id, otp))
+        except ApiError as error:
+            if error.code is not Code.INVALID_OTP:
+                await login_failures.release(self._database, source)
             raise
-        if admin_id is not None:
-            await login_failures.release(self._database, source)
-        return admin_id
+        await login_failures.release(self._database, source)
+        return admin
+
+    async def _check_factor(
+        self, source: LoginSource, admin_id: int, otp: str | None
+    ) -> str | None:
+        factors = await self._factors.list_enrolled(admin_id)
+        if not factors:
+            return None
+        if otp is None:
+            raise build_otp_required_error(factors, "A second factor is required to log in.")
+        return await self._check_code(source, admin_id, otp)
+
+    async def _check_code(self, source: LoginSource, admin_id: int, code: str) -> str:
+        account = LoginSource(source.email, _ANY_ADDRESS)
+        await login_failures.reserve(self._database, account, self._clock())
+        factor = await self._factors.verify(admin_id, code)
+        if factor is None:
+            raise build_invalid_otp_error()
+        await login_failures.release(self._database, account)
+        return factor
+
+    def _build_source(self, email: str, address: str) -> LoginSource:
+        return LoginSource(self._hash_email(email), get_address_key(address))
+
+    async def _load_source(self, admin_id: int, address: str) -> LoginSource:
+        email = await self._database.fetchval("SELECT email FROM admins WHERE id = $1", admin_id)
+        return self._build_source(email, address)
 
     async def get_loggable_email(self, email: str) -> str:
         """Return the email if it belongs to an admin, otherwise a keyed hash.

@@ -72,7 +72,7 @@ class Passwords:
     def _matches(self, stored: str, password: str) -> bool:
         try:
             return self._hasher.verify(stored, password)
-        except argon2.exceptions.VerifyMismatchError:
+        except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):
             return False
 
 

@@ -1,5 +1,6 @@
 """Authenticated caller of a request."""
 
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -24,6 +25,12 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     key_id: int | None = None
     admin_id: int | None = None
     session_id: int | None = None
+    #: Whether the session may only enroll a second factor.
+    enroll_only: bool = False
+    #: Whether the admin has a second factor, and when the session last verified one.
+    has_factor: bool = False
+    factor_at: datetime | None = None
+    is_console: bool = False
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None

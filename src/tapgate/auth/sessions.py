@@ -4,16 +4,20 @@ import secrets
 from datetime import datetime, timedelta
 
 import asyncpg
+import msgspec
 
 from tapgate import ids
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.factors import Factors
+from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.admin import AdminStatus, Tokens
 from tapgate.store.database import Database
+from tapgate.store.rows import insert_values
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction, open_transaction
 from tapgate.vault import Vault
@@ -29,8 +33,24 @@ MAX_SESSIONS = 100
 #: refresh ends the session.
 MAX_REFRESHES = 10_000
 
+#: Time without a request after which a console session ends, unless a setting says otherwise.
+DEFAULT_CONSOLE_IDLE = timedelta(minutes=60)
+
+_MAX_USER_AGENT_LENGTH = 200
 _TOPIC = "sessions"
 _RANDOM_BYTES = 32
+_MAX_SEEN_SESSIONS = 10_000
+
+
+class SessionOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session was started from."""
+
+    ip: str | None = None
+    user_agent: str | None = None
+    is_console: bool = False
+
+
+UNKNOWN_ORIGIN = SessionOrigin()
 
 
 class TokenReuseError(ApiError):
@@ -54,6 +74,8 @@ class Sessions:
         new_id: ids.IdGenerator,
         *,
         access_tokens: AccessTokens,
+        factors: Factors,
+        idle_minutes: int | None = None,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -61,10 +83,27 @@ class Sessions:
         self._clock = clock
         self._new_id = new_id
         self._access_tokens = access_tokens
+        self._factors = factors
+        idle = None if idle_minutes is None else timedelta(minutes=idle_minutes)
+        #: Maximum time without a request, of API sessions and of console sessions.
+        self._idle_limits = (idle, idle or DEFAULT_CONSOLE_IDLE)
+        self.last_seen = LastSeen(database, clock, "sessions", "last_seen_at")
+        #: When this process last saw a session, for those with an idle limit.
+        self._seen_at: dict[int, datetime] = {}
         self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
 
-    async def start(self, tx: Transaction, admin_id: int) -> Tokens:
-        """Start a session for an admin whose password has been verified."""
+    async def start(
+        self,
+        tx: Transaction,
+        admin_id: int,
+        *,
+        has_verified_factor: bool = False,
+        origin: SessionOrigin = UNKNOWN_ORIGIN,
+    ) -> Tokens:
+        """Start a session for an admin whose password has been verified.
+
+        If second factors are required and the admin has none, the session may only enroll one.
+        """
         now = tx.now()
         admin = await tx.fetchrow(
             "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
@@ -76,14 +115,25 @@ class Sessions:
             raise ApiError(Code.UNAUTHORIZED, "This admin is disabled.")
         await _delete_expired(tx, admin_id, now)
         session_id = tx.new_id()
-        await tx.execute(
-            "INSERT INTO sessions (id, admin_id, created_at) VALUES ($1, $2, $3)",
-            session_id,
-            admin_id,
-            now,
+        enroll_only = self._factors.is_required and not await self._factors.list_enrolled(
+            admin_id, tx
+        )
+        await insert_values(
+            tx,
+            "sessions",
+            id=session_id,
+            admin_id=admin_id,
+            created_at=now,
+            last_seen_at=now,
+            factor_at=now if has_verified_factor else None,
+            enroll_only=enroll_only,
+            ip=origin.ip,
+            user_agent=origin.user_agent and origin.user_agent[:_MAX_USER_AGENT_LENGTH],
+            is_console=origin.is_console,
         )
         await self._delete_oldest(tx, admin_id)
-        return await self._issue_tokens(tx, session_id, admin, now)
+        tokens = await self._issue_tokens(tx, session_id, admin, now)
+        return msgspec.structs.replace(tokens, enroll_only=True) if enroll_only else tokens
 
     async def refresh(self, refresh_token: str) -> Tokens:
         """Exchange a refresh token for new tokens. Token reuse ends the session.
@@ -95,7 +145,7 @@ class Sessions:
         now = self._clock()
         async with open_transaction(self._database, self._clock, self._new_id) as tx:
             token_row = await self._lock_token(tx, refresh_token)
-            if token_row is None or not _is_active(token_row, now):
+            if token_row is None or not self._is_active(token_row, now):
                 raise ApiError(
                     Code.UNAUTHORIZED,
                     "The refresh token is unknown or expired, or its session has ended.",
@@ -114,19 +164,45 @@ class Sessions:
         )
 
     async def end(self, tx: Transaction, session_id: int) -> None:
-        await self._end(tx, "id", session_id)
-
-    async def end_all(self, tx: Transaction, admin_id: int) -> None:
-        """End all sessions of an admin, for example when the admin is disabled."""
-        await self._end(tx, "admin_id", admin_id)
-
-    async def _end(self, tx: Transaction, column: str, value: int) -> None:
         await tx.execute(
-            f"UPDATE sessions SET ended_at = $2 WHERE {column} = $1 AND ended_at IS NULL",
-            value,
+            "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
+            session_id,
             tx.now(),
         )
+        await self.publish_change(tx)
+
+    async def end_all(
+        self, tx: Transaction, admin_id: int, *, except_session: int | None = None
+    ) -> None:
+        """End the sessions of an admin, for example when the admin is disabled."""
+        await tx.execute(
+            "UPDATE sessions SET ended_at = $2 "
+            "WHERE admin_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $3::bigint",
+            admin_id,
+            tx.now(),
+            except_session,
+        )
+        await self.publish_change(tx)
+
+    async def mark_factor_verified(self, tx: Transaction, session_id: int) -> datetime:
+        """Record that a second factor was verified in this session; return when."""
+        now = tx.now()
+        await tx.execute("UPDATE sessions SET factor_at = $2 WHERE id = $1", session_id, now)
+        await self.publish_change(tx)
+        return now
+
+    async def publish_change(self, tx: Transaction) -> None:
+        """Make every process reload sessions. Waits up to one second for them after the commit."""
         await self._signals.publish_and_wait(tx, _TOPIC)
+
+    def is_idle(self, *, is_console: bool, last_seen_at: datetime) -> bool:
+        """Return whether a session has had no request for longer than its limit."""
+        return last_seen_at <= self.get_idle_time(is_console=is_console)
+
+    def get_idle_time(self, *, is_console: bool) -> datetime:
+        """Return the time since which a session must have had a request."""
+        limit = self._idle_limits[is_console]
+        return self._clock() - (SESSION_LIFETIME * 2 if limit is None else limit)
 
     async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
         """Return the principal of an access token; raise 401 if the token or session is invalid.
@@ -138,7 +214,24 @@ class Sessions:
         principal = await self._cache.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
             raise ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
+        if self._idle_limits[principal.is_console] is not None:
+            await self._require_recent_use(token.session_id, is_console=principal.is_console)
+        self.last_seen.touch(token.session_id)
         return principal
+
+    async def _require_recent_use(self, session_id: int, *, is_console: bool) -> None:
+        seen_at = self._seen_at.get(session_id)
+        if seen_at is None or self.is_idle(is_console=is_console, last_seen_at=seen_at):
+            # Another process may have seen the session more recently.
+            seen_at = await self._database.fetchval(
+                "SELECT coalesce(last_seen_at, created_at) FROM sessions WHERE id = $1", session_id
+            )
+        if seen_at is None or self.is_idle(is_console=is_console, last_seen_at=seen_at):
+            self._seen_at.pop(session_id, None)
+            raise ApiError(Code.UNAUTHORIZED, "The session was idle for too long. Log in again.")
+        if len(self._seen_at) >= _MAX_SEEN_SESSIONS:
+            self._seen_at.clear()
+        self._seen_at[session_id] = self._clock()
 
     async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
         """Delete an admin's oldest sessions beyond `MAX_SESSIONS`."""
@@ -154,12 +247,14 @@ class Sessions:
 
     async def _load(self, session_id: int) -> Principal | None:
         admin = await self._database.fetchrow(
-            "SELECT admins.id, name, role FROM sessions JOIN admins ON admins.id = admin_id "
-            "WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'",
+            """SELECT admins.id, name, role, enroll_only, factor_at, is_console
+               FROM sessions JOIN admins ON admins.id = admin_id
+               WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'""",
             session_id,
         )
         if admin is None:
             return None
+        has_factor = bool(await self._factors.list_enrolled(admin["id"]))
         return Principal(
             kind="admin",
             id=ids.encode(ids.ADMIN, admin["id"]),
@@ -167,6 +262,10 @@ class Sessions:
             role=admin["role"],
             admin_id=admin["id"],
             session_id=session_id,
+            enroll_only=admin["enroll_only"],
+            has_factor=has_factor,
+            factor_at=admin["factor_at"],
+            is_console=admin["is_console"],
         )
 
     async def _lock_token(
@@ -178,7 +277,9 @@ class Sessions:
         """
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
-                      sessions.created_at AS began_at, admin_id, email, role, status
+                      sessions.created_at AS began_at, admin_id, email, role, status,
+                      is_console, coalesce(last_seen_at, sessions.created_at) AS last_seen_at,
+                      enroll_only
                FROM refresh_tokens
                JOIN sessions ON sessions.id = session_id
                JOIN admins ON admins.id = admin_id
@@ -195,7 +296,10 @@ class Sessions:
             token_row["token_hash"],
             now,
         )
-        return await self._issue_tokens(tx, token_row["session_id"], token_row, now)
+        self.last_seen.touch(token_row["session_id"])
+        tokens = await self._issue_tokens(tx, token_row["session_id"], token_row, now)
+        is_limited = token_row["enroll_only"]
+        return msgspec.structs.replace(tokens, enroll_only=True) if is_limited else tokens
 
     async def _issue_tokens(
         self, tx: asyncpg.Connection, session_id: int, admin: asyncpg.Record, now: datetime
@@ -219,17 +323,19 @@ class Sessions:
             expires_in=int(ACCESS_TOKEN_LIFETIME.total_seconds()),
         )
 
+    def _is_active(self, token_row: asyncpg.Record, now: datetime) -> bool:
+        return bool(
+            token_row["expires_at"] > now
+            and token_row["began_at"] + SESSION_LIFETIME > now
+            and token_row["ended_at"] is None
+            and token_row["status"] == AdminStatus.ACTIVE
+            and not self.is_idle(
+                is_console=token_row["is_console"], last_seen_at=token_row["last_seen_at"]
+            )
+        )
+
     def _hash(self, refresh_token: str) -> bytes:
         return self._vault.keyed_hash("refresh_token", refresh_token.encode())
-
-
-def _is_active(token_row: asyncpg.Record, now: datetime) -> bool:
-    return bool(
-        token_row["expires_at"] > now
-        and token_row["began_at"] + SESSION_LIFETIME > now
-        and token_row["ended_at"] is None
-        and token_row["status"] == AdminStatus.ACTIVE
-    )
 
 
 async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:

@@ -25,7 +25,7 @@ endpoints = Endpoints("Cards", "/api/v1/cards")
 _ADMIN_ACCESS = Access(roles="A")
 
 
-@endpoints.post("/keysets", access=_ADMIN_ACCESS, status=201)
+@endpoints.post("/keysets", access=_ADMIN_ACCESS, status=201, step_up=True)
 async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
 
@@ -51,7 +51,9 @@ async def list_keysets(request: RequestContext, query: PageQuery) -> Page[Keyset
     return paginate(await keysets.list_page(request.services.database, query), query, to_record)
 
 
-@endpoints.post("/keysets/{id}/retire", access=_ADMIN_ACCESS, errors=(Code.KEYSET_RETIRED,))
+@endpoints.post(
+    "/keysets/{id}/retire", access=_ADMIN_ACCESS, errors=(Code.KEYSET_RETIRED,), step_up=True
+)
 async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     """Retire a keyset.
 
@@ -74,6 +76,7 @@ async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetReco
         Code.KEYSET_RETIRED,
         Code.VALIDATION_FAILED,
     ),
+    step_up=True,
 )
 async def personalize_card(
     request: RequestContext, serial: str, body: NewPersonalization

@@ -6,6 +6,7 @@ import httpx2
 
 from tapgate.client.credentials import Credential, Login
 from tapgate.client.declaration import AsyncMode, M, OperationGroup, SyncMode, Transport, reads
+from tapgate.client.groups.account import Account
 from tapgate.client.groups.admin import Admin
 from tapgate.client.groups.agents import Agents
 from tapgate.client.groups.approvals import ApprovalRulesGroup, Approvals
@@ -59,6 +60,7 @@ class BaseClient(OperationGroup[M]):
         self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(transport)
         self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(transport)
         self.admin: Admin[M] = Admin(transport)
+        self.account: Account[M] = Account(transport)
         self.audit_log: AuditLog[M] = AuditLog(transport)
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(transport)
         self.messages: Messages[M] = Messages(transport)

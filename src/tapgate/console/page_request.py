@@ -93,7 +93,11 @@ class PageRequest:
 
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
         request = self.context
-        headers = {b"content-type": request.headers.get(b"content-type", b"")}
+        headers = {
+            name: request.headers[name]
+            for name in (b"content-type", b"user-agent")
+            if name in request.headers
+        }
         response = await self._app.dispatch(
             RequestContext(
                 services=request.services,
@@ -105,6 +109,7 @@ class PageRequest:
                 request_id=request.request_id,
                 body=body,
                 caller=request.caller,
+                is_console=True,
             )
         )
         if not isinstance(response, Reply):

@@ -26,7 +26,7 @@ async def get_fee_rules(request: RequestContext) -> FeeRules:
     return to_fee_rules(tiers, request.services.settings.currency)
 
 
-@fee_endpoints.put("", access=Access(roles="A"))
+@fee_endpoints.put("", access=Access(roles="A"), step_up=True)
 async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
@@ -39,7 +39,7 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     return await _replace_fee_rules(request, body)
 
 
-@fee_endpoints.put("/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,))
+@fee_endpoints.put("/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,), step_up=True)
 async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
@@ -74,7 +74,7 @@ async def get_commission_rules(request: RequestContext) -> CommissionRules:
     return to_commission_rules(rates, request.services.settings.currency)
 
 
-@commission_endpoints.put("", access=Access(roles="A"))
+@commission_endpoints.put("", access=Access(roles="A"), step_up=True)
 async def replace_commission_rules(
     request: RequestContext, body: CommissionRules
 ) -> CommissionRules:

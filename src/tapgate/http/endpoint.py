@@ -117,6 +117,8 @@ class EndpointOptions(TypedDict, total=False):
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can hold requests until other admins approve them.
+    - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes.
+    - `enrolls`: Also accepts sessions that may only enroll a second factor.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
     """
@@ -140,6 +142,8 @@ class EndpointOptions(TypedDict, total=False):
     unlimited: bool
     heavy: bool | str
     guard: Any
+    step_up: bool
+    enrolls: bool
     report: bool
 
 
@@ -175,6 +179,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     unlimited: bool = False
     heavy: bool | str = False
     guard: Any = None  # the service's declaration, with the attribute `describe`
+    step_up: bool = False
+    enrolls: bool = False
     report: bool = False
 
     @property

@@ -35,7 +35,7 @@ from tapgate.transactions.submit import decode_id, get_channel
 endpoints = Endpoints("Partners", "/api/v1/admin/partners", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201)
+@endpoints.post("", status=201, step_up=True)
 async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
@@ -81,6 +81,7 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     access=Access(roles="AF"),
     moves_money=True,
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
+    step_up=True,
 )
 async def fund_partner(
     request: RequestContext, id: str, body: PartnerDeposit
@@ -133,7 +134,7 @@ async def _change_status(
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
-@endpoints.post("/{id}/rotate-webhook-secret")
+@endpoints.post("/{id}/rotate-webhook-secret", step_up=True)
 async def rotate_partner_webhook_secret(
     request: RequestContext, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
@@ -151,7 +152,7 @@ async def rotate_partner_webhook_secret(
     return PartnerWebhookSecret(webhook_secret=secret)
 
 
-@endpoints.post("/{id}/keys", status=201)
+@endpoints.post("/{id}/keys", status=201, step_up=True)
 async def create_partner_key(request: RequestContext, id: PartnerId) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 

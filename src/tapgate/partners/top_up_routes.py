@@ -47,6 +47,7 @@ def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
 
 @endpoints.post(
     "/api/v1/wallet/fund-from-partner",
+    step_up=True,
     access=Access(scope="payments:write", roles="AF", hmac="partner"),
     moves_money=True,
     requires=(_require_partner,),

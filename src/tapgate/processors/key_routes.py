@@ -23,7 +23,7 @@ def _to_record(key: SigningKey) -> SigningKeyRecord:
     return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
-@endpoints.post("", status=201, errors=(Code.TERMINAL_NOT_FOUND,))
+@endpoints.post("", status=201, errors=(Code.TERMINAL_NOT_FOUND,), step_up=True)
 async def create_signing_key(
     request: RequestContext, id: ProcessorId, body: NewSigningKey
 ) -> SigningKeyCreated:

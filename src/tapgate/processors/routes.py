@@ -38,7 +38,7 @@ _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
 
 
-@endpoints.post("", access=Access(roles="A"), status=201)
+@endpoints.post("", access=Access(roles="A"), status=201, step_up=True)
 async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor with its first signing key.
 
@@ -129,6 +129,7 @@ async def _change_status(
         Code.SUBSCRIBER_BLOCKED,
         Code.MAX_BALANCE_EXCEEDED,
     ),
+    step_up=True,
 )
 async def transfer_from_processor(
     request: RequestContext, id: str, body: ProcessorTransfer

@@ -64,6 +64,8 @@ def _list_gateway_values(settings: Settings) -> dict[str, object]:
         _JWT_SECRET: settings.jwt_secret,
         "TAPGATE_PUBLIC_URL": settings.public_url if settings.requires_secrets else None,
         "TAPGATE_REFUSE_WEAK_PINS": settings.refuse_weak_pins,
+        "TAPGATE_SECOND_FACTOR": settings.second_factor,
+        "TAPGATE_SESSION_IDLE_MINUTES": settings.session_idle_minutes,
         "TAPGATE_FLOAT_LOW": settings.float_low,
         "TAPGATE_RECEIPTS": settings.receipts,
     }

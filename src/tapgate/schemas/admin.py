@@ -54,9 +54,25 @@ AdminRoleField = Annotated[str, Choice(*AdminRole, name="AdminRole")]
 ScopeField = Annotated[str, Choice(*Scope, name="Scope")]
 
 
+class OtpRule(TextRule):
+    """Code of an authenticator app, or a recovery code."""
+
+    example = "492039"
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {
+            **super().to_json_schema(),
+            "description": "Six digits of an authenticator app, or a recovery code",
+        }
+
+
+Otp = Annotated[str, OtpRule(32)]
+
+
 class Login(msgspec.Struct, kw_only=True):
     email: CompanyEmail
     password: str
+    otp: Otp | None = None
 
 
 class Refresh(msgspec.Struct, kw_only=True):
@@ -69,6 +85,8 @@ class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     token: str
     refresh_token: str
     expires_in: int
+    #: True if the tokens can only be used to enroll a second factor; absent otherwise.
+    enroll_only: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):

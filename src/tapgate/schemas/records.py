@@ -38,6 +38,7 @@ DeliveryId = Annotated[int, ids.DELIVERY]
 PartnerId = Annotated[int, ids.PARTNER]
 ProcessorId = Annotated[int, ids.PROCESSOR]
 RuleId = Annotated[int, ids.RULE]
+SessionId = Annotated[int, ids.SESSION]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
 SupportRequestId = Annotated[int, ids.SUPPORT_REQUEST]
 TransactionId = Annotated[int, ids.TRANSACTION]
@@ -60,6 +61,7 @@ _NOT_FOUND_MESSAGES: Final = {
     ids.ADMIN: "No such admin.",
     ids.DELIVERY: "No such delivery.",
     ids.KEY: "No such API key.",
+    ids.SESSION: "No such session.",
     ids.WEBHOOK_ENDPOINT: "No such webhook endpoint.",
 }
 

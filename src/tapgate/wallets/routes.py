@@ -105,6 +105,7 @@ async def _resolve_recipient(request: RequestContext, body: P2pTransferRequest) 
     "/api/v1/wallet/transfer",
     access=Access(scope="payments:write", roles="AF"),
     moves_money=True,
+    step_up=True,
     errors=(
         Code.ACCOUNT_NOT_FOUND,
         Code.OTP_REQUIRED,

@@ -21,7 +21,7 @@ from tapgate.webhooks.event_data import find_hidden_responses
 endpoints = Endpoints("Webhooks", "/api/v1/admin/webhook-endpoints", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201)
+@endpoints.post("", status=201, step_up=True)
 async def create_webhook_endpoint(
     request: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
@@ -57,7 +57,7 @@ async def get_webhook_endpoint(
     return model.to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}")
+@endpoints.put("/{id}", step_up=True)
 async def update_webhook_endpoint(
     request: RequestContext, id: WebhookEndpointId, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
@@ -74,7 +74,7 @@ async def update_webhook_endpoint(
         return await operations.update(tx, request.actor, id, body, signals=services.signals)
 
 
-@endpoints.post("/{id}/rotate-secret")
+@endpoints.post("/{id}/rotate-secret", step_up=True)
 async def rotate_webhook_secret(
     request: RequestContext, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:

@@ -12,7 +12,7 @@ from tapgate.schemas.records import ApiKeyId
 endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201)
+@endpoints.post("", status=201, step_up=True)
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -55,7 +55,7 @@ async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
     return model.to_record(key)
 
 
-@endpoints.put("/{id}")
+@endpoints.put("/{id}", step_up=True)
 async def update_api_key(
     request: RequestContext, id: ApiKeyId, body: ApiKeyChanges
 ) -> ApiKeyRecord:
@@ -73,7 +73,7 @@ async def update_api_key(
     return model.to_record(key)
 
 
-@endpoints.post("/{id}/rotate")
+@endpoints.post("/{id}/rotate", step_up=True)
 async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 

@@ -11,8 +11,11 @@ from tapgate.schemas.pagination import Page
 
 class Admin(OperationGroup[M]):
     @acts("POST /api/v1/admin/login", public=True)
-    def login(self, *, email: str, password: str) -> Tokens:
-        """Log in and return the tokens. A client created with `Login` logs in automatically."""
+    def login(self, *, email: str, password: str, otp: str | None = None) -> Tokens:
+        """Log in and return the tokens. A client created with `Login` logs in automatically.
+
+        `otp` is a code of the authenticator app or a recovery code, if one is enrolled.
+        """
 
     @acts("POST /api/v1/admin/refresh", public=True)
     def refresh(self, *, refresh_token: str) -> Tokens:

@@ -29,7 +29,7 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put("", access=Access(roles="A"), errors=(Code.CURRENCY_NOT_SUPPORTED,))
+@endpoints.put("", access=Access(roles="A"), errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
 async def update_account_rule(
     request: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:

@@ -13,7 +13,7 @@ from tapgate.schemas.records import RuleId
 endpoints = Endpoints("Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"))
 
 
-@endpoints.post("", status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,))
+@endpoints.post("", status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
 async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
@@ -44,7 +44,7 @@ async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put("/{id}", errors=(Code.CURRENCY_NOT_SUPPORTED,))
+@endpoints.put("/{id}", errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
 async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> RuleRecord:
     """Update a rule.
 
@@ -59,7 +59,7 @@ async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> 
     return to_record(rule, currency)
 
 
-@endpoints.delete("/{id}")
+@endpoints.delete("/{id}", step_up=True)
 async def delete_rule(request: RequestContext, id: RuleId) -> None:
     """Delete a rule.
 

@@ -24,7 +24,7 @@ from tapgate.transactions.submit import decode_id
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201)
+@endpoints.post("", status=201, step_up=True)
 async def add_terminal(
     request: RequestContext, id: ProcessorId, body: NewTerminal
 ) -> TerminalAdded:

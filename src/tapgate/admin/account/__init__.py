@@ -1,0 +1,1 @@
+"""The account of the authenticated admin: second factors, sessions and password."""

@@ -1,0 +1,47 @@
+"""SQL queries for the sessions of an admin."""
+
+import asyncpg
+
+from tapgate.auth.sessions import Sessions
+from tapgate.schemas.pagination import PageQuery
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+
+
+async def list_sessions(
+    database: Database, query: PageQuery, admin_id: int, *, sessions: Sessions
+) -> list[asyncpg.Record]:
+    """Return the sessions of an admin that have not ended."""
+    conditions = PageConditions(query)
+    conditions.add(f"admin_id = {conditions.bind(admin_id)}")
+    conditions.add("ended_at IS NULL")
+    idle_times = [
+        conditions.bind(sessions.get_idle_time(is_console=is_console))
+        for is_console in (True, False)
+    ]
+    conditions.add(
+        "coalesce(last_seen_at, created_at) > CASE WHEN is_console "
+        f"THEN {idle_times[0]}::timestamptz ELSE {idle_times[1]}::timestamptz END"
+    )
+    conditions.add(
+        "EXISTS (SELECT FROM refresh_tokens WHERE session_id = sessions.id AND used_at IS NULL)"
+    )
+    return await conditions.fetch(
+        database,
+        "SELECT id, is_console, ip, user_agent, created_at, last_seen_at FROM sessions",
+    )
+
+
+async def owns_session(tx: Transaction, admin_id: int, session_id: int) -> bool:
+    return bool(
+        await tx.fetchval(
+            "SELECT true FROM sessions WHERE id = $1 AND admin_id = $2 AND ended_at IS NULL",
+            session_id,
+            admin_id,
+        )
+    )
+
+
+async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> None:
+    await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)

@@ -1,0 +1,172 @@
+"""Endpoints of the authenticated admin's own account."""
+
+import asyncio
+from operator import itemgetter
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.admin import model
+from tapgate.admin import queries as admin_queries
+from tapgate.admin.account import operations, queries
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.clock import format_rfc3339
+from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.account import (
+    PasswordChange,
+    RecoveryCodes,
+    SessionRecord,
+    StepUp,
+    TotpCode,
+    TotpSecret,
+    VerifiedFactor,
+)
+from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.records import SessionId, build_record
+
+endpoints = Endpoints("Account", "/api/v1/admin/me", access=Access(roles="ACSF"))
+
+
+@endpoints.post("/totp", step_up=True, enrolls=True)
+async def start_totp(request: RequestContext) -> TotpSecret:
+    """Create a secret for an authenticator app.
+
+    Add the account to the app with `qr` or `otpauth_url`, or type `secret` into it. Then confirm
+    with a code. Until then, nothing changes: an app that is already enrolled keeps working.
+    """
+    admin_id, _ = request.admin_and_session_ids
+    factors = request.services.authenticator.factors
+    async with request.services.transaction() as tx:
+        return await operations.start_totp(tx, request.actor, admin_id, factors=factors)
+
+
+@endpoints.post("/totp/confirm", enrolls=True, errors=(Code.INVALID_OTP,))
+async def confirm_totp(request: RequestContext, body: TotpCode) -> RecoveryCodes:
+    """Enroll the authenticator app.
+
+    From now on, each login requires a code. The response contains ten recovery codes, which replace
+    earlier ones. Each works once instead of a code. They are shown only here.
+
+    The confirmed code cannot be used again: to log in, wait for the next one. A token with
+    `enroll_only` remains limited; log in again.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    auth = request.services.authenticator
+    async with request.services.transaction() as tx:
+        codes = await operations.confirm_totp(
+            tx, request.actor, admin_id, body.code, auth=auth, session_id=session_id
+        )
+    return RecoveryCodes(recovery_codes=codes)
+
+
+@endpoints.delete("/totp", errors=(Code.INVALID_OTP, Code.NOT_FOUND))
+async def remove_totp(request: RequestContext, body: TotpCode) -> None:
+    """Remove the authenticator app.
+
+    Requires a code of the app or a recovery code. The recovery codes are deleted too. Where a
+    second factor is required, the last one cannot be removed (403).
+    """
+    admin_id, _ = request.admin_and_session_ids
+    services, auth = request.services, request.services.authenticator
+    if "totp" not in await auth.factors.list_enrolled(admin_id):
+        raise ApiError(Code.NOT_FOUND, "No authenticator app is enrolled.")
+    await auth.logins.verify_code(admin_id, body.code, request.ip)
+    async with services.transaction() as tx:
+        await operations.remove_totp(
+            tx, request.actor, admin_id, factors=auth.factors, sessions=auth.sessions
+        )
+
+
+@endpoints.post("/step-up", errors=(Code.INVALID_OTP,))
+async def step_up(request: RequestContext, body: StepUp) -> VerifiedFactor:
+    """Verify the second factor again.
+
+    Sensitive actions require a factor that was verified in this session in the last 15 minutes, by
+    logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Wrong codes
+    count as failed logins.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    services, auth = request.services, request.services.authenticator
+    factor = await auth.logins.verify_code(admin_id, body.otp, request.ip)
+    async with services.transaction() as tx:
+        until = await operations.step_up(
+            tx,
+            request.actor,
+            admin_id,
+            session_id=session_id,
+            factor=factor,
+            sessions=auth.sessions,
+        )
+    return VerifiedFactor(verified_until=format_rfc3339(until))
+
+
+@endpoints.post("/password", step_up=True)
+async def change_password(request: RequestContext, body: PasswordChange) -> None:
+    """Change your password.
+
+    All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
+    login. The rules for the new password are those of `POST /api/v1/admin/users`.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    services, auth = request.services, request.services.authenticator
+    if not await auth.logins.verify_password(admin_id, body.current_password, request.ip):
+        raise model.build_wrong_password_error()
+    admin = await admin_queries.get(services.database, admin_id)
+    await asyncio.to_thread(
+        model.require_strong_password,
+        body.new_password,
+        (admin["email"], admin["name"]),
+        field="new_password",
+        strict=services.settings.requires_secrets,
+    )
+    password_hash = await auth.passwords.hash(body.new_password)
+    async with services.transaction() as tx:
+        await operations.change_password(
+            tx,
+            request.actor,
+            admin_id,
+            password_hash=password_hash,
+            session_id=session_id,
+            sessions=auth.sessions,
+        )
+
+
+@endpoints.get("/sessions")
+async def list_sessions(request: RequestContext, query: PageQuery) -> Page[SessionRecord]:
+    """List your sessions.
+
+    Newest first. `current` marks the session of this request, `console` a session of the console.
+    `last_seen_at` is accurate to within a minute.
+    """
+    admin_id, current_id = request.admin_and_session_ids
+    rows = await queries.list_sessions(
+        request.services.database,
+        query,
+        admin_id,
+        sessions=request.services.authenticator.sessions,
+    )
+
+    def to_record(row: asyncpg.Record) -> SessionRecord:
+        return build_record(
+            SessionRecord,
+            row,
+            id=ids.encode(ids.SESSION, row["id"]),
+            current=row["id"] == current_id,
+            console=row["is_console"],
+        )
+
+    return paginate(rows, query, to_record, itemgetter("id"))
+
+
+@endpoints.delete("/sessions/{id}")
+async def end_session(request: RequestContext, id: SessionId) -> None:
+    """End one of your sessions.
+
+    Its tokens are rejected, normally before the response is sent.
+    """
+    admin_id, _ = request.admin_and_session_ids
+    sessions = request.services.authenticator.sessions
+    async with request.services.transaction() as tx:
+        await operations.end_session(tx, request.actor, admin_id, id, sessions=sessions)

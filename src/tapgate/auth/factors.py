@@ -1,0 +1,167 @@
+"""Second factors of admins: authenticator apps and recovery codes."""
+
+import secrets
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+import asyncpg
+
+from tapgate.auth import totp
+from tapgate.clock import Clock
+from tapgate.errors import ApiError, Code
+from tapgate.settings import NO_SECOND_FACTOR, REQUIRED_SECOND_FACTOR
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+
+#: Age up to which a verified factor allows sensitive actions.
+STEP_UP_LIFETIME: Final = timedelta(minutes=15)
+
+_RECOVERY_CODE_COUNT: Final = 10
+_RECOVERY_CODE_LENGTH: Final = 10  # 50 random bits
+_RECOVERY_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_SEPARATORS: Final = str.maketrans("", "", " -")
+
+
+class Factor(StrEnum):
+    """Second factor that an admin can enroll."""
+
+    TOTP = "totp"
+    PASSKEY = "passkey"
+
+
+#: Name of a recovery code in the audit log. It replaces a factor, and is not one itself.
+RECOVERY_CODE: Final = "recovery_code"
+
+
+class Factors:
+    def __init__(self, database: Database, vault: Vault, clock: Clock, *, mode: str) -> None:
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+        self.is_enabled = mode != NO_SECOND_FACTOR
+        self.is_required = mode == REQUIRED_SECOND_FACTOR
+
+    async def list_enrolled(
+        self, admin_id: int, source: Database | Transaction | None = None
+    ) -> list[Factor]:
+        """Return the enrolled factors of an admin, or an empty list if factors are off."""
+        if not self.is_enabled:
+            return []
+        rows = await (source or self._database).fetch(
+            "SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL",
+            admin_id,
+        )
+        return [Factor(row["factor"]) for row in rows]
+
+    async def verify(self, admin_id: int, code: str) -> str | None:
+        """Consume a TOTP or recovery code; return which of them it is, or None if it is wrong."""
+        compact = code.translate(_SEPARATORS).lower()
+        if await self._consume_totp(admin_id, compact):
+            return Factor.TOTP
+        return RECOVERY_CODE if await self._consume_recovery_code(admin_id, compact) else None
+
+    async def start_totp(self, tx: Transaction, admin_id: int) -> str:
+        """Create a secret that `confirm_totp` enrolls. An enrolled secret remains valid."""
+        secret = totp.generate_secret()
+        await tx.execute(
+            """INSERT INTO admin_totp (admin_id, pending_secret) VALUES ($1, $2)
+               ON CONFLICT (admin_id) DO UPDATE SET pending_secret = excluded.pending_secret""",
+            admin_id,
+            self._vault.seal(secret.encode(), _build_vault_context(admin_id)),
+        )
+        return secret
+
+    async def confirm_totp(self, tx: Transaction, admin_id: int, code: str) -> list[str] | None:
+        """Enroll the new secret and return new recovery codes, or None if the code is wrong."""
+        sealed = await tx.fetchval(
+            "SELECT pending_secret FROM admin_totp WHERE admin_id = $1 FOR NO KEY UPDATE", admin_id
+        )
+        step = None if sealed is None else self._find_step(admin_id, sealed, code)
+        if step is None:
+            return None
+        await tx.execute(
+            """UPDATE admin_totp SET secret = pending_secret, pending_secret = NULL, last_step = $2,
+                      enrolled_at = $3 WHERE admin_id = $1""",
+            admin_id,
+            step,
+            tx.now(),
+        )
+        return await self._replace_recovery_codes(tx, admin_id)
+
+    async def remove_totp(self, tx: Transaction, admin_id: int) -> bool:
+        """Remove the authenticator app and the recovery codes; return whether one was enrolled."""
+        await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
+        removed = await tx.fetchval(
+            "DELETE FROM admin_totp WHERE admin_id = $1 RETURNING secret IS NOT NULL", admin_id
+        )
+        return bool(removed)
+
+    async def count_recovery_codes(self, admin_id: int) -> int:
+        """Return the number of unused recovery codes."""
+        count: int = await self._database.fetchval(
+            "SELECT count(*) FROM admin_recovery_codes WHERE admin_id = $1 AND used_at IS NULL",
+            admin_id,
+        )
+        return count
+
+    async def _consume_totp(self, admin_id: int, code: str) -> bool:
+        sealed = await self._database.fetchval(
+            "SELECT secret FROM admin_totp WHERE admin_id = $1", admin_id
+        )
+        step = None if sealed is None else self._find_step(admin_id, sealed, code)
+        # Of concurrent uses of a code, in any number of processes, only one updates the row.
+        return step is not None and bool(
+            await self._database.fetchval(
+                "UPDATE admin_totp SET last_step = $2 "
+                "WHERE admin_id = $1 AND secret = $3 AND last_step < $2 RETURNING true",
+                admin_id,
+                step,
+                sealed,
+            )
+        )
+
+    async def _consume_recovery_code(self, admin_id: int, code: str) -> bool:
+        return bool(
+            await self._database.fetchval(
+                """UPDATE admin_recovery_codes SET used_at = $3
+                   WHERE admin_id = $1 AND code_hash = $2 AND used_at IS NULL RETURNING true""",
+                admin_id,
+                self._hash_recovery_code(admin_id, code),
+                self._clock(),
+            )
+        )
+
+    async def _replace_recovery_codes(self, tx: asyncpg.Connection, admin_id: int) -> list[str]:
+        await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
+        codes = [_generate_recovery_code() for _ in range(_RECOVERY_CODE_COUNT)]
+        await tx.executemany(
+            "INSERT INTO admin_recovery_codes (admin_id, code_hash) VALUES ($1, $2)",
+            [(admin_id, self._hash_recovery_code(admin_id, code)) for code in codes],
+        )
+        middle = _RECOVERY_CODE_LENGTH // 2
+        return [f"{code[:middle]}-{code[middle:]}" for code in codes]
+
+    def _find_step(self, admin_id: int, sealed: bytes, code: str) -> int | None:
+        secret = self._vault.open(sealed, _build_vault_context(admin_id)).decode()
+        return totp.find_step(secret, code.translate(_SEPARATORS), self._clock())
+
+    def _hash_recovery_code(self, admin_id: int, code: str) -> bytes:
+        return self._vault.keyed_hash("recovery_code", b"%d %b" % (admin_id, code.encode()))
+
+
+def build_otp_required_error(methods: list[Factor], message: str) -> ApiError:
+    return ApiError(Code.OTP_REQUIRED, message, details={"methods": [*methods]})
+
+
+def build_invalid_otp_error() -> ApiError:
+    return ApiError(Code.INVALID_OTP, "The code is wrong, expired or already used.")
+
+
+def _generate_recovery_code() -> str:
+    return "".join(secrets.choice(_RECOVERY_ALPHABET) for _ in range(_RECOVERY_CODE_LENGTH))
+
+
+def _build_vault_context(admin_id: int) -> bytes:
+    return b"totp %d" % admin_id

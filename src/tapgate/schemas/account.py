@@ -1,0 +1,50 @@
+"""Requests and responses of an admin's own account."""
+
+import msgspec
+
+from tapgate.schemas.admin import Otp
+from tapgate.schemas.common import Redacted
+from tapgate.schemas.fields import Password
+
+
+class TotpCode(msgspec.Struct, kw_only=True):
+    code: Otp
+
+
+class TotpSecret(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """A new secret for an authenticator app, which must be confirmed with a code."""
+
+    secret: str
+    otpauth_url: str
+    qr: str
+
+
+class RecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Recovery codes. Each works once instead of a code, and no other response contains them."""
+
+    recovery_codes: list[str]
+
+
+class StepUp(msgspec.Struct, kw_only=True):
+    otp: Otp
+
+
+class VerifiedFactor(msgspec.Struct, frozen=True, kw_only=True):
+    """Until when the session may be used for sensitive actions."""
+
+    verified_until: str
+
+
+class PasswordChange(msgspec.Struct, kw_only=True):
+    current_password: str
+    new_password: Password
+
+
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    current: bool
+    console: bool
+    ip: str | None
+    user_agent: str | None
+    created_at: str
+    last_seen_at: str | None
