@@ -423,7 +423,7 @@ export class Operations extends Transport {
    * A keyset with the name of an existing one is its next `version`. To rotate keys, create the next
    * version, personalize the cards again and retire the previous version.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createKeyset(body: schemas.NewKeyset, options?: RequestOptions): Promise<schemas.KeysetRecord> {
     return this.send("POST", `/api/v1/cards/keysets`, { body }, options);
@@ -444,7 +444,7 @@ export class Operations extends Transport {
    * This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
    * normally before the response is sent, so its cards cannot pay until they are personalized again.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   retireKeyset(id: string, options?: RequestOptions): Promise<schemas.KeysetRecord> {
     return this.send("POST", `/api/v1/cards/keysets/${encodeURIComponent(id)}/retire`, {}, options);
@@ -461,7 +461,7 @@ export class Operations extends Transport {
    * same keys again, so that an interrupted encoding can be repeated. For a card that signs its taps
    * already, the keys have the next version: its present keys stay valid until the confirmation.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   personalizeCard(serial: string, body: schemas.NewPersonalization, options?: RequestOptions): Promise<schemas.Personalization> {
     return this.send("POST", `/api/v1/cards/${encodeURIComponent(serial)}/personalize`, { body }, options);
@@ -512,7 +512,7 @@ export class Operations extends Transport {
    * An API key can transfer only between subscribers' accounts and must send the sender's PIN. A
    * system_admin or finance_user can transfer between any accounts.
    *
-   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin).
+   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   transferFunds(body: schemas.TransferRequest, options?: RequestOptions): Promise<schemas.TransferReceipt> {
     return this.send("POST", `/api/v1/wallet/transfer`, { body, movesMoney: true }, options);
@@ -671,7 +671,7 @@ export class Operations extends Transport {
    *
    * The secret is returned only in this response.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createProcessor(body: schemas.NewProcessor, options?: RequestOptions): Promise<schemas.ProcessorCreated> {
     return this.send("POST", `/api/v1/processors`, { body }, options);
@@ -723,7 +723,7 @@ export class Operations extends Transport {
   /**
    * Transfer money from a processor's settlement account to a subscriber.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   transferFromProcessor(id: string, body: schemas.ProcessorTransfer, options?: RequestOptions): Promise<schemas.ProcessorTransferReceipt> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/transfer`, { body, movesMoney: true }, options);
@@ -734,7 +734,7 @@ export class Operations extends Transport {
    *
    * The secret is returned only in this response.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   addTerminal(id: string, body: schemas.NewTerminal, options?: RequestOptions): Promise<schemas.TerminalAdded> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/terminals`, { body }, options);
@@ -779,7 +779,7 @@ export class Operations extends Transport {
    * until they are deleted. All keys of a terminal share one set of idempotency keys, as do all keys
    * of the processor itself. The secret is returned only in this response.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createSigningKey(id: string, body: schemas.NewSigningKey = {}, options?: RequestOptions): Promise<schemas.SigningKeyCreated> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/keys`, { body }, options);
@@ -813,7 +813,7 @@ export class Operations extends Transport {
    *
    * The secrets are returned only in this response.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createPartner(body: schemas.NewPartner, options?: RequestOptions): Promise<schemas.PartnerCreated> {
     return this.send("POST", `/api/v1/admin/partners`, { body }, options);
@@ -845,7 +845,7 @@ export class Operations extends Transport {
    *
    * The partner funds subscribers from this account.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   fundPartner(id: string, body: schemas.PartnerDeposit, options?: RequestOptions): Promise<schemas.PartnerDepositReceipt> {
     return this.send("POST", `/api/v1/admin/partners/${encodeURIComponent(id)}/fund`, { body, movesMoney: true }, options);
@@ -878,7 +878,7 @@ export class Operations extends Transport {
    * remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
    * previous secret immediately.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   rotatePartnerWebhookSecret(id: string, body: schemas.Rotation = {}, options?: RequestOptions): Promise<schemas.PartnerWebhookSecret> {
     return this.send("POST", `/api/v1/admin/partners/${encodeURIComponent(id)}/rotate-webhook-secret`, { body }, options);
@@ -890,7 +890,7 @@ export class Operations extends Transport {
    * Existing keys remain valid until they are deleted. All keys of a partner share one set of
    * idempotency keys. The secret is returned only in this response.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createPartnerKey(id: string, options?: RequestOptions): Promise<schemas.SigningKeyCreated> {
     return this.send("POST", `/api/v1/admin/partners/${encodeURIComponent(id)}/keys`, {}, options);
@@ -927,7 +927,7 @@ export class Operations extends Transport {
    * Repeating it with the same subscriber and amount returns the original response. With a different
    * subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
    *
-   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); a partner's signature.
+   * Access: an API key with the scope `payments:write`; an admin (finance_user, system_admin); a partner's signature. An admin with a second factor must have verified it recently.
    */
   fundFromPartner(body: schemas.FundFromPartner, options?: RequestOptions): Promise<schemas.TopUpReceipt> {
     return this.send("POST", `/api/v1/wallet/fund-from-partner`, { body, movesMoney: true }, options);
@@ -1089,7 +1089,7 @@ export class Operations extends Transport {
    *
    * Records cash received by the platform, and credits the amount to the agent's float.
    *
-   * Access: an admin (finance_user, system_admin).
+   * Access: an admin (finance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   fundAgent(id: string, body: schemas.FloatFunding, options?: RequestOptions): Promise<schemas.FundingReceipt> {
     return this.send("POST", `/api/v1/agents/${encodeURIComponent(id)}/fund`, { body, movesMoney: true }, options);
@@ -1270,7 +1270,7 @@ export class Operations extends Transport {
    * deposits by the platform must not have a fee. For payments to a processor, `payer` must be
    * `receiver`.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   replaceFeeRules(body: schemas.FeeRules, options?: RequestOptions): Promise<schemas.FeeRules> {
     return this.send("PUT", `/api/v1/fee-rules`, { body }, options);
@@ -1282,7 +1282,7 @@ export class Operations extends Transport {
    * The body contains the fee tiers of this type, in the same format as the response. The rules of
    * all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   replaceFeeRulesOfType(type: string, body: schemas.FeeRules, options?: RequestOptions): Promise<schemas.FeeRules> {
     return this.send("PUT", `/api/v1/fee-rules/${encodeURIComponent(type)}`, { body }, options);
@@ -1311,7 +1311,7 @@ export class Operations extends Transport {
    * Commission is rounded half up, and the rounding error is carried over to the agent's next
    * commission, so splitting an amount does not increase the commission.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   replaceCommissionRules(body: schemas.CommissionRules, options?: RequestOptions): Promise<schemas.CommissionRules> {
     return this.send("PUT", `/api/v1/commission-rules`, { body }, options);
@@ -1402,7 +1402,7 @@ export class Operations extends Transport {
    * receiving subscriber (`payee`) or the participating agent (`agent`). Each of the
    * `transaction_types` must involve that subject. At most 100 rules can exist.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   createRule(body: schemas.NewRule, options?: RequestOptions): Promise<schemas.RuleRecord> {
     return this.send("POST", `/api/v1/compliance/rules`, { body }, options);
@@ -1432,7 +1432,7 @@ export class Operations extends Transport {
    * Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
    * `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   updateRule(id: string, body: schemas.RuleUpdate = {}, options?: RequestOptions): Promise<schemas.RuleRecord> {
     return this.send("PUT", `/api/v1/compliance/rules/${encodeURIComponent(id)}`, { body }, options);
@@ -1444,7 +1444,7 @@ export class Operations extends Transport {
    * The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
    * review.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
   deleteRule(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/compliance/rules/${encodeURIComponent(id)}`, {}, options);
@@ -1474,7 +1474,7 @@ export class Operations extends Transport {
    * waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,
    * every card payment requires the PIN. An empty string clears `proof_required_above`.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   updateAccountRule(kycLevel: string, body: schemas.AccountRuleUpdate = {}, options?: RequestOptions): Promise<schemas.AccountRuleRecord> {
     return this.send("PUT", `/api/v1/account-rules/${encodeURIComponent(kycLevel)}`, { body }, options);
@@ -1581,7 +1581,7 @@ export class Operations extends Transport {
    * Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
    * rule, from a `system_admin` or an admin with a role that may approve anything.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   replaceApprovalRules(body: schemas.ApprovalRules, options?: RequestOptions): Promise<schemas.ApprovalRulesRecord> {
     return this.send("PUT", `/api/v1/admin/approval-rules`, { body }, options);
@@ -1618,7 +1618,7 @@ export class Operations extends Transport {
    * the code of the error. Admins cannot approve their own requests, and two accounts with the same
    * email address, ignoring case and the part after a plus sign, are the same person.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
   approveRequest(id: string, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("POST", `/api/v1/approvals/${encodeURIComponent(id)}/approve`, {}, options);
@@ -1648,8 +1648,14 @@ export class Operations extends Transport {
    * `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
    * `refresh_token` to obtain new tokens.
    *
+   * If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
+   * code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
+   * factors. Each code works once. If the platform requires a second factor and none is enrolled,
+   * the response has `enroll_only`, and its token can only enroll one.
+   *
    * After five failures for one email from one IP address within 15 minutes, further attempts get
-   * 429, even with the correct password. Failures from one IP address for all emails together are
+   * 429, even with the correct password. Wrong codes count too, and five of them for one admin from
+   * any address have the same effect. Failures from one IP address for all emails together are
    * limited to one per second, with a burst of 30; further attempts get 429. An IPv6 /64 network
    * counts as one address.
    *
@@ -1707,7 +1713,7 @@ export class Operations extends Transport {
    * covers alerts, rules and blocking. `support_user` covers read access and basic support.
    * `finance_user` covers transactions and funding.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createAdmin(body: schemas.NewAdmin, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users`, { body }, options);
@@ -1731,7 +1737,7 @@ export class Operations extends Transport {
    * before the response is sent. Disabling yourself or the last active `system_admin` fails with
    * 403.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   disableAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/disable`, {}, options);
@@ -1742,10 +1748,97 @@ export class Operations extends Transport {
    *
    * The password is unchanged. Ended sessions are not restored.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   enableAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/enable`, {}, options);
+  }
+
+  /**
+   * Create a secret for an authenticator app.
+   *
+   * Add the account to the app with `qr` or `otpauth_url`, or type `secret` into it. Then confirm
+   * with a code. Until then, nothing changes: an app that is already enrolled keeps working.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  startTotp(options?: RequestOptions): Promise<schemas.TotpSecret> {
+    return this.send("POST", `/api/v1/admin/me/totp`, {}, options);
+  }
+
+  /**
+   * Remove the authenticator app.
+   *
+   * Requires a code of the app or a recovery code. The recovery codes are deleted too. Where a
+   * second factor is required, the last one cannot be removed (403).
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  removeTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<void> {
+    return this.send("DELETE", `/api/v1/admin/me/totp`, { body }, options);
+  }
+
+  /**
+   * Enroll the authenticator app.
+   *
+   * From now on, each login requires a code. The response contains ten recovery codes, which replace
+   * earlier ones. Each works once instead of a code. They are shown only here.
+   *
+   * The confirmed code cannot be used again: to log in, wait for the next one. A token with
+   * `enroll_only` remains limited; log in again.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.RecoveryCodes> {
+    return this.send("POST", `/api/v1/admin/me/totp/confirm`, { body }, options);
+  }
+
+  /**
+   * Verify the second factor again.
+   *
+   * Sensitive actions require a factor that was verified in this session in the last 15 minutes, by
+   * logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Wrong codes
+   * count as failed logins.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  stepUp(body: schemas.StepUp, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
+    return this.send("POST", `/api/v1/admin/me/step-up`, { body }, options);
+  }
+
+  /**
+   * Change your password.
+   *
+   * All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
+   * login. The rules for the new password are those of `POST /api/v1/admin/users`.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  changePassword(body: schemas.PasswordChange, options?: RequestOptions): Promise<void> {
+    return this.send("POST", `/api/v1/admin/me/password`, { body }, options);
+  }
+
+  /**
+   * List your sessions.
+   *
+   * Newest first. `current` marks the session of this request, `console` a session of the console.
+   * `last_seen_at` is accurate to within a minute.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  listSessions(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.SessionPage, schemas.SessionRecord> {
+    return this.list("GET", `/api/v1/admin/me/sessions`, { query }, options);
+  }
+
+  /**
+   * End one of your sessions.
+   *
+   * Its tokens are rejected, normally before the response is sent.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  endSession(id: string, options?: RequestOptions): Promise<void> {
+    return this.send("DELETE", `/api/v1/admin/me/sessions/${encodeURIComponent(id)}`, {}, options);
   }
 
   /**
@@ -1759,7 +1852,7 @@ export class Operations extends Transport {
    * `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
    * `FORBIDDEN`. Without `expires_at` the key does not expire.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createApiKey(body: schemas.NewApiKey, options?: RequestOptions): Promise<schemas.ApiKeyWithSecret> {
     return this.send("POST", `/api/v1/admin/api-keys`, { body }, options);
@@ -1793,7 +1886,7 @@ export class Operations extends Transport {
    * to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
    * in every process, normally before the response is sent.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   updateApiKey(id: string, body: schemas.ApiKeyChanges = {}, options?: RequestOptions): Promise<schemas.ApiKeyRecord> {
     return this.send("PUT", `/api/v1/admin/api-keys/${encodeURIComponent(id)}`, { body }, options);
@@ -1817,7 +1910,7 @@ export class Operations extends Transport {
    * keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0), but
    * not beyond `expires_at`. Another rotation invalidates the old key immediately.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   rotateApiKey(id: string, body: schemas.Rotation = {}, options?: RequestOptions): Promise<schemas.ApiKeyWithSecret> {
     return this.send("POST", `/api/v1/admin/api-keys/${encodeURIComponent(id)}/rotate`, { body }, options);
@@ -1872,7 +1965,7 @@ export class Operations extends Transport {
    * all events. In production, the URL must begin with https:// and its host must not resolve to a
    * private address.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   createWebhookEndpoint(body: schemas.NewWebhookEndpoint, options?: RequestOptions): Promise<schemas.WebhookEndpointWithSecret> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints`, { body }, options);
@@ -1903,7 +1996,7 @@ export class Operations extends Transport {
    * Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
    * the response, normally only requests already in flight still use the old settings.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   updateWebhookEndpoint(id: string, body: schemas.WebhookEndpointUpdate = {}, options?: RequestOptions): Promise<schemas.WebhookEndpointRecord> {
     return this.send("PUT", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}`, { body }, options);
@@ -1927,7 +2020,7 @@ export class Operations extends Transport {
    * each request is signed with both the new and the old secret. After another rotation during this
    * period, the oldest secret is no longer used.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   rotateWebhookSecret(id: string, body: schemas.SecretRotation = {}, options?: RequestOptions): Promise<schemas.WebhookEndpointWithSecret> {
     return this.send("POST", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/rotate-secret`, { body }, options);

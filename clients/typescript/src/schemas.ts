@@ -1169,6 +1169,8 @@ export interface Live {
 export interface Login {
   email: string;
   password: string;
+  /** Six digits of an authenticator app, or a recovery code */
+  otp?: string | null;
 }
 
 export interface LookupCardRequest {
@@ -1523,6 +1525,11 @@ export interface PartyRecord {
 
 export type PartyType = "subscriber" | "agent" | "processor" | "partner" | "platform";
 
+export interface PasswordChange {
+  current_password: string;
+  new_password: string;
+}
+
 /** Outcome of a payment: the fields of its receipt, or only `status` and `code` if it failed. */
 export interface PaymentOutcomeRecord {
   success?: boolean;
@@ -1776,6 +1783,11 @@ export interface Recipient {
   card_serial?: string;
 }
 
+/** Recovery codes. Each works once instead of a code, and no other response contains them. */
+export interface RecoveryCodes {
+  recovery_codes: string[];
+}
+
 export interface Refresh {
   refresh_token: string;
 }
@@ -1935,6 +1947,29 @@ export interface SecretRotation {
   grace_seconds?: number | null;
 }
 
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface SessionPage {
+  data: SessionRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+export interface SessionRecord {
+  id: string;
+  current: boolean;
+  console: boolean;
+  ip: string | null;
+  user_agent: string | null;
+  created_at: string;
+  last_seen_at: string | null;
+}
+
 export type SettableWebhookEndpointStatus = "active" | "paused";
 
 export type Severity = "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
@@ -2012,6 +2047,11 @@ export interface StatusReport {
 
 export interface StatusReports {
   data: StatusReport[];
+}
+
+export interface StepUp {
+  /** Six digits of an authenticator app, or a recovery code */
+  otp: string;
 }
 
 export interface SubscriberBlockedEvent {
@@ -2257,6 +2297,7 @@ export interface Tokens {
   token: string;
   refresh_token: string;
   expires_in: number;
+  enroll_only?: boolean;
 }
 
 /**
@@ -2282,6 +2323,18 @@ export interface Totals {
   amount: string;
   fees: string;
   success_rate: number | null;
+}
+
+export interface TotpCode {
+  /** Six digits of an authenticator app, or a recovery code */
+  code: string;
+}
+
+/** A new secret for an authenticator app, which must be confirmed with a code. */
+export interface TotpSecret {
+  secret: string;
+  otpauth_url: string;
+  qr: string;
 }
 
 export interface TransactionChain {
@@ -2469,6 +2522,11 @@ export interface Verification {
   entries: number;
   unsealed: number;
   first_broken: string | null;
+}
+
+/** Until when the session may be used for sensitive actions. */
+export interface VerifiedFactor {
+  verified_until: string;
 }
 
 export interface VerifyCardRequest {
