@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from drivers.console import ConsoleClient, ConsoleClients
-from harness import Harness
+from harness import PIN, Harness
 from tapgate.console.forms import FormData
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.http.throttle import Throttle
@@ -158,6 +158,86 @@ async def test_invalid_field_values_are_reported_in_the_form(
         response = await ada.submit_action("subscriber.level", form, id=person)
         assert response.status_code == 200, response.text
         assert 'role="alert"' in response.text, f"{form} was accepted"
+
+
+async def test_form_accepts_names_local_phones_and_grouped_amounts(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    """Without a script, the text of a picker is submitted, and not the ID that it stands for."""
+    sender = await harness.create_subscriber(balance="5000", first_name="Aminata")
+    recipient = await harness.create_subscriber(phone_number="+23276123456")
+    response = await ada.submit_action(
+        "wallet.send",
+        {
+            "sender_id": sender["id"],
+            "recipient_phone_number": "076 123456",
+            "amount": "1,000.00",
+            "pin": PIN,
+        },
+    )
+    assert "HX-Redirect" in response.headers, response.text
+    accounts = {"from_account_id": sender["account_id"], "to_account_id": "076 123456"}
+    response = await ada.submit_action(
+        "wallet.transfer", {**accounts, "amount": "2 000", "pin": PIN}
+    )
+    assert "HX-Redirect" in response.headers, response.text
+    balance = await harness.get(
+        f"/api/v1/balance/{recipient['id']}", auth=await harness.create_admin()
+    )
+    assert balance.json()["balance"] == "3000.00"
+    text = await ada.get_page_text("/console/subscribers?search=076123456")
+    assert recipient["id"] in text and sender["id"] not in text
+
+
+async def test_picker_shows_the_chosen_record_and_its_problems(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    customers = [
+        await harness.create_subscriber(first_name="Isata", last_name=name)
+        for name in ("Bah", "Barrie")
+    ]
+    text = (
+        await ada.get_partial(f"/console/actions/card.link?subscriber_id={customers[0]['id']}")
+    ).text
+    assert 'value="Isata Bah"' in text and f'value="{customers[0]["id"]}"' in text
+    fields = {"card_serial": "TAP-1", "pin": PIN}
+    for name, problem in {
+        "isata ba": "More than one customer matches. Select one from the list.",
+        "nobody": "No customer matches. Enter a name, phone number or ID.",
+    }.items():
+        text = (await ada.submit_action("card.link", {**fields, "subscriber_id": name})).text
+        assert problem in text and f'value="{name}"' in text and "subscriber_id must" not in text
+    chosen = {"subscriber_id": "Isata Bah", "subscriber_id.id": customers[0]["id"]}
+    text = (await ada.submit_action("card.link", {**fields, **chosen})).text
+    assert "Card not found" in text and f'value="{customers[0]["id"]}"' in text
+    options = (
+        await ada.get_partial("/console/search/pick?field=x&types=subscriber&x=isata%20ba")
+    ).text
+    assert options.count('role="option"') == 2 and 'data-label="Isata Barrie"' in options
+
+
+async def test_errors_name_the_field_in_words(ada: ConsoleClient) -> None:
+    text = (await ada.submit_action("api_key.create", {"name": "Store"})).text
+    assert "Select at least one scope." in text and "Fix the highlighted fields" in text
+    text = (await ada.submit_action("api_key.create", {"scopes": "payments:read"})).text
+    assert "Enter a name." in text
+
+
+async def test_search_page_lists_results_or_opens_the_only_one(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    people = [
+        await harness.create_subscriber(first_name="Isata", last_name=name)
+        for name in ("<b>Bah</b>", "Barrie")
+    ]
+    text = (await ada.get("/console/search?q=isata")).text
+    assert all(f'href="/console/subscribers/{person["id"]}"' in text for person in people)
+    assert "Isata &lt;b&gt;Bah&lt;/b&gt;" in text
+    response = await ada.get("/console/search?q=isata+barrie")
+    assert response.headers["Location"] == f"/console/subscribers/{people[1]['id']}"
+    assert "No results" in await ada.get_page_text("/console/search?q=nothing")
+    assert "Find a customer by name" in await ada.get_page_text("/console/search")
+    assert "No matches" in (await ada.get_partial("/console/search?q=nothing")).text
 
 
 async def test_fields_forbidden_to_the_role_are_dropped(

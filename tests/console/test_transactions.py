@@ -127,7 +127,9 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     assert sent not in (await ada.get_partial(f"{URL}?type=pos_payment")).text
     assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
     text = await ada.get_page_text(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
-    assert "Party ID must be the ID of" in text and "From must be" in text
+    assert (
+        "Party: No customer, agent, merchant or partner matches." in text and "From must be" in text
+    )
     assert sent in text, "the list is still shown"
     assert 'value="nonsense"' in text, "the filter keeps its input"
 

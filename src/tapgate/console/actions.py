@@ -2,46 +2,23 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.console import stale_check
+from tapgate.console import pickers, stale_check
+from tapgate.console.form_errors import describe_field_error, replace_field_names
+from tapgate.console.form_fields import Field
 from tapgate.console.forms import FormData
 from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
+from tapgate.console.typed_input import clean_amount, clean_phone_number
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 
-FieldKind = Literal[
-    "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
-    "email", "tel", "date", "moment", "picture", "hidden", "lines",
-]  # fmt: skip
-
-
 _DETERMINERS: Final = frozenset({"a", "an", "this"})
-
-
-class Field(NamedTuple):
-    """Form field for a field of the request body. A choice is a value or a (value, label) pair."""
-
-    name: str
-    label: str
-    kind: FieldKind = "text"
-    choices: tuple[str | tuple[str, str], ...] = ()
-    hint: str = ""
-    required: bool = True
-    value: Any = None  # the initial value
-    resets: bool = False  # when left empty, an empty string is sent to reset the value
-    record_field: str = ""  # the field of the record with the current value, if not `name`
-
-    @property
-    def options(self) -> list[tuple[str, str]]:
-        return [
-            choice if isinstance(choice, tuple) else (choice, choice) for choice in self.choices
-        ]
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,10 +99,12 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
         initial = {
             field.name: _get_initial_value(field, values, request.query) for field in action.fields
         }
+        chosen = await _load_chosen_records(request, action, initial)
         return _render_form(
             request,
             action,
-            initial,
+            initial | chosen.titles,
+            chosen=chosen.ids,
             request_id=_new_idempotency_key(request, action),
             fingerprint=None
             if action.prefill_path is None
@@ -137,9 +116,9 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
         action = await _require_allowed(request, by_name.get(name))
         path_params, form = _get_path_params(action, request.query), request.form
         body: dict[str, Any] | None = None
-        if action.fields or action.moves_money:
-            body = _build_body(action, form)
         try:
+            if action.fields or action.moves_money:
+                body = await _build_body(request, action)
             if action.prefill_path is not None:
                 stale_check.require_unchanged(
                     form.get("seen"),
@@ -154,6 +133,10 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
                 request,
                 action,
                 submitted,
+                chosen={
+                    field.name: form.get(pickers.get_chosen_name(field.name))
+                    for field in action.fields
+                },
                 request_id=_get_next_idempotency_key(request, action, error),
                 fingerprint=form.get("seen"),
                 error=error,
@@ -256,27 +239,59 @@ def _get_submitted_value(field: Field, form: FormData) -> Any:
     return field.name in form if field.kind == "check" else form.get(field.name)
 
 
-def _build_body(action: Action, form: FormData) -> dict[str, Any]:
-    body: dict[str, Any] = {}
+class _ChosenRecords(NamedTuple):
+    """Records that pickers show initially, by the name of the field."""
+
+    ids: dict[str, str | None]
+    titles: dict[str, str]
+
+
+async def _load_chosen_records(
+    request: PageRequest, action: Action, values: Mapping[str, Any]
+) -> _ChosenRecords:
+    chosen = _ChosenRecords({}, {})
     for field in action.fields:
-        value = _parse_field(field, form)
+        if field.kind == "picker" and (value := values[field.name]):
+            chosen.ids[field.name] = value
+            chosen.titles[field.name] = await pickers.load_title(request, value, field.picks)
+    return chosen
+
+
+async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
+    form, body, problems = request.form, dict[str, Any](), dict[str, str]()
+    country = request.context.services.settings.country
+    for field in action.fields:
+        value = _parse_field(field, form, country)
+        if field.kind == "picker" and value is not None:
+            chosen = form.get(pickers.get_chosen_name(field.name))
+            value, problem = await pickers.resolve(request, value, chosen, field.picks)
+            if problem is not None:
+                problems[field.name] = problem
         if value is None and field.resets:
             value = ""
         if value is not None:
             # `details.note` is the field `note` of the object `details`.
             outer, _, inner = field.name.partition(".")
             body[outer] = {**body.get(outer, {}), inner: value} if inner else value
+    if problems:
+        raise ApiError(
+            Code.VALIDATION_FAILED, next(iter(problems.values())), details={"fields": problems}
+        )
     if action.moves_money:
         body["request_id"] = form.get("request_id")
     return body
 
 
-def _parse_field(field: Field, form: FormData) -> Any:
+def _parse_field(field: Field, form: FormData, country: str | None) -> Any:
     """Return a field's value for the JSON body.
 
     In a number field, text that is not a number is kept, so that the API's validation rejects it.
     """
     text = form.get(field.name)
+    if field.kind == "tel":
+        text = clean_phone_number(text, country)
+    elif field.kind in ("money", "number"):
+        text = clean_amount(text)
     match field.kind:
         case "many" | "lines":
             lines = "\n".join(form.get_all(field.name)).splitlines()
@@ -316,22 +331,29 @@ def _render_form(
     *,
     request_id: str | None,
     fingerprint: str | None,
+    chosen: Mapping[str, str | None],
     error: ApiError | None = None,
 ) -> Reply[bytes]:
-    field_errors = (error.details or {}).get("fields", {}) if error is not None else {}
-    visible = {field.name for field in action.fields if field.kind != "hidden"}
-    field_messages = {
-        f"{name} {message}" for name, message in field_errors.items() if name in visible
-    }
+    invalid = (error.details or {}).get("fields", {}) if error is not None else {}
+    visible = {field.name: field for field in action.fields if field.kind != "hidden"}
+    # The message of the error is that of one field.
+    messages = {*invalid.values(), *(f"{name} {message}" for name, message in invalid.items())}
+    is_marked = error is not None and error.message in messages and invalid.keys() <= visible.keys()
     return request.render(
         _FORM_TEMPLATE,
-        is_marked=error is not None and error.message in field_messages,
+        is_marked=is_marked,
         action=action,
         values=values,
+        chosen=chosen,
         request_id=request_id,
         fingerprint=fingerprint,
         error=error,
-        field_errors=field_errors,
+        error_text=error and replace_field_names(error.message or error.error, action.fields),
+        field_errors={
+            name: describe_field_error(visible[name], message)
+            for name, message in invalid.items()
+            if name in visible
+        },
         path_params=_get_path_params(action, request.query),
         address=f"{request.context.path}?{request.context.query.decode('ascii', 'ignore')}",
     )

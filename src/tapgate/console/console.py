@@ -25,6 +25,7 @@ from tapgate.console.pages import (
     partners,
     personalization,
     processors,
+    search,
     sign_in,
     subscribers,
     support,
@@ -41,6 +42,7 @@ _PACKAGE: Final = "tapgate.console"
 _MODULES: Final = (
     sign_in,
     overview,
+    search,
     subscribers,
     wallets,
     cards,

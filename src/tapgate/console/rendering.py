@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Final
+from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -19,6 +20,7 @@ from tapgate.console.labels import (
     humanize,
     use_console_terms,
 )
+from tapgate.schemas.search import SearchType
 
 #: ID prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
@@ -101,3 +103,12 @@ def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> s
     """Return the path of the page for an ID; None if there is none or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
     return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None
+
+
+def get_result_path(type: str, public_id: str) -> str | None:
+    """Return the path of the page for a search result; None if there is none."""
+    if type == SearchType.CARD:
+        return f"/console/cards/{quote(public_id, safe='')}"
+    if type == SearchType.ADMIN:
+        return "/console/administrators"
+    return get_page_path(public_id, lambda endpoint: True)

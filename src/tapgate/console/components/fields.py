@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from tapgate.console.actions import Field
+from tapgate.console.form_fields import Field
 
 REASON: Final = Field("reason", "Reason", "long", hint="Saved in the audit log")
 OPTIONAL_REASON: Final = REASON._replace(required=False)
 PHONE: Final = Field(
-    "phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"
+    "phone_number", "Phone", "tel", hint="For example, 076 123 456, or +232 76 123 456"
 )
 AMOUNT: Final = Field("amount", "Amount", "money", hint="For example, 5000")
 MEMO: Final = Field("description", "Description", required=False, hint="Saved with the transaction")

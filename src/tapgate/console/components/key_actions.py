@@ -1,6 +1,7 @@
 """Actions on the signing keys of a merchant or a partner."""
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
+from tapgate.console.form_fields import Field
 
 _REPLACE_HINT = (
     "Existing keys keep working until you delete them. To replace a key, create a new one, switch"

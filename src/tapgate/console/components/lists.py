@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from tapgate.console import pickers
 from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.console.typed_input import clean_phone_number
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+
+NO_PICKERS: Final[Mapping[str, str]] = {}
 
 
 class FilteredList(NamedTuple):
@@ -32,7 +36,7 @@ def add_list_page(
 
     @pages.get(path)
     async def show_list(request: PageRequest) -> Reply[bytes]:
-        page = await request.get(source, request.query.pick(*filters, "cursor"))
+        page = await request.get(source, pick_filters(request, *filters, "cursor"))
         return request.render(template, page=page, filters=filters, **values)
 
 
@@ -54,14 +58,18 @@ def add_sublist_page(
 
 
 async def get_filtered_list(
-    request: PageRequest, path: str, labels: Mapping[str, str]
+    request: PageRequest,
+    path: str,
+    labels: Mapping[str, str],
+    picks: Mapping[str, str] = NO_PICKERS,
 ) -> FilteredList:
     """Load a list, dropping the filters that the API rejects.
 
-    `labels` maps the API's filter names to the labels on the page.
+    `labels` maps the API's filter names to the labels on the page. `picks` maps those that are
+    pickers to the kinds of records that they find.
     """
-    filters = request.query.pick(*labels, "cursor")
-    problems: list[str] = []
+    filters = pick_filters(request, *labels, "cursor")
+    problems = await _resolve_pickers(request, filters, labels, picks)
     while True:
         try:
             return FilteredList(await request.get(path, filters), problems)
@@ -72,6 +80,34 @@ async def get_filtered_list(
         for name, message in invalid.items():
             del filters[name]
             problems.append(f"{labels.get(name, name)} {use_console_terms(message)}.")
+
+
+def pick_filters(request: PageRequest, *names: str) -> dict[str, str]:
+    """Return the filters of a list. A phone number may be in local form."""
+    filters = request.query.pick(*names)
+    if "search" in filters:
+        country = request.context.services.settings.country
+        filters["search"] = clean_phone_number(filters["search"], country) or ""
+    return filters
+
+
+async def _resolve_pickers(
+    request: PageRequest,
+    filters: dict[str, str],
+    labels: Mapping[str, str],
+    picks: Mapping[str, str],
+) -> list[str]:
+    """Replace the texts of pickers by IDs, and return the problems of those that are dropped."""
+    problems = []
+    for name in picks.keys() & filters.keys():
+        chosen = request.query.get(pickers.get_chosen_name(name))
+        public_id, problem = await pickers.resolve(request, filters[name], chosen, picks[name])
+        if public_id is None:
+            del filters[name]
+            problems.append(f"{labels[name]}: {problem}.")
+        else:
+            filters[name] = public_id
+    return problems
 
 
 def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
+from tapgate.console.form_fields import Field
 
 _DELETING_VERBS: Final = frozenset({"delete", "revoke"})
 _DANGEROUS_VERBS: Final = _DELETING_VERBS | {"block", "disable", "retire", "suspend", "terminate"}

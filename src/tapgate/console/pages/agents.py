@@ -6,8 +6,9 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
+from tapgate.console.components.lists import pick_filters
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
 from tapgate.console.components.related import (
     gather_by_name,
@@ -16,6 +17,7 @@ from tapgate.console.components.related import (
     get_last_code,
 )
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
@@ -165,7 +167,7 @@ class AgentTree(NamedTuple):
 @pages.get("/console/agents")
 async def list_agents(request: PageRequest) -> Reply[bytes]:
     """Render agent trees, or a flat list if any filter is set."""
-    filters = request.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
+    filters = pick_filters(request, "search", "agent_type", "status", "parent_agent_id", "cursor")
     if filters.keys() - {"cursor"}:
         page = await request.get(_LIST_PATH, filters)
         return _render_list(request, page, trees=None)

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.site import Pages
 
 pages = Pages()

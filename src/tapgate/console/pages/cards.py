@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
@@ -15,6 +15,7 @@ from tapgate.console.components.related import (
     get_last_code,
 )
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -59,7 +60,7 @@ ACTIONS = (
         title="Link card",
         description="Ask the customer to enter their PIN. It becomes the PIN of the card.",
         fields=(
-            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
+            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
             _SERIAL,
             Field("pin", "Customer's PIN", "pin"),
         ),
@@ -71,7 +72,7 @@ ACTIONS = (
         title="Issue a child card",
         description="Spends from the parent's wallet, up to a daily limit and with its own PIN.",
         fields=(
-            Field("parent_subscriber_id", "Parent", hint="Customer ID: sub_…"),
+            Field("parent_subscriber_id", "Parent", "picker", picks="subscriber"),
             _SERIAL,
             _CHILD_NAME,
             _RELATIONSHIP,
@@ -121,7 +122,9 @@ ACTIONS = (
 
 @pages.get("/console/cards")
 async def list_cards(request: PageRequest) -> Reply[bytes]:
-    page, filter_errors = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
+    page, filter_errors = await get_filtered_list(
+        request, "/api/v1/cards", _FILTERS, {"subscriber_id": "subscriber"}
+    )
     return request.render("cards/list.html", page=page, filter_errors=filter_errors)
 
 

@@ -6,6 +6,7 @@ from tapgate.console import stale_check
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.console.typed_input import clean_amount
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
@@ -66,7 +67,7 @@ def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
         for transaction_type in _COMMISSION_TYPES
         for tier in TIERS
         if (rate := request.form.get(f"rate_{transaction_type}_{tier}")) is not None
-        for minimum in [request.form.get(f"minimum_amount_{transaction_type}_{tier}")]
+        for minimum in [clean_amount(request.form.get(f"minimum_amount_{transaction_type}_{tier}"))]
     ]
 
 

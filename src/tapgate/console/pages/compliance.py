@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest, Query
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages

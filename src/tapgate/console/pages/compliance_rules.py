@@ -2,8 +2,9 @@
 
 from typing import Any, Final, NamedTuple
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components.state_actions import build_state_action, build_status_field
+from tapgate.console.form_fields import Field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
@@ -177,7 +178,7 @@ ACTIONS = (
         description="Tests a payment against account status, limits and rules. No money moves, and "
         "nothing is recorded.",
         fields=(
-            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
+            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
             Field("amount", "Amount", "money"),
             Field(
                 "transaction_type",

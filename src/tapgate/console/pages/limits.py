@@ -6,12 +6,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tapgate.console import stale_check
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
+from tapgate.console.form_fields import Field
 from tapgate.console.forms import FormData
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.console.site import Pages
+from tapgate.console.typed_input import clean_amount
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
@@ -152,7 +154,10 @@ def _filter_fee_tiers(transaction_type: str, fees: Any) -> list[Any]:
 
 def _parse_form(form: FormData) -> _FeeForm:
     """Parse the fee form. Empty rows are ignored."""
-    tiers = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MAX_FEE_TIERS)]
+    tiers = [
+        (clean_amount(form.get(f"up_to_{row}")), form.get(f"rate_{row}"))
+        for row in range(_MAX_FEE_TIERS)
+    ]
     return _FeeForm(
         tiers=[tier for tier in tiers if any(tier)],
         last_rate=form.get(f"rate_{_LAST_FEE_TIER}"),

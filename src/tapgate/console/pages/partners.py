@@ -6,12 +6,13 @@ account.
 
 from functools import partial
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
 from tapgate.console.components.lists import add_list_page, add_sublist_page
 from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply

@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from tapgate.cards.uids import is_signing_uid
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components.related import gather_by_name
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.keysets import LIST_PATH as KEYSETS_PATH
 from tapgate.console.site import Pages

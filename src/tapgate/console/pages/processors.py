@@ -6,12 +6,13 @@ keys and a settlement account.
 
 from functools import partial
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
 from tapgate.console.components.lists import add_list_page, add_sublist_page
 from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
@@ -66,7 +67,7 @@ ACTIONS = (
         "for example to the owner of the business.",
         button="Pay out",
         fields=(
-            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
+            Field("subscriber_id", "Customer", "picker", picks="subscriber"),
             fields.AMOUNT,
             fields.MEMO,
         ),

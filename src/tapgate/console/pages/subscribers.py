@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
@@ -17,6 +17,7 @@ from tapgate.console.components.related import (
     get_last_code,
 )
 from tapgate.console.components.state_actions import build_state_action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code

@@ -12,6 +12,7 @@ from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.related import get_alerts
 from tapgate.console.labels import get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.pickers import get_chosen_name
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
@@ -23,7 +24,7 @@ pages = Pages()
 _LIST_PATH: Final = "/api/v1/transactions"
 _ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
 _FILTERS: Final = {
-    "user_id": "Party ID",
+    "user_id": "Party",
     "card_serial": "Card",
     "type": "Type",
     "status": "Status",
@@ -32,10 +33,15 @@ _FILTERS: Final = {
 }
 
 
+_PARTY_TYPES: Final = "subscriber,agent,processor,partner"
+
+
 @pages.get("/console/transactions")
 async def list_transactions(request: PageRequest) -> Reply[bytes]:
     try:
-        page, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS)
+        page, filter_errors = await get_filtered_list(
+            request, _LIST_PATH, _FILTERS, {"user_id": _PARTY_TYPES}
+        )
     except ApiError as error:
         return _redirect_to_subscriber(request, error)
     return request.render(
@@ -53,7 +59,8 @@ async def export_transactions(request: PageRequest) -> Reply[bytes]:
     """Return the API's export. A script on the page offers the next file if there are more rows."""
     try:
         file: Reply[bytes] = await request.get(
-            f"{_LIST_PATH}/export", request.query.pick(*_FILTERS, "cursor", "limit")
+            f"{_LIST_PATH}/export",
+            {**request.query.pick(*_FILTERS, "cursor", "limit"), **_get_party(request)},
         )
     except ApiError as error:
         return _redirect_to_subscriber(request, error)
@@ -82,12 +89,18 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
+def _get_party(request: PageRequest) -> dict[str, str]:
+    """Return the filter by party, with the ID that was chosen in its picker."""
+    user_id = request.query.get(get_chosen_name("user_id")) or request.query.get("user_id")
+    return {} if user_id is None else {"user_id": user_id}
+
+
 def _redirect_to_subscriber(request: PageRequest, error: ApiError) -> Reply[bytes]:
     """Redirect to the restricted subscriber's page, where a one-time code grants access.
 
     Any other error is raised again.
     """
-    user_id = request.query.get("user_id") or ""
+    user_id = _get_party(request).get("user_id", "")
     if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error
     return request.redirect(

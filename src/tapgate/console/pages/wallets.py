@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
+from tapgate.console.form_fields import Field
 
 _SUBSCRIBER = Field("subscriber_id", "Customer", "hidden")
 _AMOUNT = Field("amount", "Amount", "money")
@@ -24,7 +25,7 @@ ACTIONS = (
                 "recipient_phone_number",
                 "Recipient's phone number",
                 "tel",
-                hint="With country code, like +23276123456",
+                hint="For example, 076 123 456",
                 required=False,
             ),
             Field("recipient_card_serial", "Recipient's card", hint=_CARD_HINT, required=False),
@@ -41,8 +42,8 @@ ACTIONS = (
         "payer is a customer, their PIN is required.",
         button="Transfer",
         fields=(
-            Field("from_account_id", "From account", hint="Account ID: acc_…"),
-            Field("to_account_id", "To account", hint="Account ID: acc_…"),
+            Field("from_account_id", "From account", "picker", picks="account"),
+            Field("to_account_id", "To account", "picker", picks="account"),
             _AMOUNT,
             Field("description", "Description", required=False),
             Field("pin", "Payer's PIN", "pin", required=False),
@@ -56,7 +57,7 @@ ACTIONS = (
         description="Debits the partner's account. Each reference can be used only once.",
         fields=(
             _SUBSCRIBER,
-            Field("partner_id", "Partner", hint="Partner ID: ptn_…"),
+            Field("partner_id", "Partner", "picker", picks="partner"),
             Field("partner_reference", "Partner's reference"),
             _AMOUNT,
         ),
@@ -69,7 +70,7 @@ ACTIONS = (
         "enter their PIN.",
         fields=(
             _SUBSCRIBER,
-            Field("agent_id", "Agent", hint="Agent ID: agt_…"),
+            Field("agent_id", "Agent", "picker", picks="agent"),
             _AMOUNT,
             Field("agent_pin", "Agent's PIN", "pin"),
         ),
@@ -82,7 +83,7 @@ ACTIONS = (
         "agent to enter their PINs.",
         fields=(
             _SUBSCRIBER,
-            Field("agent_id", "Agent", hint="Agent ID: agt_…"),
+            Field("agent_id", "Agent", "picker", picks="agent"),
             _AMOUNT,
             Field("pin", "Customer's PIN", "pin"),
             Field("agent_pin", "Agent's PIN", "pin"),

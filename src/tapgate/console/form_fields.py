@@ -1,0 +1,29 @@
+"""Declarations of form fields."""
+
+from typing import Any, Literal, NamedTuple
+
+FieldKind = Literal[
+    "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
+    "email", "tel", "date", "moment", "picture", "hidden", "lines", "picker",
+]  # fmt: skip
+
+
+class Field(NamedTuple):
+    """Form field for a field of the request body. A choice is a value or a (value, label) pair."""
+
+    name: str
+    label: str
+    kind: FieldKind = "text"
+    choices: tuple[str | tuple[str, str], ...] = ()
+    hint: str = ""
+    required: bool = True
+    value: Any = None  # the initial value
+    resets: bool = False  # when left empty, an empty string is sent to reset the value
+    picks: str = ""  # kinds of records that a picker finds, separated by commas
+    record_field: str = ""  # the field of the record with the current value, if not `name`
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        return [
+            choice if isinstance(choice, tuple) else (choice, choice) for choice in self.choices
+        ]

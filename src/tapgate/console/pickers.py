@@ -1,0 +1,51 @@
+"""Fields in which people select a record: they see its name, and the form submits its ID.
+
+Without a script, people type an ID, a phone number or a name, and the server finds the record.
+"""
+
+from typing import Any, Final
+
+from tapgate import ids
+from tapgate.console.labels import humanize
+from tapgate.console.page_request import PageRequest
+
+SEARCH_PATH: Final = "/api/v1/search"
+_MAX_TEXT_LENGTH: Final = 100
+
+
+async def find_records(request: PageRequest, text: str, **query: str | int) -> list[Any]:
+    found: list[Any] = (await request.get(SEARCH_PATH, {"q": text[:_MAX_TEXT_LENGTH], **query}))[
+        "data"
+    ]
+    return found
+
+
+def get_chosen_name(name: str) -> str:
+    """Return the name of the hidden field with the ID of the record that was chosen."""
+    return f"{name}.id"
+
+
+def is_id(text: str) -> bool:
+    return ids.decode(text[:4], text) is not None
+
+
+async def resolve(
+    request: PageRequest, text: str, chosen: str | None, types: str
+) -> tuple[str | None, str | None]:
+    """Return the ID of the record that the input stands for, or else what is wrong with it."""
+    if chosen is not None or is_id(text):
+        return chosen or text, None
+    found = await find_records(request, text, types=types, limit=2)
+    if len(found) == 1:
+        return found[0]["id"], None
+    *others, last = (humanize(name).lower() for name in types.split(","))
+    noun = f"{', '.join(others)} or {last}" if others else last
+    if found:
+        return None, f"More than one {noun} matches. Select one from the list"
+    return None, f"No {noun} matches. Enter a name, phone number or ID"
+
+
+async def load_title(request: PageRequest, public_id: str, types: str) -> str:
+    """Return the name of a record, or its ID if it is not found."""
+    found = await find_records(request, public_id, types=types, limit=1)
+    return found[0]["title"] if found else public_id
