@@ -1,6 +1,13 @@
 // Errors that requests throw.
 import type { ErrorCode } from "./schemas.js";
 
+/** Codes with the status 403 that decline a transaction. */
+const DECLINE_CODES: ReadonlySet<ErrorCode | ""> = new Set<ErrorCode>([
+  "SUBSCRIBER_BLOCKED", "CARD_NOT_ACTIVE", "AGENT_NOT_ACTIVE", "COMPLIANCE_REJECTED",
+  "TRANSACTION_LIMIT_EXCEEDED", "CARD_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED",
+  "MONTHLY_LIMIT_EXCEEDED", "MAX_BALANCE_EXCEEDED",
+]);
+
 /** Base class of all errors. `requestId` is the idempotency key of an operation that moves money. */
 export class TapgateError extends Error {
   readonly requestId: string | undefined;
@@ -47,7 +54,7 @@ export class ApiError extends TapgateError {
 
   /** Whether the gateway declined the transaction and recorded it as failed. */
   get isDecline(): boolean {
-    return this.status === 402 || (this.status === 403 && this.code !== "FORBIDDEN" && this.code !== "OTP_REQUIRED");
+    return this.status === 402 || DECLINE_CODES.has(this.code);
   }
 
   static async from(response: Response, requestId: string | undefined): Promise<ApiError> {
