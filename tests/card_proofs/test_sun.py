@@ -1,9 +1,13 @@
 """Secure Unique NFC: published vectors, and rejection of every altered proof."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cases import each
+from examples import limit_examples
 from tapgate.card_proofs.sun import (
+    MAX_COUNTER,
     FileReadKey,
     MetaReadKey,
     Tap,
@@ -11,6 +15,7 @@ from tapgate.card_proofs.sun import (
     diversify,
     diversify_file_read_key,
 )
+from tapgate.sandbox.software_card import SoftwareCard
 
 ZERO_KEY = bytes(16)
 #: Key of the example in AN10922.
@@ -93,6 +98,27 @@ def test_every_altered_bit_is_rejected() -> None:
         assert tap is None or not file_read_key.is_valid(tap, MAC)
     for mac in flip_each_bit(MAC):
         assert not file_read_key.is_valid(TAP, mac)
+
+
+@settings(max_examples=limit_examples(200))
+@given(
+    keys=st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16)),
+    uid=st.binary(min_size=7, max_size=7),
+    counter=st.integers(0, MAX_COUNTER - 1),
+    bits=st.sets(st.integers(0, 191), min_size=1, max_size=4),
+)
+def test_altered_proof_of_any_card_is_rejected(
+    keys: tuple[bytes, bytes], uid: bytes, counter: int, bits: set[int]
+) -> None:
+    meta_read_key, file_read_key = MetaReadKey(keys[0]), FileReadKey(keys[1])
+    picc_data, mac = SoftwareCard(uid, *keys, counter).tap().decode()
+    tap = meta_read_key.decrypt(picc_data)
+    assert tap == Tap(uid, counter + 1)
+    assert file_read_key.is_valid(tap, mac)
+    mask = sum(1 << bit for bit in bits)
+    altered = (int.from_bytes(picc_data + mac) ^ mask).to_bytes(24)
+    tap = meta_read_key.decrypt(altered[:16])
+    assert tap is None or not file_read_key.is_valid(tap, altered[16:])
 
 
 def flip_each_bit(data: bytes) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from builders.ledger import (
     require_balanced_books,
 )
 from drivers.deployments import TwoLedgers
+from examples import limit_examples
 from ledger.test_against_model import ACCOUNTS, OWNERS, InMemoryLedger
 from tapgate import ids
 from tapgate.card_proofs.verifier import ProofResult
@@ -260,6 +262,77 @@ async def test_parallel_uses_of_a_tap_pay_once(two_ledgers: TwoLedgers) -> None:
         serial,
     )
     assert tuple(counters) == (30, min(100, len(uses) - len(paid)))
+
+
+class Use(NamedTuple):
+    """Use of a tap by one of two processes, in parallel to the others of the same round."""
+
+    counter: int
+    process: int
+    request: str | None = None
+    crashes: bool = False
+    kind: str = "pay"
+
+
+uses = st.builds(
+    Use,
+    counter=st.integers(1, 8),
+    process=st.integers(0, 1),
+    request=st.sampled_from([None, None, None, "a", "b"]),
+    crashes=st.sampled_from([False, False, False, True]),
+    kind=st.sampled_from(["pay", "pay", "pay", "pay", "forge"]),
+)
+
+
+@settings(max_examples=limit_examples(25))
+@given(st.lists(st.lists(uses, min_size=1, max_size=6), min_size=1, max_size=5))
+async def test_no_parallel_uses_and_crashes_pay_twice_or_for_a_lower_counter(
+    two_ledgers: TwoLedgers, rounds: list[list[Use]]
+) -> None:
+    async def crash(tx: object, result: object) -> None:
+        raise RuntimeError("crash before the commit")
+
+    first = two_ledgers.first
+    payer, merchant = await first.create_subscriber(1_000), await first.create_processor()
+    serial = await create_signing_card(first, payer)
+    paid: list[int] = []
+    transactions: dict[str, set[int]] = defaultdict(set)
+    for parallel in rounds:
+        last_counter = max(paid, default=0)
+        outcomes = await asyncio.gather(
+            *(
+                two_ledgers.ledgers[use.process].submit(
+                    msgspec.structs.replace(
+                        build_card_payment(
+                            serial,
+                            merchant,
+                            Tap(1, use.counter),
+                            Step(use.kind, request=use.request and f"{serial} {use.request}"),
+                        ),
+                        before_commit=crash if use.crashes else None,
+                    )
+                )
+                for use in parallel
+            ),
+            return_exceptions=True,
+        )
+        for use, outcome in zip(parallel, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                assert use.crashes, outcome
+            elif outcome.code is None:
+                assert outcome.result is not None
+                transactions[use.request or ""].add(outcome.result.transaction_id)
+                if not outcome.replayed:
+                    assert (use.kind, use.crashes) == ("pay", False)
+                    assert use.counter > last_counter
+                    paid.append(use.counter)
+        stored = await first.database.fetchval(
+            "SELECT last_counter FROM cards WHERE serial = $1", serial
+        )
+        assert stored == max(paid, default=None)
+    assert len(paid) == len(set(paid))
+    assert await first.get_balance(payer) == 1_000 - len(paid)
+    assert all(len(found) == 1 for request, found in transactions.items() if request)
 
 
 async def test_flood_does_not_displace_the_taps_of_a_clone(ledger: LedgerDriver) -> None:

@@ -35,6 +35,7 @@ from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness, parse_error
 from tapgate import ids
 from tapgate.card_proofs.sun import diversify_file_read_key
+from tapgate.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import write
 from tapgate.ledger.commands import Command, Outcome
@@ -42,6 +43,8 @@ from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
 from tapgate.sandbox.software_card import SoftwareCard
+from tapgate.schemas.card_proofs import CardProof
+from tapgate.store.database import Database
 
 IN_APP_URL = "/api/v1/payment"
 UNKNOWN_CARD_PROOF = {"picc_data": "EF963FF7828658A599F3041510671E88", "cmac": "94EED9EE65337086"}
@@ -524,6 +527,47 @@ async def test_proof_adds_no_statement_to_a_payment(harness: Harness) -> None:
         assert response.status_code == 200
         counts.append(len(statements))
     assert counts[0] == counts[1] > 0
+
+
+async def test_every_altered_bit_is_rejected_by_the_verifier(harness: Harness) -> None:
+    pos, chip = await create_signing_pos(harness)
+    verifier = harness.services.proof_verifier
+    proof = tap(chip)
+    assert (await verifier.verify(CardProof(**proof))).card_serial == pos.card
+    for name, digits in proof.items():
+        for bit in range(4 * len(digits)):
+            altered = f"{int(digits, 16) ^ 1 << bit:0{len(digits)}X}"
+            assert not (await verifier.verify(CardProof(**{**proof, name: altered}))).is_signed
+    assert (await verifier.verify(CardProof(**proof))).is_signed
+
+
+async def test_cards_are_loaded_together_and_again_after_an_error(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chips = [(await create_signing_pos(harness))[1] for _ in range(3)]
+    verifier = ProofVerifier(harness.database, harness.services.signals, harness.services.vault)
+    statements: list[tuple[object, ...]] = []
+    fetch = Database.fetch
+
+    async def count_statements(database: Database, sql: str, *arguments: object) -> Any:
+        statements.append(arguments)
+        if len(statements) == 2:
+            raise ConnectionError
+        return await fetch(database, sql, *arguments)
+
+    monkeypatch.setattr(Database, "fetch", count_statements)
+    await verifier.decrypt(chips[0].tap())  # loads the keysets
+    for error in (ConnectionError, None):
+        proofs = [chip.tap() for chip in chips for _ in range(2)]
+        results = await asyncio.gather(
+            *(verifier.verify(proof) for proof in proofs), return_exceptions=True
+        )
+        if error is not None:
+            assert {type(result) for result in results} == {error}
+        else:
+            assert all(isinstance(item, ProofResult) and item.is_signed for item in results)
+    assert len(statements) == 3
+    assert len(statements[2][0]) == 3  # type: ignore[arg-type]
 
 
 async def test_proof_without_any_keyset_is_not_genuine(harness: Harness) -> None:
