@@ -221,6 +221,8 @@ async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
         # Test data need not survive a crash.
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        # Tests have few rows in many databases, each of which autovacuum would check every minute.
+        await connection.execute("ALTER SYSTEM SET autovacuum_naptime = '1 h'")
         await connection.execute("SELECT pg_reload_conf()")
         await connection.execute(_ADVANCE_TRANSACTION_IDS_SQL)
         await connection.execute(f"CREATE DATABASE {TEMPLATE_DATABASE}")

@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parents[2]
 #: Phases with repeated requests prepare twice as many.
 _MAX_REQUESTS_PER_SECOND = 8_000
 
-#: More than enough for every connection to get its first response.
+#: More than enough for every connection to get its first response. A short phase has less.
 _WARM_UP_SECONDS = 1.0
 _UNAVAILABLE_STATUS = "503"
 
@@ -69,13 +69,14 @@ class PhaseRunner:
 
         Rejected requests are retried immediately. `baseline` is a phase without overload.
         """
-        built_requests = self._build_requests(build, _WARM_UP_SECONDS + seconds, phases=2)
+        lead_in = min(_WARM_UP_SECONDS, seconds)
+        built_requests = self._build_requests(build, lead_in + seconds, phases=2)
         plan = LoadPlan(
             self._installation.port,
             min(connections, len(built_requests) // 2),
             seconds,
             built_requests,
-            lead_in=_WARM_UP_SECONDS,
+            lead_in=lead_in,
             insists=True,
         )
         phase, result = await self._measure("overload", round_, plan)

@@ -64,6 +64,8 @@ _TRUNCATE_TABLES: Final = """
     for (const body of document.querySelectorAll("tbody")) {
       for (const row of [...body.rows].slice(4, -1)) row.remove();
     }"""
+#: The page behind a dialog is checked on its own, and axe is slow in large documents.
+_REMOVE_TABLES: Final = 'document.querySelectorAll("table, nav").forEach(part => part.remove())'
 _PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
 #: Dark mode affects only contrast, and these pages contain all components. The remaining pages are
 #: checked in dark mode when screenshots are taken.
@@ -136,6 +138,7 @@ async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}
     await tab.open("/console/subscribers")
+    await tab.page.evaluate(_REMOVE_TABLES)
     for action in ACTIONS:
         if action.prefill_path is not None and "subscribers" not in action.prefill_path:
             continue

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-#: Matches standalone digits or short words, not parts of an ID, an amount, or a time.
-_STANDALONE_PATTERN = rb"(?<![0-9A-Za-z+_-])(?<![0-9]\.)(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
+#: Standalone digits or short words are matched, not parts of an ID, an amount, or a time. What
+#: precedes them is checked afterwards: a pattern that begins with it would be slow.
+_STANDALONE_PATTERN = rb"(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
+_NOT_STANDALONE = re.compile(rb"(?:[0-9A-Za-z+_-]|[0-9]\.)\Z")
 #: One-time codes are not matched as bare JSON numbers, which may be amounts in a table.
-_NOT_JSON_NUMBER = rb'(?<!":)'
+_JSON_NUMBER = b'":'
 _WORD = re.compile(rb"[^\s\"',:;=&?(){}\[\]]+")
 _PIN_DIGITS = 4
 _MIN_SECRET_LENGTH = 4
@@ -95,13 +97,16 @@ class SecretSet:
 
     def _find_short_secrets(self, data: bytes) -> Iterator[tuple[str, int, int]]:
         codes = {value for value in self._short if value.isdigit() and len(value) != _PIN_DIGITS}
-        for values, prefix in ((self._short.keys() - codes, b""), (codes, _NOT_JSON_NUMBER)):
+        for values, are_codes in ((self._short.keys() - codes, False), (codes, True)):
             if values:
-                pattern = prefix + _STANDALONE_PATTERN % b"|".join(
+                pattern = _STANDALONE_PATTERN % b"|".join(
                     re.escape(item.encode()) for item in values
                 )
                 for match in re.finditer(pattern, data):
-                    yield self._short[match[0].decode()], match.start(), match.end()
+                    before = data[max(0, match.start() - 2) : match.start()]
+                    is_number = are_codes and before == _JSON_NUMBER
+                    if not is_number and not _NOT_STANDALONE.search(before):
+                        yield self._short[match[0].decode()], match.start(), match.end()
 
 
 def _list_identifying_parts(value: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Assembly of the console from all its pages and actions."""
 
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -74,7 +75,9 @@ ACTIONS: Final[tuple[Action, ...]] = tuple(
 )
 
 
+@cache
 def build_console() -> PageSite:
+    """Return the console, which has no state of its own."""
     templates = build_environment(_PACKAGE)
     templates.globals["actions"] = {action.name: action for action in ACTIONS}
     pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])

@@ -56,9 +56,9 @@ class WebApp(ABC, Generic[C, R]):
         self._router: Router[R] = Router()
         for route in routes:
             method, path = route.endpoint.method, route.endpoint.path
-            self._router.add(method, path, route)
+            methods = self._router.add(method, path, route)
             if method == "GET":
-                self._router.add("HEAD", path, route)
+                methods["HEAD"] = route
 
     # Defined by the service
 

@@ -29,11 +29,13 @@ class Router(Generic[R]):
         self._static_routes: dict[str, dict[str, R]] = {}
         self._template_root: _Node[R] = _Node()
 
-    def add(self, method: str, template: str, route: R) -> None:
+    def add(self, method: str, template: str, route: R) -> dict[str, R]:
+        """Add a route, and return all routes with the same template by method."""
         methods = self._get_methods(template)
         if method in methods:
             raise TypeError(f"{method} {template} is declared twice")
         methods[method] = route
+        return methods
 
     def _get_methods(self, template: str) -> dict[str, R]:
         if "{" not in template:

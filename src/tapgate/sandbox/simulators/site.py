@@ -4,6 +4,7 @@ The simulators create keys and read demo data, so they are available only in dev
 testing.
 """
 
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -26,6 +27,7 @@ async def render_index(request: PageRequest) -> Reply[bytes]:
     return request.render("simulators.html")
 
 
+@cache
 def build_simulator_site() -> PageSite:
     return PageSite(
         "/simulator",
