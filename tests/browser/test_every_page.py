@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from itertools import chain
 from typing import Final, get_args
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import Browser
@@ -66,6 +67,8 @@ _TRUNCATE_TABLES: Final = """
     }"""
 #: The page behind a dialog is checked on its own, and axe is slow in large documents.
 _REMOVE_TABLES: Final = 'document.querySelectorAll("table, nav").forEach(part => part.remove())'
+#: Public page of a tapped card.
+_TAP_PATH: Final = "/t"
 _PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
 #: Dark mode affects only contrast, and these pages contain all components. The remaining pages are
 #: checked in dark mode when screenshots are taken.
@@ -79,6 +82,7 @@ _DARK_MODE_PATHS: Final = {
     "/console/audit",
     "/simulator/pos",
     "/simulator/phone",
+    _TAP_PATH,
 }
 
 
@@ -93,7 +97,8 @@ async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
         if name is not None:
             listed = require_success(await ada.get(_DETAIL_PAGE_LISTS[path], limit=1))["data"]
             urls[path] = path.replace(name[0], listed[0][name[1]])
-    return urls
+    _, tap_url = await deployment.run_command("card", "tap", "DEMO-000002")
+    return urls | {_TAP_PATH: f"{_TAP_PATH}?{urlsplit(tap_url.strip()).query}"}
 
 
 async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
