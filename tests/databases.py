@@ -8,6 +8,7 @@ database and settings.
 
 import asyncio
 import itertools
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final, Self
@@ -235,22 +236,33 @@ def build_database_url(database: str, server_url: str) -> str:
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
 
-#: Values that change only with the schema. A database whose schema was changed is not reused,
-#: even if it is empty.
+_NEWEST_CHANGE_SQL = """
+    SELECT greatest(
+        (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
+        (SELECT max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
+        (SELECT max(xmin::text::bigint) FROM pg_trigger),
+        (SELECT max(xmin::text::bigint) FROM pg_constraint),
+        (SELECT max(xmin::text::bigint) FROM pg_proc WHERE oid >= 16384))::text"""
+#: Values that change only with the schema: whether there were changes after the template's newest
+#: one. A database whose schema was changed is not reused, even if it is empty.
 _SCHEMA_FINGERPRINT_SQL = """
-    SELECT (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
-           (SELECT count(*) FROM pg_class WHERE oid >= 16384),
-           (SELECT max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
-           (SELECT max(xmin::text::bigint) FROM pg_trigger),
-           (SELECT max(xmin::text::bigint) FROM pg_constraint),
-           (SELECT max(xmin::text::bigint) FROM pg_proc
-            WHERE oid >= 16384 AND NOT pg_is_other_temp_schema(pronamespace)
-              AND pronamespace <> pg_my_temp_schema()),
-           (SELECT count(*) FROM pg_db_role_setting)"""
+    SELECT (SELECT count(*) FROM pg_class WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_db_role_setting),
+           EXISTS (SELECT FROM pg_class WHERE oid >= 16384 AND age(xmin) < age({newest})),
+           EXISTS (SELECT FROM pg_attribute
+                   WHERE attrelid >= 16384 AND age(xmin) < age({newest})),
+           EXISTS (SELECT FROM pg_trigger WHERE age(xmin) < age({newest})),
+           EXISTS (SELECT FROM pg_constraint WHERE age(xmin) < age({newest})),
+           EXISTS (SELECT FROM pg_proc
+                   WHERE oid >= 16384 AND age(xmin) < age({newest})
+                     AND NOT pg_is_other_temp_schema(pronamespace)
+                     AND pronamespace <> pg_my_temp_schema())"""
 #: Without indexes, whose number would make the query slow.
 _TABLE_BYTES_SQL = """
     SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relkind IN ('r', 't') AND oid >= 16384"""
 _MAX_REUSED_TABLE_BYTES = 10_000_000
+#: A shorter test cannot have written as much.
+_MIN_MEASURED_SECONDS = 0.3
 
 _LIST_TABLES_SQL = """
     SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
@@ -295,8 +307,8 @@ class DatabaseCleaner:
                 AS $$ BEGIN {" ".join(statements)} END $$"""
         )
 
-    async def fingerprint_schema(self) -> tuple[object, ...]:
-        return tuple(await self._connection.fetchrow(_SCHEMA_FINGERPRINT_SQL))
+    async def fingerprint_schema(self, sql: str) -> tuple[object, ...]:
+        return tuple(await self._connection.fetchrow(sql))
 
     async def measure_tables(self) -> int:
         """Return the size of all tables in bytes."""
@@ -338,7 +350,9 @@ class ScratchDatabases:
         self._connection = connection
         self._url = url
         self._connection_cache = connection_cache
+        self._fingerprint_sql = ""
         self._schema: tuple[object, ...] = ()
+        self._acquired_at: dict[str, float] = {}
         self._seeds: SeedRows = {}
         self._free: list[str] = []
         self._cleaners: dict[str, DatabaseCleaner] = {}
@@ -347,7 +361,9 @@ class ScratchDatabases:
         """Read the template's schema fingerprint and the rows that migrations inserted."""
         template = await asyncpg.connect(build_database_url(TEMPLATE_DATABASE, self._url))
         try:
-            self._schema = tuple(await template.fetchrow(_SCHEMA_FINGERPRINT_SQL))
+            newest = await template.fetchval(_NEWEST_CHANGE_SQL)
+            self._fingerprint_sql = _SCHEMA_FINGERPRINT_SQL.format(newest=f"'{newest}'::xid")
+            self._schema = tuple(await template.fetchrow(self._fingerprint_sql))
             for row in await template.fetch(_LIST_TABLES_SQL):
                 rows = await template.fetch(f"SELECT * FROM {row['name']}")
                 if rows:
@@ -356,8 +372,11 @@ class ScratchDatabases:
             await template.close()
 
     async def acquire(self) -> str:
-        if self._free:
-            return self._free.pop()
+        name = self._free.pop() if self._free else await self._create()
+        self._acquired_at[name] = time.monotonic()
+        return name
+
+    async def _create(self) -> str:
         name = f"test_{next(_sequence)}"
         await self._connection.execute(
             f"CREATE DATABASE {name} TEMPLATE {TEMPLATE_DATABASE} STRATEGY FILE_COPY"
@@ -391,9 +410,12 @@ class ScratchDatabases:
                     build_database_url(name, self._url)
                 )
             cleaner = self._cleaners[name]
-            if await cleaner.fingerprint_schema() != self._schema:
+            if await cleaner.fingerprint_schema(self._fingerprint_sql) != self._schema:
                 return False
-            if await cleaner.measure_tables() > _MAX_REUSED_TABLE_BYTES:
+            seconds = time.monotonic() - self._acquired_at[name]
+            if seconds > _MIN_MEASURED_SECONDS and (
+                await cleaner.measure_tables() > _MAX_REUSED_TABLE_BYTES
+            ):
                 return False
             await cleaner.reset(self._seeds)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
