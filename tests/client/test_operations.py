@@ -184,7 +184,7 @@ def test_all_exceptions_derive_from_tapgate_error_and_have_a_code() -> None:
         for _, member in inspect.getmembers(exceptions, inspect.isclass)
         if issubclass(member, Exception)
     ]
-    assert len(classes) == 15
+    assert len(classes) == 16
     for error_class in classes:
         assert issubclass(error_class, TapgateError)
     assert exceptions.OutcomeUnknownError("r-1").code is None

@@ -96,6 +96,10 @@ DELETE /admin/me/sessions/{id} -> all
 GET /admin/me -> all
 POST, GET /admin/users -> A
 POST /admin/users/{id}/disable, /admin/users/{id}/enable -> A
+GET /admin/approval-rules -> all
+PUT /admin/approval-rules -> A
+GET /approvals, /approvals/{id} -> all
+POST /approvals/{id}/approve, /approvals/{id}/reject, /approvals/{id}/cancel -> all
 POST, GET /admin/api-keys -> A
 PUT, DELETE /admin/api-keys/{id} -> A
 POST /admin/api-keys/{id}/rotate -> A
@@ -117,6 +121,7 @@ POST /ledger/verify -> F A
 POST /support/requests -> svc
 GET /support/requests, /support/requests/{id} -> A S
 POST /support/requests/{id}/reply, /support/requests/{id}/close -> A S
+GET /search -> all
 POST /webhooks/partners/{partner_id} -> public
 """
 

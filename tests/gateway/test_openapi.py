@@ -195,6 +195,8 @@ OPEN_ENUM_FIELDS = {
     ("Violation", "code"),
     ("DeclineCount", "code"),
     ("TotpCode", "code"),
+    ("ApprovalRecord", "code"),
+    ("SearchResult", "status"),  # of any type of record
 }
 
 

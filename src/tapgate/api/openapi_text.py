@@ -86,6 +86,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Support": "Requests of customers to talk to a person, and the replies of support staff.",
     "Account rules": "Balance and transaction limits per KYC level.",
     "Approvals": "Rules by which requests of admins need the approval of others, and approvals.",
+    "Search": "Search records of all kinds by ID, name, phone number, code or reference.",
     "Account": "The account of the authenticated admin: second factors, sessions, password.",
     "Admin": "Admin sessions, admin users and API keys.",
     "Audit": "The audit log and the verification of its hash chain.",

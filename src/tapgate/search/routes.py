@@ -96,7 +96,7 @@ _TYPES_BY_PREFIX: Final[Mapping[str, SearchType]] = {
 
 
 @endpoints.get("/api/v1/search", access=Access(roles="ACSF"), heavy=True)
-async def search(request: RequestContext, query: SearchQuery) -> SearchResults:
+async def search_records(request: RequestContext, query: SearchQuery) -> SearchResults:
     """Search records of all kinds.
 
     `q` is one of these:
