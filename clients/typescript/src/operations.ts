@@ -2127,7 +2127,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
-  search(query: { q: string; types?: string; limit?: number; }, options?: RequestOptions): Promise<schemas.SearchResults> {
+  searchRecords(query: { q: string; types?: string; limit?: number; }, options?: RequestOptions): Promise<schemas.SearchResults> {
     return this.send("GET", `/api/v1/search`, { query }, options);
   }
 
