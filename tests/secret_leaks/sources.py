@@ -32,7 +32,8 @@ _VERBOSE_LOG_SETTINGS = {
     "log_parameter_max_length": "-1",
     "log_parameter_max_length_on_error": "-1",
 }
-_LOG_PID = re.compile(rb"(?<= UTC) \[[0-9]+\]")
+#: Process IDs at the start of lines and in acknowledgments of signals. They may look like a PIN.
+_LOG_PID = re.compile(rb"(?<= UTC) \[[0-9]+\]|(?<=[0-9a-f]{16}) [0-9]+(?=')")
 
 _TABLES_SQL = """
     SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
