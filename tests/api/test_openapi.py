@@ -143,14 +143,30 @@ def test_document_is_deterministic_and_small() -> None:
     assert len(render_openapi_document(list(things), "SLE")) < MEBIBYTE
 
 
-FILES = ["start.js", "swagger-ui-bundle.js", "swagger-ui.css"]
+FILES = [
+    "credentials.js",
+    "page.css",
+    "start.js",
+    "swagger-ui-bundle.js",
+    "swagger-ui.css",
+    "theme.js",
+]
+#: Links to other pages, and the palette that all pages share.
+LINKS = [
+    "data:,",
+    "guide",
+    "guide",
+    "guide/assets/palette.css",
+    "guide/quick-start",
+    "openapi.json",
+]
 
 
 async def test_docs_page_uses_only_its_own_files(gateway: EdgeApp) -> None:
     page = await gateway.client.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert sorted(links) == sorted(["data:,", *(f"docs/{name}" for name in FILES)])
+    assert sorted(links) == sorted([*LINKS, *(f"docs/{name}" for name in FILES)])
     for name in FILES:
         assert (await gateway.client.get(f"/docs/{name}")).status_code == 200
 

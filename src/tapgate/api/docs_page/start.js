@@ -1,8 +1,12 @@
+"use strict";
+
 SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#api",
   deepLinking: true,
   filter: true,
-  docExpansion: "list",
+  docExpansion: "none",
+  tryItOutEnabled: true,
   validatorUrl: null,
+  requestInterceptor: (request) => window.tapgateCredentials.authorize(request),
 });
