@@ -1,6 +1,9 @@
 """Strength of passwords and secrets, estimated with zxcvbn."""
 
+import hashlib
+import os
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 #: Only this many leading characters are estimated, because the time grows quickly with length. A
@@ -57,6 +60,32 @@ def is_weak_password(password: str, personal_data: Iterable[str] = ()) -> bool:
     `personal_data` contains facts about the owner that an attacker would try, such as the name.
     """
     return int(_estimate(password, personal_data)["score"]) < MIN_PASSWORD_SCORE
+
+
+def is_breached(password: str, file: Path) -> bool:
+    """Return whether a password is in a list of breached passwords.
+
+    The file has one line per password, sorted: the SHA-1 hash in uppercase hexadecimal and,
+    optionally, a colon and a count. This is the format of Have I Been Pwned's downloads. The file
+    is searched by bisection, because it has more than 30 GB.
+    """
+    wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
+    with file.open("rb") as lines:
+        low, high = 0, lines.seek(0, os.SEEK_END)
+        while low < high:  # if the hash has a line, it starts at `low` or after it, before `high`
+            middle = (low + high) // 2
+            lines.seek(middle)
+            if middle > low:
+                lines.readline()  # the rest of a line that starts before
+            start, line = lines.tell(), lines.readline()
+            found = line[: len(wanted)]
+            if found == wanted:
+                return True
+            if not line or found > wanted:
+                high = middle
+            else:
+                low = start + len(line)
+    return False
 
 
 def is_weak_secret(secret: str) -> bool:

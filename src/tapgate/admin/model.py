@@ -1,25 +1,33 @@
 """Admins: records, errors and password rules."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from tapgate import ids
 from tapgate.errors import ApiError, invalid_field
-from tapgate.password_strength import is_weak_password
-from tapgate.schemas.admin import Admin, Me
+from tapgate.password_strength import is_breached, is_weak_password
+from tapgate.schemas.admin import Admin, Invitation, Me, NewAdminRecord
 from tapgate.schemas.records import build_record
+from tapgate.settings import Settings
 
 
-def require_strong_password(
-    password: str, personal: Sequence[str], *, field: str = "password", strict: bool
+async def require_strong_password(
+    settings: Settings, password: str, personal: Sequence[str], *, field: str = "password"
 ) -> None:
     """Reject a password that equals the admin's name or email address, ignoring case.
 
-    With `strict`, as in staging and production, also reject passwords that are easy to guess.
+    Also reject passwords from the file of breached passwords, if there is one and, in staging and
+    production, passwords that are easy to guess.
     """
     if password.casefold() in [text.casefold() for text in personal]:
         raise invalid_field(field, "must not be the email address or the name")
-    if strict and is_weak_password(password, personal):
+    breached = settings.breached_passwords
+    if breached is not None and await asyncio.to_thread(is_breached, password, breached):
+        raise invalid_field(field, "must not be known from a data breach")
+    if settings.requires_secrets and await asyncio.to_thread(is_weak_password, password, personal):
         raise invalid_field(field, "must not be easy to guess")
 
 
@@ -33,3 +41,12 @@ def to_me(row: Mapping[str, Any]) -> Me:
 
 def to_record(row: Mapping[str, Any]) -> Admin:
     return build_record(Admin, row, id=ids.encode(ids.ADMIN, row["id"]))
+
+
+def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) -> NewAdminRecord:
+    return build_record(
+        NewAdminRecord,
+        row,
+        id=ids.encode(ids.ADMIN, row["id"]),
+        invitation=msgspec.UNSET if invitation is None else invitation,
+    )

@@ -8,10 +8,13 @@ from tapgate.admin import queries
 from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.factors import Factors
+from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins
 from tapgate.auth.sessions import SessionOrigin, Sessions
+from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import AdminRole, AdminStatus, Tokens
+from tapgate.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
@@ -33,15 +36,8 @@ async def log_in(
         tx, admin_id, has_verified_factor=factor is not None, origin=origin
     )
     admin = await queries.get(tx, admin_id)
-    public_id = ids.encode(ids.ADMIN, admin_id)
-    record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
-    await _trail.record(
-        tx,
-        msgspec.structs.replace(actor, record=record),
-        public_id,
-        "login",
-        reason=factor and f"Second factor: {factor}",
-    )
+    reason = factor and f"Second factor: {factor}"
+    await _record(tx, _act_as(actor, admin), admin_id, "login", reason=reason)
     return tokens
 
 
@@ -81,12 +77,28 @@ async def log_out(
 async def create(
     tx: Transaction, actor: Actor, *, email: str, name: str, role: str, password_hash: str
 ) -> asyncpg.Record:
+    """Create an admin. For an admin who is invited, the hash is that of an unknown password."""
     row = await queries.insert(tx, email, name, role, password_hash)
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
     await _record(tx, actor, row["id"], "created", changes=changes)
     return row
+
+
+async def invite(
+    tx: Transaction,
+    actor: Actor,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    unusable_hash: str,
+    invitations: Invitations,
+) -> tuple[asyncpg.Record, Invitation]:
+    """Create an admin and return the link with which the admin sets the password."""
+    row = await create(tx, actor, email=email, name=name, role=role, password_hash=unusable_hash)
+    return row, await _invite(tx, row["id"], invitations)
 
 
 async def create_first_admin(tx: Transaction, *, email: str, password_hash: str) -> bool:
@@ -109,6 +121,102 @@ async def create_first_admin(tx: Transaction, *, email: str, password_hash: str)
     return True
 
 
+async def update(
+    tx: Transaction, actor: Actor, admin_id: int, changes: AdminChanges, *, sessions: Sessions
+) -> asyncpg.Record:
+    """Change the name or the role of an admin. A new role ends the admin's sessions.
+
+    Admins cannot change their own role. The last active `system_admin` keeps its role, because
+    only another system_admin could change it.
+    """
+    before = await queries.get(tx, admin_id, for_update=True)
+    role = changes.role or before["role"]
+    if role != before["role"] and _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't change your own role.")
+    after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
+    differences = {
+        field: (before[field], after[field])
+        for field in ("name", "role")
+        if before[field] != after[field]
+    }
+    if differences:
+        await _record(tx, actor, admin_id, "updated", changes=differences)
+    if "role" in differences:
+        await sessions.end_all(tx, admin_id)
+    elif differences:
+        await sessions.publish_change(tx)
+    return after
+
+
+async def reset_factors(
+    tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, sessions: Sessions
+) -> asyncpg.Record:
+    """Remove the second factors of another admin and end the admin's sessions."""
+    admin = await queries.get(tx, admin_id, for_update=True)
+    if _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't reset your own second factors.")
+    removed = await factors.remove_all(tx, admin_id)
+    await sessions.end_all(tx, admin_id)
+    await _record(tx, actor, admin_id, "factors_reset", changes={"factors": (removed, [])})
+    return admin
+
+
+async def reset_password(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    *,
+    unusable_hash: str,
+    invitations: Invitations,
+    sessions: Sessions,
+) -> Invitation:
+    """Make an admin's password unusable and return a link to set a new one.
+
+    The admin's sessions end. Second factors remain, so the link alone does not grant access.
+    """
+    await queries.get(tx, admin_id, for_update=True)
+    if _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't reset your own password. Change it instead.")
+    await queries.set_password(tx, admin_id, unusable_hash)
+    await sessions.end_all(tx, admin_id)
+    await _record(tx, actor, admin_id, "password_reset")
+    return await _invite(tx, admin_id, invitations)
+
+
+async def accept_invitation(
+    tx: Transaction, actor: Actor, token: str, *, password_hash: str, invitations: Invitations
+) -> None:
+    """Set the password of the admin who received the link."""
+    admin_id = await invitations.use(tx, token)
+    if admin_id is None:
+        raise build_invalid_invitation_error()
+    admin = await queries.get(tx, admin_id)
+    await queries.set_password(tx, admin_id, password_hash)
+    await _record(tx, _act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
+
+
+def build_invalid_invitation_error() -> ApiError:
+    return ApiError(
+        Code.NOT_FOUND, "The link is invalid, was already used or has expired. Ask for a new one."
+    )
+
+
+async def _invite(tx: Transaction, admin_id: int, invitations: Invitations) -> Invitation:
+    url, expires_at = await invitations.create(tx, admin_id)
+    return Invitation(url=url, expires_at=format_rfc3339(expires_at))
+
+
+def _act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
+    """Return the actor of a request in which an admin proved an identity without a session."""
+    public_id = ids.encode(ids.ADMIN, admin["id"])
+    record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
+    return msgspec.structs.replace(actor, record=record)
+
+
+def _is_self(actor: Actor, admin_id: int) -> bool:
+    return actor.id == ids.encode(ids.ADMIN, admin_id)
+
+
 async def disable(
     tx: Transaction, actor: Actor, admin_id: int, *, sessions: Sessions
 ) -> asyncpg.Record:
@@ -119,7 +227,7 @@ async def disable(
     """
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
-    if actor.id == ids.encode(ids.ADMIN, admin_id):
+    if _is_self(actor, admin_id):
         raise _build_forbidden_error("You can't disable your own account.")
     if before["status"] == AdminStatus.DISABLED:
         raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")

@@ -49,6 +49,23 @@ async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyn
     )
 
 
+async def update(tx: Transaction, admin_id: int, *, name: str, role: str) -> asyncpg.Record:
+    return await tx.fetchrow(
+        f"UPDATE admins SET name = $2, role = $3 WHERE id = $1 RETURNING {_COLUMNS}",
+        admin_id,
+        name,
+        role,
+    )
+
+
+async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> None:
+    await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)
+
+
+async def find_by_email(source: Database | asyncpg.Connection, email: str) -> asyncpg.Record | None:
+    return await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE email = $1", email.lower())
+
+
 async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
     """Lock the active system admins against concurrent disabling and return their ids."""
     rows = await tx.fetch(

@@ -1,6 +1,5 @@
 """Admin and session endpoints."""
 
-import asyncio
 from operator import itemgetter
 
 from tapgate.admin import model, operations, queries
@@ -11,7 +10,18 @@ from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
+from tapgate.schemas.admin import (
+    Admin,
+    AdminChanges,
+    Invitation,
+    InvitationAcceptance,
+    Login,
+    Me,
+    NewAdmin,
+    NewAdminRecord,
+    Refresh,
+    Tokens,
+)
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import AdminId
 
@@ -115,8 +125,11 @@ async def get_me(request: RequestContext) -> Me:
 @endpoints.post(
     "/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,), step_up=True
 )
-async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
+async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecord:
     """Create an admin.
+
+    Without `password`, the response contains an `invitation`: a link with which the admin sets a
+    password. It works once and expires after three days. Nobody else then knows the password.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
     name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -126,22 +139,25 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
     """
-    services = request.services
-    strict = services.settings.requires_secrets
-    await asyncio.to_thread(
-        model.require_strong_password, body.password, (body.email, body.name), strict=strict
-    )
-    password_hash = await services.authenticator.passwords.hash(body.password)
+    services, auth = request.services, request.services.authenticator
+    fields = {"email": body.email, "name": body.name, "role": body.role}
+    if body.password is None:
+        unusable_hash = await auth.passwords.hash_unknown()
+        async with services.transaction() as tx:
+            row, invitation = await operations.invite(
+                tx,
+                request.actor,
+                **fields,
+                unusable_hash=unusable_hash,
+                invitations=auth.invitations,
+            )
+        return model.to_new_record(row, invitation)
+    personal = (body.email, body.name)
+    await model.require_strong_password(services.settings, body.password, personal)
+    password_hash = await auth.passwords.hash(body.password)
     async with services.transaction() as tx:
-        row = await operations.create(
-            tx,
-            request.actor,
-            email=body.email,
-            name=body.name,
-            role=body.role,
-            password_hash=password_hash,
-        )
-    return model.to_record(row)
+        row = await operations.create(tx, request.actor, **fields, password_hash=password_hash)
+    return model.to_new_record(row)
 
 
 @endpoints.get("/users", access=_SYSTEM_ADMIN)
@@ -152,6 +168,77 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     """
     rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query, model.to_record, itemgetter("id"))
+
+
+@endpoints.put("/users/{id}", access=_SYSTEM_ADMIN, step_up=True)
+async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges) -> Admin:
+    """Change an admin's name or role.
+
+    A new role ends all sessions of the admin. You cannot change your own role (403).
+    """
+    sessions = request.services.authenticator.sessions
+    async with request.services.transaction() as tx:
+        row = await operations.update(tx, request.actor, id, body, sessions=sessions)
+    return model.to_record(row)
+
+
+@endpoints.post("/users/{id}/reset-factors", access=_SYSTEM_ADMIN, step_up=True)
+async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
+    """Remove an admin's second factors.
+
+    For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
+    """
+    auth = request.services.authenticator
+    async with request.services.transaction() as tx:
+        row = await operations.reset_factors(
+            tx, request.actor, id, factors=auth.factors, sessions=auth.sessions
+        )
+    return model.to_record(row)
+
+
+@endpoints.post("/users/{id}/reset-password", access=_SYSTEM_ADMIN, step_up=True)
+async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
+    """Reset an admin's password.
+
+    The current password stops working and all sessions of the admin end. The response contains a
+    link with which the admin sets a new password. It works once, expires after three days and
+    replaces earlier links. Second factors remain. You cannot reset your own password (403).
+    """
+    auth = request.services.authenticator
+    unusable_hash = await auth.passwords.hash_unknown()
+    async with request.services.transaction() as tx:
+        return await operations.reset_password(
+            tx,
+            request.actor,
+            id,
+            unusable_hash=unusable_hash,
+            invitations=auth.invitations,
+            sessions=auth.sessions,
+        )
+
+
+@endpoints.post("/invitations/accept", access=_PUBLIC, errors=(Code.NOT_FOUND,))
+async def accept_invitation(request: RequestContext, body: InvitationAcceptance) -> None:
+    """Set a password with an invitation link.
+
+    `token` is the part of the link after `#`. The link then no longer works. Log in with the new
+    password, and with the second factor if one is enrolled.
+    """
+    services, auth = request.services, request.services.authenticator
+    admin = await auth.invitations.find(body.token, services.clock())
+    if admin is None:
+        raise operations.build_invalid_invitation_error()
+    personal = (admin["email"], admin["name"])
+    await model.require_strong_password(services.settings, body.password, personal)
+    password_hash = await auth.passwords.hash(body.password, request.ip)
+    async with services.transaction() as tx:
+        await operations.accept_invitation(
+            tx,
+            request.actor,
+            body.token,
+            password_hash=password_hash,
+            invitations=auth.invitations,
+        )
 
 
 @endpoints.post(

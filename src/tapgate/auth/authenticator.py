@@ -10,6 +10,7 @@ from tapgate.auth.api_keys import ApiKeys
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors
 from tapgate.auth.hmac_keys import HmacKeys
+from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
 from tapgate.auth.principals import Principal
@@ -56,6 +57,7 @@ class Authenticator:
             factors=self.factors,
             idle_minutes=settings.session_idle_minutes,
         )
+        self.invitations = Invitations(database, vault, settings.public_url)
         self.passwords = Passwords()
         self.logins = Logins(database, self.passwords, clock, vault, self.factors)
 

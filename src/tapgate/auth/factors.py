@@ -47,13 +47,7 @@ class Factors:
         self, admin_id: int, source: Database | Transaction | None = None
     ) -> list[Factor]:
         """Return the enrolled factors of an admin, or an empty list if factors are off."""
-        if not self.is_enabled:
-            return []
-        rows = await (source or self._database).fetch(
-            "SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL",
-            admin_id,
-        )
-        return [Factor(row["factor"]) for row in rows]
+        return await _list_factors(source or self._database, admin_id) if self.is_enabled else []
 
     async def verify(self, admin_id: int, code: str) -> str | None:
         """Consume a TOTP or recovery code; return which of them it is, or None if it is wrong."""
@@ -97,6 +91,12 @@ class Factors:
             "DELETE FROM admin_totp WHERE admin_id = $1 RETURNING secret IS NOT NULL", admin_id
         )
         return bool(removed)
+
+    async def remove_all(self, tx: Transaction, admin_id: int) -> list[Factor]:
+        """Remove all factors of an admin and return which there were."""
+        factors = await _list_factors(tx, admin_id)
+        await self.remove_totp(tx, admin_id)
+        return factors
 
     async def count_recovery_codes(self, admin_id: int) -> int:
         """Return the number of unused recovery codes."""
@@ -157,6 +157,14 @@ def build_otp_required_error(methods: list[Factor], message: str) -> ApiError:
 
 def build_invalid_otp_error() -> ApiError:
     return ApiError(Code.INVALID_OTP, "The code is wrong, expired or already used.")
+
+
+async def _list_factors(source: Database | Transaction, admin_id: int) -> list[Factor]:
+    rows = await source.fetch(
+        "SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL",
+        admin_id,
+    )
+    return [Factor(row["factor"]) for row in rows]
 
 
 def _generate_recovery_code() -> str:

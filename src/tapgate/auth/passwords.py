@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -50,6 +51,10 @@ class Passwords:
 
     async def hash(self, password: str, address: str = PLATFORM_GROUP) -> str:
         return await self._run(address, self._hasher.hash, password)
+
+    async def hash_unknown(self) -> str:
+        """Return the hash of a random password that is not kept, so that no password matches."""
+        return await self.hash(secrets.token_urlsafe(32))
 
     async def matches(
         self, stored: str | None, password: str, address: str = PLATFORM_GROUP

@@ -90,10 +90,19 @@ class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
+    """New admin. Without a password, the response has a link with which the admin sets one."""
+
     email: CompanyEmail
-    password: Password
+    password: Password | None = None
     name: str
     role: AdminRoleField
+
+
+class AdminChanges(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: Text | None = None
+    role: AdminRoleField | None = None
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +116,24 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
 
 class Admin(Me, frozen=True, kw_only=True):
     status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
+
+
+class NewAdminRecord(Admin, frozen=True, kw_only=True):
+    """Record of a new admin. `invitation` is present if no password was given."""
+
+    invitation: "Invitation | msgspec.UnsetType" = msgspec.UNSET
+
+
+class Invitation(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Link with which the admin sets a password. It works once, until it expires."""
+
+    url: str
+    expires_at: str
+
+
+class InvitationAcceptance(msgspec.Struct, kw_only=True):
+    token: Annotated[str, TextRule(255)]
+    password: Password
 
 
 class NotEmptyRule(Rule):

@@ -81,7 +81,7 @@ async def change_password(
     sessions: Sessions,
 ) -> None:
     """Replace the password and end the admin's other sessions."""
-    await queries.set_password(tx, admin_id, password_hash)
+    await admin_queries.set_password(tx, admin_id, password_hash)
     await sessions.end_all(tx, admin_id, except_session=session_id)
     await _record(tx, actor, admin_id, "password_changed")
 

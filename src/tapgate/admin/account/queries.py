@@ -41,7 +41,3 @@ async def owns_session(tx: Transaction, admin_id: int, session_id: int) -> bool:
             admin_id,
         )
     )
-
-
-async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> None:
-    await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)

@@ -1,6 +1,5 @@
 """Endpoints of the authenticated admin's own account."""
 
-import asyncio
 from operator import itemgetter
 
 import asyncpg
@@ -114,12 +113,9 @@ async def change_password(request: RequestContext, body: PasswordChange) -> None
     if not await auth.logins.verify_password(admin_id, body.current_password, request.ip):
         raise model.build_wrong_password_error()
     admin = await admin_queries.get(services.database, admin_id)
-    await asyncio.to_thread(
-        model.require_strong_password,
-        body.new_password,
-        (admin["email"], admin["name"]),
-        field="new_password",
-        strict=services.settings.requires_secrets,
+    personal = (admin["email"], admin["name"])
+    await model.require_strong_password(
+        services.settings, body.new_password, personal, field="new_password"
     )
     password_hash = await auth.passwords.hash(body.new_password)
     async with services.transaction() as tx:

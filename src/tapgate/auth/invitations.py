@@ -1,0 +1,65 @@
+"""Links with which an admin sets a password."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+
+INVITATION_LIFETIME: Final = timedelta(days=3)
+#: Page of the console that takes the token. It is in the fragment, which browsers do not send, so
+#: that it appears neither in logs nor in the history of a proxy.
+_PATH: Final = "/console/invitation#"
+_RANDOM_BYTES: Final = 32
+
+
+class Invitations:
+    def __init__(self, database: Database, vault: Vault, public_url: str) -> None:
+        self._database = database
+        self._vault = vault
+        self._public_url = public_url.rstrip("/")
+
+    async def create(self, tx: Transaction, admin_id: int) -> tuple[str, datetime]:
+        """Return the URL of a new link, and when it expires. An earlier link becomes invalid."""
+        token, expires_at = secrets.token_urlsafe(_RANDOM_BYTES), tx.now() + INVITATION_LIFETIME
+        await tx.execute(
+            """INSERT INTO admin_invitations (admin_id, token_hash, created_at, expires_at)
+               VALUES ($1, $2, $3, $4)
+               ON CONFLICT (admin_id) DO UPDATE SET token_hash = excluded.token_hash,
+                   created_at = excluded.created_at, expires_at = excluded.expires_at""",
+            admin_id,
+            self._hash(token),
+            tx.now(),
+            expires_at,
+        )
+        return f"{self._public_url}{_PATH}{token}", expires_at
+
+    async def find(self, token: str, now: datetime) -> asyncpg.Record | None:
+        """Return the active admin of a valid link, or None."""
+        return await self._database.fetchrow(
+            """SELECT id, email, name FROM admin_invitations JOIN admins ON admins.id = admin_id
+               WHERE token_hash = $1 AND expires_at > $2 AND status = 'active'""",
+            self._hash(token),
+            now,
+        )
+
+    async def use(self, tx: Transaction, token: str) -> int | None:
+        """Delete a link; return its admin, or None if it was used or replaced."""
+        admin_id: int | None = await tx.fetchval(
+            """DELETE FROM admin_invitations WHERE token_hash = $1 AND expires_at > $2
+               RETURNING admin_id""",
+            self._hash(token),
+            tx.now(),
+        )
+        return admin_id
+
+    async def delete(self, tx: Transaction, admin_ids: Sequence[int]) -> None:
+        await tx.execute("DELETE FROM admin_invitations WHERE admin_id = ANY ($1)", admin_ids)
+
+    def _hash(self, token: str) -> bytes:
+        return self._vault.keyed_hash("invitation", token.encode())
