@@ -66,6 +66,16 @@ class EnvironmentReader:
             raise self.build_error(name, f"must be a whole number from {minimum} to {maximum}")
         return int(text)
 
+    def get_optional_integer(self, name: str, minimum: int, maximum: int) -> int | None:
+        is_set = self.get_text(name) is not None
+        return self.get_integer(name, minimum, minimum, maximum) if is_set else None
+
+    def get_file(self, name: str) -> Path | None:
+        text = self.get_text(name)
+        if text is not None and not Path(text).expanduser().is_file():
+            raise self.build_error(name, "must be the path of a file")
+        return None if text is None else Path(text).expanduser()
+
     def get_flag(self, name: str, *, default: bool = False) -> bool:
         text = (self.get_text(name) or ("on" if default else "off")).lower()
         if text not in _TRUE_VALUES | _FALSE_VALUES:

@@ -104,6 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     refuse_weak_pins: bool
     second_factor: str
+    breached_passwords: Path | None
     session_idle_minutes: int | None
     float_low: int
     receipts: str
@@ -235,14 +236,12 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
 
 def _read_account_settings(reader: "_SettingsReader") -> dict[str, Any]:
     """Return the settings of admins' accounts."""
-    has_idle_limit = reader.get_text("SESSION_IDLE_MINUTES") is not None
     return {
         "second_factor": reader.get_choice(
             "SECOND_FACTOR", OPTIONAL_SECOND_FACTOR, SECOND_FACTOR_MODES
         ),
-        "session_idle_minutes": reader.get_integer("SESSION_IDLE_MINUTES", 60, 1, 10_080)
-        if has_idle_limit
-        else None,
+        "session_idle_minutes": reader.get_optional_integer("SESSION_IDLE_MINUTES", 1, 10_080),
+        "breached_passwords": reader.get_file("BREACHED_PASSWORDS"),
     }
 
 

@@ -1,10 +1,13 @@
 """The admin's own account over HTTP: second factors, step-up, password and sessions."""
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pyotp
 import pytest
 
@@ -12,6 +15,7 @@ from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate.api.services import Services
 from tapgate.auth.factors import Factors
 from tapgate.gateway import list_endpoints
+from tapgate.password_strength import is_breached
 
 ME = "/api/v1/admin/me"
 NEW_PASSWORD = "another horse battery"
@@ -248,3 +252,109 @@ async def test_sessions_are_listed_and_ended(
     assert (await client.get(ME, headers=other_session)).status_code == 401
     assert (await client.delete(path, headers=ada)).status_code == 404
     assert len((await client.get(f"{ME}/sessions", headers=ada)).json()["data"]) == 1
+
+
+async def test_invited_admin_sets_a_password_once(
+    client: httpx2.AsyncClient,
+    services: Services,
+    ada: Headers,
+    list_audit_entries: ListAuditEntries,
+) -> None:
+    new = {"email": "cyn@example.com", "name": "Cyn", "role": "finance_user"}
+    created = (await client.post("/api/v1/admin/users", json=new, headers=ada)).json()
+    url, token = created["invitation"]["url"].split("#")
+    assert url.endswith("/console/invitation")
+    assert token not in str(await services.database.fetch("SELECT * FROM admin_invitations"))
+
+    async def accept(password: str, token: str = token) -> httpx2.Response:
+        body = {"token": token, "password": password}
+        return await client.post("/api/v1/admin/invitations/accept", json=body)
+
+    assert get_code(await accept(NEW_PASSWORD, "wrong")) == (404, "NOT_FOUND")
+    assert get_code(await accept(new["email"])) == (422, "VALIDATION_FAILED")
+    assert (await accept(NEW_PASSWORD)).status_code == 204
+    assert get_code(await accept(PASSWORD)) == (404, "NOT_FOUND")
+    assert (await log_in(client, email=new["email"], password=NEW_PASSWORD)).status_code == 200
+    (entry,) = await list_audit_entries("admin.password_set")
+    assert entry["actor"]["id"] == created["id"]
+
+
+async def test_invitation_expires_and_is_replaced_by_the_next_one(
+    client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
+) -> None:
+    async def reset() -> str:
+        path = f"/api/v1/admin/users/{ben['id']}/reset-password"
+        response = await client.post(path, headers=ada)
+        return str(response.json()["url"].partition("#")[2])
+
+    async def accept(token: str) -> int:
+        body = {"token": token, "password": NEW_PASSWORD}
+        return (await client.post("/api/v1/admin/invitations/accept", json=body)).status_code
+
+    first, second = await reset(), await reset()
+    assert (await log_in(client, email=ben["email"])).status_code == 401
+    assert await accept(first) == 404
+    await services.database.execute(
+        "UPDATE admin_invitations SET expires_at = $1", services.clock()
+    )
+    assert await accept(second) == 404
+    assert await accept(await reset()) == 204
+
+
+async def test_new_role_ends_the_sessions_of_another_admin(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+    list_audit_entries: ListAuditEntries,
+) -> None:
+    bens_session = await log_in(ben["email"])
+    path = f"/api/v1/admin/users/{ben['id']}"
+    renamed = await client.put(path, json={"name": "Benjamin"}, headers=ada)
+    assert renamed.json()["name"] == "Benjamin"
+    own = await client.put(path, json={"role": "finance_user"}, headers=bens_session)
+    assert get_code(own) == (403, "FORBIDDEN")
+    changed = await client.put(path, json={"role": "finance_user"}, headers=ada)
+    assert changed.json()["role"] == "finance_user"
+    assert (await client.get(ME, headers=bens_session)).status_code == 401
+    entries = await list_audit_entries("admin.updated")
+    assert [entry["changes"] for entry in entries] == [
+        {"role": ["system_admin", "finance_user"]},
+        {"name": ["Ben", "Benjamin"]},
+    ]
+
+
+async def test_another_admin_resets_lost_factors(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+    enroll: Enroll,
+) -> None:
+    bens_session = await log_in(ben["email"])
+    await enroll(bens_session)
+    path = f"/api/v1/admin/users/{ben['id']}/reset-factors"
+    assert get_code(await client.post(path, headers=bens_session)) == (403, "FORBIDDEN")
+    own_password = await client.post(
+        f"/api/v1/admin/users/{ben['id']}/reset-password", headers=bens_session
+    )
+    assert get_code(own_password) == (403, "FORBIDDEN")
+    assert (await client.post(path, headers=ada)).status_code == 200
+    assert (await client.get(ME, headers=bens_session)).status_code == 401
+    await log_in(ben["email"])
+
+
+async def test_breached_password_is_rejected(
+    client: httpx2.AsyncClient, services: Services, ada: Headers, tmp_path: Path
+) -> None:
+    file = tmp_path / "pwned.txt"
+    words = [NEW_PASSWORD, "x", "y", "z"]
+    hashes = [hashlib.sha1(word.encode()).hexdigest().upper() for word in words]
+    file.write_text("".join(f"{text}:3\r\n" for text in sorted(hashes)))
+    assert [is_breached(word, file) for word in [*words, "other", ""]] == [True] * 4 + [False] * 2
+    services.settings = msgspec.structs.replace(services.settings, breached_passwords=file)
+    body = {"current_password": PASSWORD, "new_password": NEW_PASSWORD}
+    response = await client.post(f"{ME}/password", json=body, headers=ada)
+    assert response.json()["details"]["fields"] == {
+        "new_password": "must not be known from a data breach"
+    }

@@ -176,3 +176,18 @@ async def test_archive_moves_old_months_to_files(
     _, output, _ = await run_tapgate(services, "archive", "--restore", str(tmp_path))
     assert output == f"{months[-1]}: restored\n"
     assert (await run_tapgate(services, "archive"))[2].startswith("tapgate: name a folder")
+
+
+async def test_password_and_factors_of_an_admin_are_reset_on_the_server(
+    services: Services, harness: Harness, client: httpx2.AsyncClient
+) -> None:
+    admin = await harness.create_admin()
+    email = await services.database.fetchval("SELECT email FROM admins")
+    status, output, _ = await run_tapgate(services, "admin", "reset-password", email, "--factors")
+    assert status == 0
+    body = {"token": output.strip().partition("#")[2], "password": "correct horse battery"}
+    accepted = await client.post("/api/v1/admin/invitations/accept", json=body)
+    assert accepted.status_code == 204
+    assert (await client.get("/api/v1/admin/me", auth=admin)).status_code == 401
+    status, _, errors = await run_tapgate(services, "admin", "reset-password", "x@example.com")
+    assert (status, "no admin" in errors) == (1, True)

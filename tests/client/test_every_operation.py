@@ -111,6 +111,10 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
     assert (await admin.system.get_nodes()).data == []
+    assert (await admin.admin.update_user(other.id, role="finance_user")).role == "finance_user"
+    assert (await admin.admin.reset_factors(other.id)).id == other.id
+    token = (await admin.admin.reset_password(other.id)).url.partition("#")[2]
+    await admin.admin.accept_invitation(token=token, password=f"new {PASSWORD}")
     assert (await admin.admin.disable_user(other.id)).status == "disabled"
     assert (await admin.admin.enable_user(other.id)).status == "active"
     assert other.id in [user.id async for user in admin.admin.list_users(limit=1)]

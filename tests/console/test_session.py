@@ -3,12 +3,14 @@
 import html
 import re
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx2
 import msgspec
+import pyotp
 import pytest
 
 from builders.auth import EMAIL, PASSWORD
@@ -296,3 +298,76 @@ async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> No
     assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
     assert "tapgate_said=; " in response.headers["Set-Cookie"]
     assert 'class="flash"' not in (await ada.get("/console")).text
+
+
+async def test_sign_in_asks_for_the_code_of_an_enrolled_app(
+    signed_out_client: ConsoleClient, services: Services
+) -> None:
+    factors = services.authenticator.factors
+    admin_id = await services.database.fetchval("SELECT id FROM admins")
+    async with services.transaction() as tx:
+        app = pyotp.TOTP(await factors.start_totp(tx, admin_id))
+        await factors.confirm_totp(tx, admin_id, app.at(services.clock() - timedelta(seconds=30)))
+
+    asked = await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert asked.status_code == 403
+    assert PASSWORD not in asked.text
+
+    async def submit(page: str, otp: str) -> httpx2.Response:
+        match = re.search(r'name="pending" value="([^"]+)"', page)
+        assert match is not None
+        form = {"pending": match[1], "otp": otp}
+        return await signed_out_client.post_without_csrf("/console/sign-in", form)
+
+    wrong = await submit(asked.text, "000000")
+    assert (wrong.status_code, "The code is wrong" in wrong.text) == (400, True)
+    response = await submit(wrong.text, app.at(services.clock()))
+    assert (response.status_code, response.headers["Location"]) == (303, "/console")
+    page = (await signed_out_client.client.get("/console/account")).text
+    assert "this session" in page
+    assert "Replace app" in page
+    sessions = await services.database.fetch("SELECT is_console, factor_at FROM sessions")
+    assert [(row["is_console"], row["factor_at"] is not None) for row in sessions] == [(True, True)]
+
+
+async def test_automatic_refresh_does_not_keep_a_session_alive(
+    signed_out_client: ConsoleClient, services: Services
+) -> None:
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    sessions = services.authenticator.sessions
+    await sessions.last_seen.flush()
+    headers = {"HX-Request": "true", "HX-Trigger": "figures"}
+    await signed_out_client.client.get("/console", headers=headers)
+    assert not sessions.last_seen._pending
+    await signed_out_client.client.get("/console")
+    assert sessions.last_seen._pending
+
+
+async def test_session_that_may_only_enroll_opens_the_account_page(
+    signed_out_client: ConsoleClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services.authenticator.factors, "is_required", True)
+    response = await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert response.headers["Location"] == "/console/account"
+    page = (await signed_out_client.get("/console/account")).text
+    assert "A second factor is required" in page
+    shown = await signed_out_client.submit_action("account.start_totp", {})
+    assert "data:image/svg+xml" in shown.text
+    assert (await signed_out_client.client.get("/console")).status_code == 403
+
+
+async def test_invited_administrator_sets_a_password(
+    console_clients: ConsoleClients, signed_out_client: ConsoleClient
+) -> None:
+    ada = await console_clients.create_signed_in("A")
+    form = {"name": "Ben", "email": "ben@example.com", "role": "support_user"}
+    created = await ada.submit_action("administrator.create", form)
+    match = re.search(r"/console/invitation#([\w-]+)", created.text)
+    assert match is not None
+    body = {"token": match[1], "password": "short"}
+    rejected = await signed_out_client.post_without_csrf("/console/invitation", body)
+    assert rejected.status_code == 422
+    body["password"] = PASSWORD
+    accepted = await signed_out_client.post_without_csrf("/console/invitation", body)
+    assert accepted.headers["Location"] == "/console/sign-in"
+    assert (await signed_out_client.sign_in(form["email"], PASSWORD)).status_code == 303

@@ -95,6 +95,8 @@ GET /admin/me/sessions -> all
 DELETE /admin/me/sessions/{id} -> all
 GET /admin/me -> all
 POST, GET /admin/users -> A
+PUT /admin/users/{id} -> A
+POST /admin/users/{id}/reset-factors -> A
 POST /admin/users/{id}/disable, /admin/users/{id}/enable -> A
 GET /admin/approval-rules -> all
 PUT /admin/approval-rules -> A
@@ -147,6 +149,8 @@ ADDED_ACCESS = {
     "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
+    "POST /api/v1/admin/users/{id}/reset-password": "A",  # returns an invitation link
+    "POST /api/v1/admin/invitations/accept": "public",  # the token is the credential
     "POST /api/v1/admin/me/step-up": "all",  # verifies the second factor again
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event

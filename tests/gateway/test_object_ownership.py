@@ -74,7 +74,8 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION},
     ObjectAccess.OWN: SELF_OPERATIONS,
     ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/approvals
-    ObjectAccess.LINK: {STATEMENT_OPERATION},
+    # tests/admin/test_account.py covers invitation links.
+    ObjectAccess.LINK: {STATEMENT_OPERATION, f"POST {V1}/admin/invitations/accept"},
     ObjectAccess.PARENT_IN_PATH: {*ownership_requests.NESTED_REQUESTS},
 }
 

@@ -92,7 +92,7 @@ async def _require_recent_factor(request: RequestContext) -> None:
             return
     factors = await request.services.authenticator.factors.list_enrolled(caller.admin_id)
     raise build_otp_required_error(
-        factors, "Verify your second factor with POST /api/v1/admin/me/step-up, then try again."
+        factors, "Verify your second factor in your account, then try again."
     )
 
 

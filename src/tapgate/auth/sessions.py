@@ -204,11 +204,14 @@ class Sessions:
         limit = self._idle_limits[is_console]
         return self._clock() - (SESSION_LIFETIME * 2 if limit is None else limit)
 
-    async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
+    async def authenticate(
+        self, access_token: str, charge: Charge = NO_CHARGE, *, is_use: bool = True
+    ) -> Principal:
         """Return the principal of an access token; raise 401 if the token or session is invalid.
 
         The role and name come from the database. The role in the token may be outdated, and the
-        token contains no name.
+        token contains no name. Unless `is_use`, as for pages that refresh automatically, the
+        request does not extend a session that ends when it is idle.
         """
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
@@ -216,8 +219,15 @@ class Sessions:
             raise ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
         if self._idle_limits[principal.is_console] is not None:
             await self._require_recent_use(token.session_id, is_console=principal.is_console)
-        self.last_seen.touch(token.session_id)
+        if is_use:
+            self._record_use(token.session_id)
         return principal
+
+    def _record_use(self, session_id: int) -> None:
+        if len(self._seen_at) >= _MAX_SEEN_SESSIONS:
+            self._seen_at.clear()
+        self._seen_at[session_id] = self._clock()
+        self.last_seen.touch(session_id)
 
     async def _require_recent_use(self, session_id: int, *, is_console: bool) -> None:
         seen_at = self._seen_at.get(session_id)
@@ -229,9 +239,6 @@ class Sessions:
         if seen_at is None or self.is_idle(is_console=is_console, last_seen_at=seen_at):
             self._seen_at.pop(session_id, None)
             raise ApiError(Code.UNAUTHORIZED, "The session was idle for too long. Log in again.")
-        if len(self._seen_at) >= _MAX_SEEN_SESSIONS:
-            self._seen_at.clear()
-        self._seen_at[session_id] = self._clock()
 
     async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
         """Delete an admin's oldest sessions beyond `MAX_SESSIONS`."""

@@ -15,7 +15,7 @@ from asyncpg import UndefinedTableError
 
 from tapgate import VERSION, quick_start, supervisor
 from tapgate.child_process import StartError
-from tapgate.cli import card, keys, sign, start
+from tapgate.cli import admin, card, keys, sign, start
 from tapgate.errors import ApiError
 from tapgate.settings import SettingsError, load_settings, read_setting_files
 from tapgate.store import StoreError
@@ -28,6 +28,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(admin.app, name="admin")
 app.add_typer(card.app, name="card")
 app.add_typer(keys.app, name="keys")
 app.add_typer(sign.app, name="sign")

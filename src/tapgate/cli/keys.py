@@ -56,7 +56,7 @@ def create(
             )
         print(key)
 
-    _run_with_services(task)
+    run_with_services(task)
 
 
 @app.command("list")
@@ -78,7 +78,7 @@ def list_keys() -> None:
             before = page[-1].id
         Console().print(table)
 
-    _run_with_services(task)
+    run_with_services(task)
 
 
 @app.command()
@@ -100,10 +100,10 @@ def delete(
             await operations.delete(tx, operator.build_actor(), internal_id, api_keys=api_keys)
         print("Deleted.")
 
-    _run_with_services(task)
+    run_with_services(task)
 
 
-def _run_with_services(task: ServiceTask) -> None:
+def run_with_services(task: ServiceTask) -> None:
     from tapgate.gateway import require_same_installation  # noqa: PLC0415
     from tapgate.gateway_services import open_services  # noqa: PLC0415
 

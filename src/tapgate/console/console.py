@@ -8,6 +8,7 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.actions import Action, build_action_pages
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.console.pages import (
+    account,
     administrators,
     agents,
     api_keys,
@@ -42,6 +43,7 @@ _PACKAGE: Final = "tapgate.console"
 #: Modules with `pages`, with `ACTIONS`, or with both.
 _MODULES: Final = (
     sign_in,
+    account,
     overview,
     search,
     subscribers,

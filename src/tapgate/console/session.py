@@ -21,6 +21,8 @@ _FLASH_SECONDS: Final = 30
 _SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
 _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _MAX_FLASH_LENGTH: Final = 500
+#: Elements that pages reload automatically. This does not keep an idle session alive.
+_REFRESHED_ELEMENTS: Final = frozenset({"figures", "thread"})
 
 
 async def authenticate(request: RequestContext, charge: Charge) -> Principal | None:
@@ -28,7 +30,9 @@ async def authenticate(request: RequestContext, charge: Charge) -> Principal | N
     if token is None:
         return None
     try:
-        return await request.services.authenticator.sessions.authenticate(token, charge)
+        return await request.services.authenticator.sessions.authenticate(
+            token, charge, is_use=request.get_header(b"hx-trigger") not in _REFRESHED_ELEMENTS
+        )
     except ApiError as error:
         if error.code is not Code.UNAUTHORIZED:
             raise

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.client.encoding import DateTimeLike
 from tapgate.schemas.admin import Admin as AdminRecord
-from tapgate.schemas.admin import ApiKeyRecord, ApiKeyWithSecret, Me, Tokens
+from tapgate.schemas.admin import (
+    ApiKeyRecord,
+    ApiKeyWithSecret,
+    Invitation,
+    Me,
+    NewAdminRecord,
+    Tokens,
+)
 from tapgate.schemas.pagination import Page
 
 
@@ -31,10 +38,30 @@ class Admin(OperationGroup[M]):
     def get_current_user(self) -> Me: ...
 
     @acts("POST /api/v1/admin/users")
-    def create_user(self, *, email: str, password: str, name: str, role: str) -> AdminRecord: ...
+    def create_user(
+        self, *, email: str, name: str, role: str, password: str | None = None
+    ) -> NewAdminRecord:
+        """Create an admin. Without a password, the response has an invitation link."""
 
     @lists("GET /api/v1/admin/users")
     def list_users(self, *, limit: int | None = None) -> Page[AdminRecord]: ...
+
+    @sets("PUT /api/v1/admin/users/{id}")
+    def update_user(
+        self, id: str, *, name: str | None = None, role: str | None = None
+    ) -> AdminRecord: ...
+
+    @acts("POST /api/v1/admin/users/{id}/reset-factors")
+    def reset_factors(self, id: str) -> AdminRecord:
+        """Remove the second factors of another admin and end the admin's sessions."""
+
+    @acts("POST /api/v1/admin/users/{id}/reset-password")
+    def reset_password(self, id: str) -> Invitation:
+        """Make another admin's password unusable and return a link to set a new one."""
+
+    @acts("POST /api/v1/admin/invitations/accept", public=True)
+    def accept_invitation(self, *, token: str, password: str) -> None:
+        """Set the password with an invitation link."""
 
     @acts("POST /api/v1/admin/users/{id}/disable")
     def disable_user(self, id: str) -> AdminRecord: ...

@@ -224,6 +224,9 @@
   // --- Event handlers ---
 
   document.addEventListener("DOMContentLoaded", () => {
+    // The token of an invitation link is in the fragment, which is not sent to the server.
+    const token = document.querySelector("input[data-fragment]");
+    if (token && location.hash) token.value = location.hash.slice(1);
     showTimes(document);
     dialog()?.addEventListener("close", emptyDialog);
     // Escape must not close a dialog with a secret that is shown only once.
