@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
