@@ -68,6 +68,7 @@ ACTIONS = (
         name="account.end_session",
         endpoint=f"DELETE {_ME}/sessions/{{id}}",
         title="Sign out this session?",
+        description="The device must sign in again.",
         button="Sign out",
         success_message="Session ended.",
         is_dangerous=True,
