@@ -70,10 +70,8 @@ class EnvironmentReader:
         is_set = self.get_text(name) is not None
         return self.get_integer(name, minimum, minimum, maximum) if is_set else None
 
-    def get_file(self, name: str) -> Path | None:
+    def get_path(self, name: str) -> Path | None:
         text = self.get_text(name)
-        if text is not None and not Path(text).expanduser().is_file():
-            raise self.build_error(name, "must be the path of a file")
         return None if text is None else Path(text).expanduser()
 
     def get_flag(self, name: str, *, default: bool = False) -> bool:

@@ -153,6 +153,9 @@ async def prepare_installation(
     Checks that the secret key and currency match the database, and ensures that an admin exists. A
     new installation also gets the default rules, the platform accounts and the data of `fill`.
     """
+    breached = settings.breached_passwords
+    if breached is not None and not breached.is_file():
+        raise SettingsError(f"TAPGATE_BREACHED_PASSWORDS: {breached} is not a file")
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
         for line in [*await services.nodes.join(), *await services.throttle.list_warnings()]:

@@ -241,7 +241,7 @@ def _read_account_settings(reader: "_SettingsReader") -> dict[str, Any]:
             "SECOND_FACTOR", OPTIONAL_SECOND_FACTOR, SECOND_FACTOR_MODES
         ),
         "session_idle_minutes": reader.get_optional_integer("SESSION_IDLE_MINUTES", 1, 10_080),
-        "breached_passwords": reader.get_file("BREACHED_PASSWORDS"),
+        "breached_passwords": reader.get_path("BREACHED_PASSWORDS"),
     }
 
 
