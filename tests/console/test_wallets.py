@@ -27,6 +27,9 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
+    # Approvals are decided over the API; the console has no page for them yet.
+    "PUT /api/v1/admin/approval-rules",
+    *(f"POST /api/v1/approvals/{{id}}/{verb}" for verb in ("approve", "reject", "cancel")),
 }
 
 
