@@ -1705,6 +1705,9 @@ export class Operations extends Transport {
   /**
    * Create an admin.
    *
+   * Without `password`, the response contains an `invitation`: a link with which the admin sets a
+   * password. It works once and expires after three days. Nobody else then knows the password.
+   *
    * The password must have 12 to 255 characters of any kind and must not be the email address or the
    * name. In staging and production it must also be hard to guess: common passwords, names, dates,
    * repetitions and keyboard patterns are rejected, and several unrelated words are accepted.
@@ -1715,7 +1718,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
-  createAdmin(body: schemas.NewAdmin, options?: RequestOptions): Promise<schemas.Admin> {
+  createAdmin(body: schemas.NewAdmin, options?: RequestOptions): Promise<schemas.NewAdminRecord> {
     return this.send("POST", `/api/v1/admin/users`, { body }, options);
   }
 
@@ -1728,6 +1731,53 @@ export class Operations extends Transport {
    */
   listAdmins(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.AdminPage, schemas.Admin> {
     return this.list("GET", `/api/v1/admin/users`, { query }, options);
+  }
+
+  /**
+   * Change an admin's name or role.
+   *
+   * A new role ends all sessions of the admin. You cannot change your own role (403).
+   *
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   */
+  updateAdmin(id: string, body: schemas.AdminChanges = {}, options?: RequestOptions): Promise<schemas.Admin> {
+    return this.send("PUT", `/api/v1/admin/users/${encodeURIComponent(id)}`, { body }, options);
+  }
+
+  /**
+   * Remove an admin's second factors.
+   *
+   * For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
+   *
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   */
+  resetFactors(id: string, options?: RequestOptions): Promise<schemas.Admin> {
+    return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/reset-factors`, {}, options);
+  }
+
+  /**
+   * Reset an admin's password.
+   *
+   * The current password stops working and all sessions of the admin end. The response contains a
+   * link with which the admin sets a new password. It works once, expires after three days and
+   * replaces earlier links. Second factors remain. You cannot reset your own password (403).
+   *
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   */
+  resetPassword(id: string, options?: RequestOptions): Promise<schemas.Invitation> {
+    return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/reset-password`, {}, options);
+  }
+
+  /**
+   * Set a password with an invitation link.
+   *
+   * `token` is the part of the link after `#`. The link then no longer works. Log in with the new
+   * password, and with the second factor if one is enrolled.
+   *
+   * Public.
+   */
+  acceptInvitation(body: schemas.InvitationAcceptance, options?: RequestOptions): Promise<void> {
+    return this.send("POST", `/api/v1/admin/invitations/accept`, { body, isPublic: true }, options);
   }
 
   /**

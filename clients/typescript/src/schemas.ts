@@ -47,6 +47,12 @@ export interface Admin {
   status: AdminStatus;
 }
 
+/** Fields to change. Omitted fields keep their values. */
+export interface AdminChanges {
+  name?: string | null;
+  role?: AdminRole | null;
+}
+
 /**
  * One page of a list.
  *
@@ -1009,6 +1015,17 @@ export interface Investigation {
   note?: string | null;
 }
 
+/** Link with which the admin sets a password. It works once, until it expires. */
+export interface Invitation {
+  url: string;
+  expires_at: string;
+}
+
+export interface InvitationAcceptance {
+  token: string;
+  password: string;
+}
+
 export type JournalFormat = "json" | "csv" | "hledger" | "beancount";
 
 /** Debit or credit of one ledger entry. `entry` is the entry's position in the transaction. */
@@ -1223,11 +1240,24 @@ export type MessageReportStatus = "sent" | "failed" | "delivered" | "read";
 
 export type MessageStatus = "queued" | "sent" | "failed" | "delivered" | "read";
 
+/** New admin. Without a password, the response has a link with which the admin sets one. */
 export interface NewAdmin {
   email: string;
-  password: string;
+  password?: string | null;
   name: string;
   role: AdminRole;
+}
+
+/** Record of a new admin. `invitation` is present if no password was given. */
+export interface NewAdminRecord {
+  id: string;
+  email: string;
+  name: string;
+  role: AdminRole;
+  created_at: string;
+  last_login_at: string | null;
+  status: AdminStatus;
+  invitation?: Invitation;
 }
 
 export interface NewAlert {
