@@ -32,6 +32,8 @@ from tapgate.api.services import Services
 from tapgate.ledger.claims import CLAIMS
 
 _NOBODY_UID = 65534
+#: Printed on a slow machine.
+_PROGRESS_LINES = re.compile(r"^(?:Saving|Checking|Restoring): .*\n", re.MULTILINE)
 
 
 async def run_tapgate(
@@ -45,7 +47,7 @@ async def run_tapgate(
     stdout: int = asyncio.subprocess.PIPE,
     **variables: str,
 ) -> tuple[int | None, bytes, str]:
-    """Run a command and return its exit status, output and error output."""
+    """Run a command and return its exit status, output and error output without progress."""
     process_options: dict[str, Any] = {}
     if uid is not None:
         process_options["preexec_fn"] = partial(become, uid, uid)
@@ -64,7 +66,7 @@ async def run_tapgate(
     if while_running is not None:
         await while_running(process)
     output, error = await process.communicate()
-    return process.returncode, output, error.decode()
+    return process.returncode, output, _PROGRESS_LINES.sub("", error.decode())
 
 
 @pytest.fixture
