@@ -241,7 +241,7 @@ async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_mean
     pos = await PosDriver.create(harness)
     card = await create_card(harness, uid="04:DE:5F:1E:AC:C0:40")
     chip = await create_signing_card(harness, card)
-    update_cards = write._update_cards
+    update = write._update_accounts_and_cards
 
     async def link_and_pay_first(tx: Any, state: State) -> None:
         """Change the card as another process does that links it and pays with it."""
@@ -253,9 +253,9 @@ async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_mean
             card,
             pos.card,
         )
-        await update_cards(tx, state)
+        await update(tx, state)
 
-    monkeypatch.setattr(write, "_update_cards", link_and_pay_first)
+    monkeypatch.setattr(write, "_update_accounts_and_cards", link_and_pay_first)
     response = await pos.pay(card_serial=card, card_proof=tap(chip))
     assert parse_error(response)[:2] == (403, "CARD_NOT_ACTIVE")
     row = await harness.database.fetchrow(
