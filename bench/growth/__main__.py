@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 
@@ -42,6 +43,19 @@ _READ_CONNECTIONS = 8
 _TOP_UP_COUNT = 3 * reads.PAGE_SIZE
 _MIN_INITIAL_PAYMENTS = 100
 _MAX_SETUP_PHASE_SECONDS = 60.0
+
+#: Writes to 98% of the pages.
+_KEYS_PER_PAGE = 4
+_WARM_UP_AGE = timedelta(minutes=10)
+#: Keys of the terminals that have paid since the ID $1.
+_INSERT_KEYS = """
+    INSERT INTO idempotency_keys
+    SELECT scope, gen_random_uuid()::text, 0
+    FROM (SELECT array_agg(DISTINCT scope) AS scopes FROM transactions
+          WHERE id >= $1 AND scope IS NOT NULL) AS active
+    CROSS JOIN LATERAL unnest(scopes) AS scope
+    CROSS JOIN LATERAL generate_series(1, 1 + $2::int * pg_relation_size('idempotency_keys_pkey')
+        / current_setting('block_size')::int / cardinality(scopes))"""
 
 _ROOT = Path(__file__).parents[2]
 
@@ -113,7 +127,7 @@ class BenchmarkInstallation:
         return fill_summary
 
     async def warm_up(self, phases: int) -> None:
-        """Run a phase in which every card can pay once.
+        """Run a phase in which every card can pay once, and write to all pages of the key index.
 
         The first change to a page after a checkpoint costs more, which would distort the results.
         """
@@ -121,7 +135,23 @@ class BenchmarkInstallation:
         phase = await self._run_payments("warm-up", 0, CONNECTIONS[-1], _MAX_SETUP_PHASE_SECONDS)
         print_phase(self.name, phase.phase)
         self._runner.phases_left = phases
+        await self._write_to_key_pages()
         await self._connection.execute("ANALYZE")
+
+    async def _write_to_key_pages(self) -> None:
+        """Write to the pages of the index of idempotency keys, and roll back.
+
+        Keys are random, so each of the first payments after a checkpoint writes to another page.
+        Several times as many payments as there are pages, which is minutes of load, reach them all,
+        but the cards of a run may not pay that often.
+        """
+        transaction = self._connection.transaction()
+        await transaction.start()
+        await self._connection.execute(
+            _INSERT_KEYS, ids.first_id_at(system_clock() - _WARM_UP_AGE), _KEYS_PER_PAGE
+        )
+        await transaction.rollback()
+        await self._connection.execute("VACUUM idempotency_keys")
 
     async def measure_payments(self, round_: int, connections: int, seconds: float) -> None:
         phase = await self._run_payments("payments", round_, connections, seconds)
