@@ -1,6 +1,7 @@
 """A large transaction history, and the number of rows that a query reads from it."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -79,6 +80,10 @@ class QueryExplainer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.plans: list[Any] = []
+
+    @asynccontextmanager
+    async def generic_plans(self) -> AsyncIterator["QueryExplainer"]:
+        yield self
 
     async def fetchval(self, sql: str, *values: object, **_: object) -> int:
         await self.fetch(sql, *values)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from time import monotonic
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import asyncpg
 import msgspec
@@ -49,6 +49,10 @@ class RaiseAfterCommit(Exception):  # noqa: N818 - an instruction rather than an
     def __init__(self, error: ApiError) -> None:
         super().__init__(error)
         self.error = error
+
+
+#: For the current database transaction.
+USE_GENERIC_PLANS: Final = "SET LOCAL plan_cache_mode = force_generic_plan"
 
 
 class Database:
@@ -173,6 +177,17 @@ class Database:
                 await connection.execute(
                     f"SET LOCAL statement_timeout = '{format_timeout(timeout_seconds)}'"
                 )
+            yield connection
+
+    @contextlib.asynccontextmanager
+    async def generic_plans(self) -> AsyncIterator[asyncpg.Connection]:
+        """Open a read-only database transaction whose statements keep one plan per session.
+
+        For statements over partitions that have a range of IDs: planning them for the values of
+        each call takes much longer than running them.
+        """
+        async with self.connection() as connection, connection.transaction(readonly=True):
+            await connection.execute(USE_GENERIC_PLANS)
             yield connection
 
     @contextlib.asynccontextmanager

@@ -99,11 +99,13 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
     return (await list_by_ids(database, [row["id"] for row in rows]))[::-1]
 
 
-async def list_by_ids(database: Database, transaction_ids: Collection[int]) -> list[Transaction]:
+async def list_by_ids(
+    reader: Database | asyncpg.Connection, transaction_ids: Collection[int]
+) -> list[Transaction]:
     """Return the transactions with these IDs that are not archived, newest first."""
     if not transaction_ids:
         return []
-    rows = await database.fetch(_SELECT, *add_range(transaction_ids))
+    rows = await reader.fetch(_SELECT, *add_range(transaction_ids))
     return [_build_transaction(row) for row in rows]
 
 
@@ -209,7 +211,9 @@ class TransactionQuery:
     def filter_by_card(self, serial: str) -> None:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
-    async def fetch_ids(self, database: Database, id_range: IdRange, limit: int) -> list[int]:
+    async def fetch_ids(
+        self, reader: asyncpg.Connection, id_range: IdRange, limit: int
+    ) -> list[int]:
         """Return the IDs of the newest matching transactions in a range."""
         count = len(self.conditions.values)
         order_and_limit = f"ORDER BY id DESC LIMIT ${count + 3}"
@@ -219,7 +223,7 @@ class TransactionQuery:
             for branch in self._branches or ["true"]
         ]
         sql = f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
-        rows = await database.fetch(sql, *self.conditions.values, *id_range, limit)
+        rows = await reader.fetch(sql, *self.conditions.values, *id_range, limit)
         return [row["id"] for row in rows]
 
 
@@ -253,14 +257,15 @@ async def list_page(
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
     # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
     # IDs and read all accounts for the join.
-    page = await fetch_newest(
-        lambda id_range, limit: scope.fetch_ids(database, id_range, limit),
-        filters.limit + 1,
-        newest=ids.first_id_at(now),
-        first=first_id,
-        end=end_id,
-    )
-    return await list_by_ids(database, page)
+    async with database.generic_plans() as reader:
+        page = await fetch_newest(
+            lambda id_range, limit: scope.fetch_ids(reader, id_range, limit),
+            filters.limit + 1,
+            newest=ids.first_id_at(now),
+            first=first_id,
+            end=end_id,
+        )
+        return await list_by_ids(reader, page)
 
 
 def get_first_id(moment: datetime) -> int:

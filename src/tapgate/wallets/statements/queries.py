@@ -7,7 +7,7 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.ledger import archived
-from tapgate.store.database import Database
+from tapgate.store.database import USE_GENERIC_PLANS, Database
 from tapgate.store.id_ranges import MAX_ID
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
@@ -88,7 +88,7 @@ async def load_activity(
         await archived.require_live(reader, start, "from_date")
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
-        await reader.execute("SET LOCAL enable_seqscan = off")
+        await reader.execute(f"SET LOCAL enable_seqscan = off; {USE_GENERIC_PLANS}")
         released = [
             row["transaction_id"]
             for row in await reader.fetch(_FIND_RELEASED, account_id, start, first_id)
