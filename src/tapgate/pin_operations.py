@@ -1,11 +1,13 @@
 """Verification, change and reset of the PINs of subscribers, child cards and agents."""
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, Literal, NamedTuple, TypeVar
+from datetime import timedelta
+from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.notifications import codes
@@ -18,6 +20,9 @@ from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 Key = TypeVar("Key")
+
+#: After a change of the phone number, its owner's PIN cannot be reset for this long.
+PHONE_CHANGE_PERIOD: Final = timedelta(hours=24)
 
 #: The audit log records that a PIN was changed, but not the PIN.
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
@@ -115,6 +120,7 @@ class PinOperations(Generic[Key]):
         # Do not lock the account: `reset` locks the code before the account, and the opposite order
         # could deadlock.
         owner = await self._get_owner(tx, actor, key)
+        await _require_settled_phone(tx, owner)
         await codes.send(
             tx, owner.reset_code_request, owner.phone_number, language=owner.language, vault=vault
         )
@@ -134,6 +140,7 @@ class PinOperations(Generic[Key]):
         """Set a new PIN with a one-time code. This resets the failure count and unlocks the PIN."""
         pin_verifier.require_strong("new_pin", new_pin)
         owner = await self._get_owner(tx, actor, key)
+        await _require_settled_phone(tx, owner)
         await codes.redeem(
             tx,
             actor,
@@ -150,6 +157,24 @@ class PinOperations(Generic[Key]):
             # The number was changed concurrently, and the code was sent to the previous one.
             raise ApiError(Code.INVALID_OTP, details={"attempts_remaining": 0})
         await _set_pin(tx, actor, locked, new_pin, "pin_reset", pin_verifier=pin_verifier)
+
+
+async def _require_settled_phone(tx: Transaction, owner: PinOwner) -> None:
+    """Raise 403 if the phone number that receives the code was changed recently.
+
+    Otherwise an admin could change the number and then reset the PIN with it.
+    """
+    table = "agents" if owner.resource_type == "agent" else "subscribers"
+    changed_at = await tx.fetchval(
+        f"SELECT phone_number_changed_at FROM {table} WHERE phone_number = $1", owner.phone_number
+    )
+    if changed_at is not None and tx.now() < changed_at + PHONE_CHANGE_PERIOD:
+        until = format_rfc3339(changed_at + PHONE_CHANGE_PERIOD)
+        raise ApiError(
+            Code.FORBIDDEN,
+            f"The phone number was changed recently. The PIN can be reset from {until}.",
+            details={"required": ["an older phone number"], "until": until},
+        )
 
 
 async def _set_pin(

@@ -413,6 +413,7 @@ async def call_partner_operations(
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
+    assert (await admin.partners.update(partner, overdraft_limit="5")).overdraft_limit == "5.00"
     key = await admin.partners.keys.create(partner)
     assert key.api_key_id in [item.api_key_id async for item in admin.partners.keys.list(partner)]
     await admin.partners.keys.delete(partner, key.api_key_id)

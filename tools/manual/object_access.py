@@ -172,6 +172,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_V1}/admin/partners": (ObjectAccess.NO_OBJECT,),
     f"GET {_V1}/admin/partners": (ObjectAccess.ANY,),
     f"GET {_PARTNER}": (ObjectAccess.ANY,),
+    f"PUT {_PARTNER}": (ObjectAccess.ANY,),
     f"POST {_PARTNER}/fund": (ObjectAccess.ANY,),
     f"POST {_PARTNER}/suspend": (ObjectAccess.ANY,),
     f"POST {_PARTNER}/activate": (ObjectAccess.ANY,),

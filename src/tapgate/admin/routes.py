@@ -1,10 +1,14 @@
 """Admin and session endpoints."""
 
 from operator import itemgetter
+from typing import Any
+
+import msgspec
 
 from tapgate.admin import model, operations, queries
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.errors import ApiError, Code
@@ -22,6 +26,7 @@ from tapgate.schemas.admin import (
     Refresh,
     Tokens,
 )
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import AdminId
 
@@ -122,8 +127,31 @@ async def get_me(request: RequestContext) -> Me:
     return model.to_me(await queries.get(request.services.database, admin_id))
 
 
+async def _describe_creation(request: RequestContext, body: NewAdmin) -> Proposal:
+    return Proposal(
+        operations=(Operation.ADMIN_USERS,), summary=f"Create admin {body.name} as {body.role}"
+    )
+
+
+async def describe_change(request: RequestContext, id: int, body: Any = None) -> Proposal:
+    """Describe a request that gives an admin rights, or access to the admin's account."""
+    admin = model.to_record(await queries.get(request.services.database, id))
+    verb = request.path.rpartition("/")[2].replace("-", " ").capitalize()
+    return Proposal(
+        operations=(Operation.ADMIN_USERS,),
+        summary=f"Change admin {admin.name}" if body is not None else f"{verb} admin {admin.name}",
+        resource_id=admin.id,
+        before=msgspec.to_builtins(admin),
+    )
+
+
 @endpoints.post(
-    "/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,), step_up=True
+    "/users",
+    access=_SYSTEM_ADMIN,
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation),
+    errors=(Code.DUPLICATE_EMAIL,),
 )
 async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecord:
     """Create an admin.
@@ -133,7 +161,8 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
     name. In staging and production it must also be hard to guess: common passwords, names, dates,
-    repetitions and keyboard patterns are rejected, and several unrelated words are accepted.
+    repetitions and keyboard patterns are rejected, and several unrelated words are accepted. If an
+    approval rule holds the request, the password is not stored.
 
     The role determines what the admin may do. `system_admin` has full access. `compliance_user`
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
@@ -170,7 +199,7 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
-@endpoints.put("/users/{id}", access=_SYSTEM_ADMIN, step_up=True)
+@endpoints.put("/users/{id}", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change))
 async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges) -> Admin:
     """Change an admin's name or role.
 
@@ -182,7 +211,9 @@ async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges)
     return model.to_record(row)
 
 
-@endpoints.post("/users/{id}/reset-factors", access=_SYSTEM_ADMIN, step_up=True)
+@endpoints.post(
+    "/users/{id}/reset-factors", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change)
+)
 async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
     """Remove an admin's second factors.
 
@@ -196,7 +227,9 @@ async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
     return model.to_record(row)
 
 
-@endpoints.post("/users/{id}/reset-password", access=_SYSTEM_ADMIN, step_up=True)
+@endpoints.post(
+    "/users/{id}/reset-password", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change)
+)
 async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
     """Reset an admin's password.
 
@@ -258,7 +291,11 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
 
 
 @endpoints.post(
-    "/users/{id}/enable", access=_SYSTEM_ADMIN, errors=(Code.NOT_BLOCKED,), step_up=True
+    "/users/{id}/enable",
+    access=_SYSTEM_ADMIN,
+    step_up=True,
+    guard=Guard(describe_change),
+    errors=(Code.NOT_BLOCKED,),
 )
 async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Enable a disabled admin.

@@ -104,5 +104,12 @@ async def save(tx: Transaction, agent: Agent) -> None:
         agent.status_reason,
         agent.updated_at,
     )
+    await tx.execute(
+        """UPDATE agents SET phone_number_changed_at = $3
+           WHERE id = $1 AND phone_number <> $2""",
+        agent.id,
+        agent.phone_number,
+        agent.updated_at,
+    )
     with map_conflicts(_UNIQUE_VIOLATION_CODES):
         await update_row(tx, "agents", agent, _MUTABLE_COLUMNS)

@@ -30,7 +30,7 @@ NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password
 #: Fields that approvers do not need to see.
 _UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
 #: Fields of results that are shown only to the maker, besides those whose name indicates a secret.
-_ONE_TIME_FIELDS: Final = frozenset({"invitation_url"})
+_ONE_TIME_FIELDS: Final = frozenset({"invitation", "url", "link"})
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

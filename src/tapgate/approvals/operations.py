@@ -12,7 +12,8 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.notifications.events import publish
-from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus, Verdict
+from tapgate.schemas.admin import Scope
+from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus, Operation, Verdict
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
@@ -40,6 +41,20 @@ async def replace_rules(
     after = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
     await _rules_trail.record(tx, actor, None, "updated", changes={"data": (before, after)})
     return after
+
+
+async def require_unguarded_key(tx: Transaction, scopes: Sequence[str]) -> None:
+    """Raise 403 if approval rules hold the creation of an API key with these scopes.
+
+    The command line has no maker, so it cannot make a request that waits for approval.
+    """
+    rules = await queries.list_rules(tx)
+    is_guarded = any(rule.operation == Operation.API_KEYS for rule in rules)
+    if is_guarded and Scope.PAYMENTS_WRITE in scopes:
+        raise _build_forbidden_error(
+            "API keys with payments:write need an approval. Create the key in the console.",
+            "approval",
+        )
 
 
 async def record_creation(

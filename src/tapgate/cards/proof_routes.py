@@ -1,12 +1,14 @@
 """Endpoints of keysets, and of the personalization and the taps of cards."""
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
 from tapgate.cards.model import to_record as to_card_record
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.card_proofs import (
     CardTapRecord,
     KeysetRecord,
@@ -25,7 +27,26 @@ endpoints = Endpoints("Cards", "/api/v1/cards")
 _ADMIN_ACCESS = Access(roles="A")
 
 
-@endpoints.post("/keysets", access=_ADMIN_ACCESS, status=201, step_up=True)
+async def _describe_keyset_creation(request: RequestContext, body: NewKeyset) -> Proposal:
+    return Proposal(operations=(Operation.KEYSETS,), summary=f"Create keyset {body.name}")
+
+
+async def _describe_keyset_retirement(request: RequestContext, id: int) -> Proposal:
+    keyset = to_record(await keysets.get(request.services.database, id))
+    return Proposal(
+        operations=(Operation.KEYSETS,),
+        summary=f"Retire keyset {keyset.name}, version {keyset.version}",
+        resource_id=keyset.id,
+    )
+
+
+@endpoints.post(
+    "/keysets",
+    access=_ADMIN_ACCESS,
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_keyset_creation),
+)
 async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
 
@@ -52,7 +73,11 @@ async def list_keysets(request: RequestContext, query: PageQuery) -> Page[Keyset
 
 
 @endpoints.post(
-    "/keysets/{id}/retire", access=_ADMIN_ACCESS, errors=(Code.KEYSET_RETIRED,), step_up=True
+    "/keysets/{id}/retire",
+    access=_ADMIN_ACCESS,
+    step_up=True,
+    guard=Guard(_describe_keyset_retirement),
+    errors=(Code.KEYSET_RETIRED,),
 )
 async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     """Retire a keyset.

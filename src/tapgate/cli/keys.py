@@ -35,6 +35,7 @@ def create(
     async def task(services: Any) -> None:
         from tapgate.admin import queries  # noqa: PLC0415
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
+        from tapgate.approvals.operations import require_unguarded_key  # noqa: PLC0415
         from tapgate.http.decoding import BodyDecoder  # noqa: PLC0415
         from tapgate.schemas.admin import NewApiKey  # noqa: PLC0415
 
@@ -47,6 +48,7 @@ def create(
                 Code.NOT_FOUND, "no administrator exists yet. Start Tapgate once and try again"
             )
         async with services.transaction() as tx:
+            await require_unguarded_key(tx, new_key.scopes)
             _, key = await operations.create(
                 tx,
                 operator.build_actor(),

@@ -1,6 +1,9 @@
 """Endpoints for fee rules and commission rules."""
 
+import msgspec
+
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.fees import operations
@@ -13,6 +16,7 @@ from tapgate.fees.model import (
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.fees import CommissionRules, FeeRules
 
 fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules")
@@ -26,7 +30,22 @@ async def get_fee_rules(request: RequestContext) -> FeeRules:
     return to_fee_rules(tiers, request.services.settings.currency)
 
 
-@fee_endpoints.put("", access=Access(roles="A"), step_up=True)
+async def _describe_fee_rules(
+    request: RequestContext, body: FeeRules, type: str | None = None
+) -> Proposal:
+    if type is not None:
+        require_single_type(body, type)
+    parse_fee_rules(body, request.services.settings.currency)
+    current = await get_fee_rules(request)
+    rules = [rule for rule in current.data if type in (None, rule.type)]
+    return Proposal(
+        operations=(Operation.FEE_RULES,),
+        summary="Change the fee rules" if type is None else f"Change the fee rules of {type}",
+        before={"data": msgspec.to_builtins(rules)},
+    )
+
+
+@fee_endpoints.put("", access=Access(roles="A"), step_up=True, guard=Guard(_describe_fee_rules))
 async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
@@ -39,7 +58,13 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     return await _replace_fee_rules(request, body)
 
 
-@fee_endpoints.put("/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,), step_up=True)
+@fee_endpoints.put(
+    "/{type}",
+    access=Access(roles="A"),
+    step_up=True,
+    guard=Guard(_describe_fee_rules),
+    errors=(Code.RULE_NOT_FOUND,),
+)
 async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
@@ -74,7 +99,18 @@ async def get_commission_rules(request: RequestContext) -> CommissionRules:
     return to_commission_rules(rates, request.services.settings.currency)
 
 
-@commission_endpoints.put("", access=Access(roles="A"), step_up=True)
+async def _describe_commission_rules(request: RequestContext, body: CommissionRules) -> Proposal:
+    parse_commission_rules(body, request.services.settings.currency)
+    return Proposal(
+        operations=(Operation.COMMISSION_RULES,),
+        summary="Change the commission rules",
+        before=msgspec.to_builtins(await get_commission_rules(request)),
+    )
+
+
+@commission_endpoints.put(
+    "", access=Access(roles="A"), step_up=True, guard=Guard(_describe_commission_rules)
+)
 async def replace_commission_rules(
     request: RequestContext, body: CommissionRules
 ) -> CommissionRules:

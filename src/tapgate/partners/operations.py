@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import asyncpg
 import msgspec
 
 from tapgate import ids, money
@@ -11,13 +12,13 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.auth.webhook_secrets import WebhookSecrets
-from tapgate.errors import Code, require_found
+from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.companies import save_status
 from tapgate.partners import model, queries
 from tapgate.partners.model import Partner
-from tapgate.schemas.partners import NewPartner, PartnerStatus
+from tapgate.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate
 from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("partner")
@@ -68,6 +69,37 @@ async def create(
     }
     await _trail.record(tx, actor, record.id, "created", changes=changes)
     return CreatedPartner(partner, key, webhook_secret.secret)
+
+
+async def update(tx: Transaction, actor: Actor, partner_id: int, update: PartnerUpdate) -> Partner:
+    """Update the given fields. If no value changes, no audit entry is written."""
+    before = await queries.lock(tx, partner_id)
+    limit = update.overdraft_limit
+    after = msgspec.structs.replace(
+        before,
+        name=before.name if update.name is None else update.name,
+        overdraft=before.overdraft
+        if limit is None
+        else money.parse(limit, before.currency, allow_zero=True),
+    )
+    if after == before:
+        return before
+    try:
+        await tx.execute(
+            """UPDATE accounts SET holder_name = $2, public_name = $2, overdraft = $3,
+                                   updated_at = $4
+               WHERE id = $1""",
+            after.account_id,
+            after.name,
+            after.overdraft,
+            tx.now(),
+        )
+    except asyncpg.CheckViolationError:
+        message = "must not be lower than the overdraft in use"
+        raise invalid_field("overdraft_limit", message) from None
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, "updated", old, new)
+    return after
 
 
 async def change_status(

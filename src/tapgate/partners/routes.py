@@ -1,7 +1,8 @@
 """Partner endpoints."""
 
-from tapgate import ids
+from tapgate import ids, money
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -10,6 +11,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
 from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import OptionalReason, Rotation, SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.partners import (
@@ -22,11 +24,13 @@ from tapgate.schemas.partners import (
     PartnerRecord,
     PartnerResponse,
     PartnerStatus,
+    PartnerUpdate,
     PartnerWebhookSecret,
 )
 from tapgate.schemas.records import PartnerId
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
+    format_amount,
     submit_request,
     to_minor_units,
 )
@@ -35,7 +39,52 @@ from tapgate.transactions.submit import decode_id, get_channel
 endpoints = Endpoints("Partners", "/api/v1/admin/partners", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201, step_up=True)
+async def _describe_creation(request: RequestContext, body: NewPartner) -> Proposal | None:
+    overdraft = _parse_limit(request, body.overdraft_limit)
+    if not overdraft:
+        return None
+    return Proposal(
+        operations=(Operation.OVERDRAFT_LIMITS,),
+        summary=f"Create partner {body.name} with an overdraft",
+        amount=overdraft,
+    )
+
+
+async def _describe_update(
+    request: RequestContext, id: int, body: PartnerUpdate
+) -> Proposal | None:
+    partner = await queries.get(request.services.database, id)
+    overdraft = _parse_limit(request, body.overdraft_limit)
+    if overdraft is None or overdraft == partner.overdraft:
+        return None
+    record = to_record(partner)
+    return Proposal(
+        operations=(Operation.OVERDRAFT_LIMITS,),
+        summary=f"Change the overdraft limit of partner {partner.name}",
+        resource_id=record.id,
+        before={"name": record.name, "overdraft_limit": record.overdraft_limit},
+        amount=overdraft,
+    )
+
+
+async def _describe_funding(request: RequestContext, id: str, body: PartnerDeposit) -> Proposal:
+    partner = await queries.get(request.services.database, decode_id(ids.PARTNER, id))
+    amount = to_minor_units(request, body.amount)
+    return Proposal(
+        operations=(Operation.PARTNER_FUND,),
+        summary=f"Fund partner {partner.name} with {format_amount(request, amount)}",
+        resource_id=id,
+        amount=amount,
+    )
+
+
+def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
+    if limit is None:
+        return None
+    return money.parse(limit, request.services.settings.currency, allow_zero=True)
+
+
+@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation))
 async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
@@ -76,10 +125,25 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     return to_record(await queries.get(request.services.database, id))
 
 
+@endpoints.put("/{id}", guard=Guard(_describe_update))
+async def update_partner(
+    request: RequestContext, id: PartnerId, body: PartnerUpdate
+) -> PartnerRecord:
+    """Update a partner.
+
+    Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
+    overdraft in use.
+    """
+    async with request.services.transaction() as tx:
+        partner = await operations.update(tx, request.actor, id, body)
+    return to_record(partner)
+
+
 @endpoints.post(
     "/{id}/fund",
     access=Access(roles="AF"),
     moves_money=True,
+    guard=Guard(_describe_funding),
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
     step_up=True,
 )

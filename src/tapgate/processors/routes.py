@@ -2,6 +2,7 @@
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -10,6 +11,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
 from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import OptionalReason, Reason
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.processors import (
@@ -27,6 +29,7 @@ from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     build_memo,
+    format_amount,
     submit_request,
     to_minor_units,
 )
@@ -115,10 +118,23 @@ async def _change_status(
     )
 
 
+async def _describe_transfer(request: RequestContext, id: str, body: ProcessorTransfer) -> Proposal:
+    processor = await queries.get(request.services.database, decode_id(ids.PROCESSOR, id))
+    amount = to_minor_units(request, body.amount)
+    formatted = format_amount(request, amount)
+    return Proposal(
+        operations=(Operation.PROCESSOR_TRANSFER,),
+        summary=f"Transfer {formatted} from merchant {processor.name} to a customer",
+        resource_id=id,
+        amount=amount,
+    )
+
+
 @endpoints.post(
     "/{id}/transfer",
     access=Access(roles="AF"),
     moves_money=True,
+    guard=Guard(_describe_transfer),
     errors=(
         Code.PROCESSOR_NOT_FOUND,
         Code.SUBSCRIBER_NOT_FOUND,

@@ -53,6 +53,13 @@ class NewPartner(msgspec.Struct, kw_only=True):
     overdraft_limit: AmountOrZero | None = None
 
 
+class PartnerUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: PersonName | None = None
+    overdraft_limit: AmountOrZero | None = None
+
+
 class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
     """Response to creating a partner. The secrets are returned only here."""
 

@@ -2,14 +2,18 @@
 
 from operator import itemgetter
 
+import msgspec
+
 from tapgate import clock, pin_routes
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page, paginate
@@ -153,9 +157,29 @@ async def get_limits(request: RequestContext, id: SubscriberId) -> Limits:
     return to_limits_record(allowance, subscriber.currency, services.settings.timezone)
 
 
+async def _describe_update(
+    request: RequestContext, id: int, body: SubscriberUpdate
+) -> Proposal | None:
+    if body.phone_number is None:
+        return None
+    services = request.services
+    subscriber = await queries.get_accessible(
+        services.database, request.caller, services.clock(), id
+    )
+    if body.phone_number == subscriber.phone_number:
+        return None
+    return Proposal(
+        operations=(Operation.SUBSCRIBER_PHONE,),
+        summary=f"Change the phone number of customer {subscriber.public_id}",
+        resource_id=subscriber.public_id,
+        before=msgspec.to_builtins(_to_record(request, subscriber)),
+    )
+
+
 @endpoints.put(
     "/{id}",
     access=Access(scope="subscribers:write", roles="ASC", service=True),
+    guard=Guard(_describe_update),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )

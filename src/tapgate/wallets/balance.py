@@ -1,15 +1,19 @@
 """Balance of a subscriber, an agent, a processor or a partner."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from tapgate import clock, ids, money
 from tapgate.auth.disclosure import Audience
 from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+from tapgate.schemas.transactions import PartyType
 from tapgate.schemas.wallets import Balance
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
-from tapgate.transactions.model import parse_user_id
+from tapgate.transactions.model import get_holder, parse_user_id
+from tapgate.transactions.submit import decode_id
 
 NOT_FOUND_CODES: Final = {
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
@@ -17,6 +21,36 @@ NOT_FOUND_CODES: Final = {
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
 }
+#: Words for the types of holders in texts for people.
+_HOLDER_WORDS: Final[Mapping[str, str]] = {
+    PartyType.SUBSCRIBER: "customer",
+    PartyType.PROCESSOR: "merchant",
+    PartyType.PLATFORM: "platform account",
+}
+
+
+class AccountSide(NamedTuple):
+    """Account in the summary of a transfer. A customer's name is personal data, so it is absent."""
+
+    kind: str
+    holder_id: str | None
+    name: str
+
+
+async def describe_accounts(database: Database, public_ids: list[str]) -> dict[str, AccountSide]:
+    """Return the accounts that exist, by public ID."""
+    rows = await database.fetch(
+        "SELECT id, kind, owner_id, holder_name FROM accounts WHERE id = ANY ($1::bigint[])",
+        [decode_id(ids.ACCOUNT, public_id) for public_id in public_ids],
+    )
+    sides = {}
+    for row in rows:
+        holder_type, holder_id = get_holder(row["kind"], row["owner_id"])
+        name = holder_id if row["kind"] == chart.WALLET else row["holder_name"]
+        sides[ids.encode(ids.ACCOUNT, row["id"])] = AccountSide(
+            row["kind"], holder_id, f"{_HOLDER_WORDS.get(holder_type, holder_type)} {name}"
+        )
+    return sides
 
 
 async def get_balance(

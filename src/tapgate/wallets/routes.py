@@ -4,11 +4,13 @@ import msgspec
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.wallets import (
     Balance,
     P2pReceipt,
@@ -24,6 +26,7 @@ from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     build_memo,
+    format_amount,
     submit_request,
     to_minor_units,
 )
@@ -44,6 +47,15 @@ _DECLINE_CODES = (
     Code.INSUFFICIENT_FUNDS,
     Code.MAX_BALANCE_EXCEEDED,
 )
+
+
+#: Operations that a transfer into an account of this kind counts as too. A commission balance can
+#: be paid out to the float.
+_FUNDING_OPERATIONS = {
+    chart.FLOAT: Operation.AGENT_FUND,
+    chart.COMMISSION: Operation.AGENT_FUND,
+    chart.CLEARING: Operation.PARTNER_FUND,
+}
 
 
 @endpoints.post(
@@ -101,11 +113,31 @@ async def _resolve_recipient(request: RequestContext, body: P2pTransferRequest) 
     )
 
 
+async def _describe_transfer(request: RequestContext, body: TransferRequest) -> Proposal | None:
+    if request.principal.kind == "api_key":
+        return None  # only between wallets, and the payer authorizes it with the PIN
+    sides = await balance.describe_accounts(
+        request.services.database, [body.from_account_id, body.to_account_id]
+    )
+    payer, payee = sides.get(body.from_account_id), sides.get(body.to_account_id)
+    if payer is None or payee is None:
+        return None  # the ledger rejects the transfer
+    amount = to_minor_units(request, body.amount)
+    funding = _FUNDING_OPERATIONS.get(payee.kind)
+    return Proposal(
+        operations=(*([] if funding is None else [funding]), Operation.WALLET_TRANSFER),
+        summary=f"Transfer {format_amount(request, amount)} from {payer.name} to {payee.name}",
+        resource_id=payee.holder_id,
+        amount=amount,
+    )
+
+
 @endpoints.post(
     "/api/v1/wallet/transfer",
     access=Access(scope="payments:write", roles="AF"),
     moves_money=True,
     step_up=True,
+    guard=Guard(_describe_transfer),
     errors=(
         Code.ACCOUNT_NOT_FOUND,
         Code.OTP_REQUIRED,

@@ -1,10 +1,22 @@
 """API key endpoints."""
 
+from collections.abc import Collection
+
+import msgspec
+
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.admin import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
+from tapgate.schemas.admin import (
+    ApiKeyChanges,
+    ApiKeyRecord,
+    ApiKeyWithSecret,
+    NewApiKey,
+    Scope,
+)
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import ApiKeyId
@@ -12,7 +24,39 @@ from tapgate.schemas.records import ApiKeyId
 endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201, step_up=True)
+async def _describe_creation(request: RequestContext, body: NewApiKey) -> Proposal | None:
+    if Scope.PAYMENTS_WRITE not in body.scopes:
+        return None
+    return Proposal(operations=(Operation.API_KEYS,), summary=f"Create API key {body.name}")
+
+
+async def _describe_update(
+    request: RequestContext, id: int, body: ApiKeyChanges
+) -> Proposal | None:
+    return await _describe_change(request, id, "Change", body.scopes or ())
+
+
+async def _describe_rotation(request: RequestContext, id: int, body: Rotation) -> Proposal | None:
+    return await _describe_change(request, id, "Rotate", ())
+
+
+async def _describe_change(
+    request: RequestContext, id: int, verb: str, new_scopes: Collection[str]
+) -> Proposal | None:
+    """Describe a change of a key that can pay, before or after the change."""
+    services = request.services
+    key = model.to_record(await services.authenticator.api_keys.get(services.database, id))
+    if Scope.PAYMENTS_WRITE not in (*key.scopes, *new_scopes):
+        return None
+    return Proposal(
+        operations=(Operation.API_KEYS,),
+        summary=f"{verb} API key {key.name}",
+        resource_id=key.id,
+        before=msgspec.to_builtins(key),
+    )
+
+
+@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation))
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -55,7 +99,7 @@ async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
     return model.to_record(key)
 
 
-@endpoints.put("/{id}", step_up=True)
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update))
 async def update_api_key(
     request: RequestContext, id: ApiKeyId, body: ApiKeyChanges
 ) -> ApiKeyRecord:
@@ -73,7 +117,7 @@ async def update_api_key(
     return model.to_record(key)
 
 
-@endpoints.post("/{id}/rotate", step_up=True)
+@endpoints.post("/{id}/rotate", step_up=True, guard=Guard(_describe_rotation))
 async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 

@@ -46,6 +46,12 @@ class Partners(OperationGroup[M]):
     @reads("GET /api/v1/admin/partners/{id}")
     def get(self, id: str) -> PartnerRecord: ...
 
+    @sets("PUT /api/v1/admin/partners/{id}")
+    def update(
+        self, id: str, *, name: str | None = None, overdraft_limit: Money | None = None
+    ) -> PartnerRecord:
+        """Update the given fields."""
+
     @moves("POST /api/v1/admin/partners/{id}/fund")
     def fund(
         self, id: str, *, amount: Money, currency: str | None = None, request_id: str | None = None

@@ -1,11 +1,15 @@
 """Account rule endpoints."""
 
+import msgspec
+
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import parse_level, to_record
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 endpoints = Endpoints(
@@ -29,7 +33,24 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put("", access=Access(roles="A"), errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
+async def _describe_update(
+    request: RequestContext, kyc_level: str, body: AccountRuleUpdate
+) -> Proposal:
+    return Proposal(
+        operations=(Operation.ACCOUNT_RULES,),
+        summary=f"Change the limits of KYC level {kyc_level}",
+        resource_id=kyc_level,
+        before=msgspec.to_builtins(await get_account_rule(request, kyc_level)),
+    )
+
+
+@endpoints.put(
+    "",
+    access=Access(roles="A"),
+    step_up=True,
+    guard=Guard(_describe_update),
+    errors=(Code.CURRENCY_NOT_SUPPORTED,),
+)
 async def update_account_rule(
     request: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:

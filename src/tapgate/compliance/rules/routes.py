@@ -1,11 +1,15 @@
 """Compliance rule endpoints."""
 
+import msgspec
+
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import RuleId
@@ -13,7 +17,34 @@ from tapgate.schemas.records import RuleId
 endpoints = Endpoints("Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"))
 
 
-@endpoints.post("", status=201, errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
+async def _describe_creation(request: RequestContext, body: NewRule) -> Proposal:
+    return Proposal(
+        operations=(Operation.COMPLIANCE_RULES,), summary=f"Create compliance rule {body.name}"
+    )
+
+
+async def _describe_change(
+    request: RequestContext, id: int, body: RuleUpdate | None = None
+) -> Proposal:
+    rule = to_record(
+        await queries.get(request.services.database, id), request.services.settings.currency
+    )
+    verb = "Delete" if body is None else "Change"
+    return Proposal(
+        operations=(Operation.COMPLIANCE_RULES,),
+        summary=f"{verb} compliance rule {rule.name}",
+        resource_id=rule.id,
+        before=msgspec.to_builtins(rule),
+    )
+
+
+@endpoints.post(
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation),
+    errors=(Code.CURRENCY_NOT_SUPPORTED,),
+)
 async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
@@ -44,7 +75,9 @@ async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
     return to_record(rule, request.services.settings.currency)
 
 
-@endpoints.put("/{id}", errors=(Code.CURRENCY_NOT_SUPPORTED,), step_up=True)
+@endpoints.put(
+    "/{id}", step_up=True, guard=Guard(_describe_change), errors=(Code.CURRENCY_NOT_SUPPORTED,)
+)
 async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> RuleRecord:
     """Update a rule.
 
@@ -59,7 +92,7 @@ async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> 
     return to_record(rule, currency)
 
 
-@endpoints.delete("/{id}", step_up=True)
+@endpoints.delete("/{id}", step_up=True, guard=Guard(_describe_change))
 async def delete_rule(request: RequestContext, id: RuleId) -> None:
     """Delete a rule.
 

@@ -56,7 +56,8 @@ def _map_error(
         return GatewayUnreachable(uncertain=False)
     if isinstance(error, client.ServerError):
         return GatewayUnreachable(uncertain=True)
-    if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
+    is_postponed = error.code == Code.FORBIDDEN and "until" in error.details
+    if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN) and not is_postponed:
         # The person cannot fix the messenger's credentials; the log entry is for the operator.
         _log.error("gateway.access_denied", code=error.code)
         return GatewayUnreachable(uncertain=False)

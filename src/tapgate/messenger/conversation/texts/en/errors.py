@@ -12,6 +12,10 @@ TEXTS: Final = {
     "error.INVALID_OTP": "Wrong code.",
     "error.PERMANENT_BLOCK": "This card is blocked permanently and can't be unblocked.",
     "error.INSUFFICIENT_FUNDS": "You don't have enough money in your wallet for this.",
+    "error.FORBIDDEN": (
+        "This phone number was changed recently, so the PIN can't be reset yet. Please try again "
+        "tomorrow or contact our support team."
+    ),
     "error.ACCOUNT_LOCKED": "Your PIN is temporarily locked after too many wrong tries.",
     "error.OTP_REQUIRED": "This wallet has extra protection. Please contact our support team.",
     "error.PIN_REQUIRED": "This requires your PIN.",

@@ -12,6 +12,10 @@ TEXTS: Final = {
     "error.INVALID_OTP": "Code incorrect.",
     "error.PERMANENT_BLOCK": "Carte bloquée définitivement : elle ne peut pas être débloquée.",
     "error.INSUFFICIENT_FUNDS": "Votre solde est insuffisant pour cette opération.",
+    "error.FORBIDDEN": (
+        "Ce numéro de téléphone a été modifié récemment : le code PIN ne peut pas encore être "
+        "réinitialisé. Réessayez demain ou contactez notre service client."
+    ),
     "error.ACCOUNT_LOCKED": "Votre code PIN est temporairement bloqué : trop d'essais incorrects.",
     "error.OTP_REQUIRED": (
         "Ce compte bénéficie d'une protection renforcée. Veuillez contacter notre service client."

@@ -1,0 +1,236 @@
+"""Each guardable operation is held, and executed once approved."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from builders.approvals import (
+    APPROVALS_URL,
+    approve,
+    build_rule,
+    decide,
+    get_approval,
+    require_held,
+    set_rules,
+)
+from builders.participants import create_agent
+from harness import BearerAuth, Harness, HmacAuth, parse_error
+from tapgate import ids
+from tapgate.approvals.operations import require_unguarded_key
+from tapgate.errors import ApiError
+from tapgate.schemas.approvals import GUARDABLE_OPERATIONS
+
+V1 = "/api/v1"
+
+
+class Platform:
+    """One record of each kind, and the requests that change them."""
+
+    def __init__(self, harness: Harness, maker: BearerAuth) -> None:
+        self.harness, self.maker = harness, maker
+
+    async def create_records(self) -> None:
+        harness = self.harness
+        self.agent = await create_agent(harness)
+        self.customer = await harness.create_subscriber(balance="50")
+        self.processor: HmacAuth = await harness.create_processor()
+        self.partner: HmacAuth = await harness.create_partner()
+        self.paying_key = await harness.create_api_key("payments:write")
+        self.writing_key = await harness.create_api_key("subscribers:write")
+        self.disabled = await harness.create_admin("S")
+        url = f"{V1}/admin/users/{self.disabled.id}/disable"
+        assert (await harness.post(url, auth=self.maker)).status_code == 200
+
+    async def send(
+        self, method: str, path: str, body: Any = None, auth: BearerAuth | None = None
+    ) -> httpx2.Response:
+        return await self.harness.client.request(
+            method, V1 + path, json=body, auth=auth or self.maker
+        )
+
+    async def get(self, path: str) -> Any:
+        return (await self.send("GET", path)).json()
+
+    async def list_requests(self) -> list[tuple[str, str, str, Any]]:
+        """Return the operation, method, path and body of each guarded request."""
+        customer, agent, partner = self.customer, self.agent, self.partner.partner_id
+        processor = await self.harness.get_processor_id(self.processor)
+        fees, commission = await self.get("/fee-rules"), await self.get("/commission-rules")
+        compliance = (await self.get("/compliance/rules"))["data"][0]
+        key_path = f"/admin/api-keys/{self.paying_key.id}"
+        transfer = {"from_account_id": customer["account_id"], "amount": "1"}
+        new_admin = {"email": "eve@example.com", "name": "Eve", "role": "system_admin"}
+        new_rule = {
+            "name": "Odd", "type": "TRANSACTION_COUNT", "transaction_types": ["agent_cashin"],
+            "subject": "agent", "threshold": 500, "window_seconds": 86_400, "action": "alert",
+        }  # fmt: skip
+        return [
+            ("agent_fund", "POST", f"/agents/{agent['id']}/fund", {"amount": "1"}),
+            ("partner_fund", "POST", f"/admin/partners/{partner}/fund", {"amount": "1"}),
+            *[
+                (operation, "POST", "/wallet/transfer", {**transfer, "to_account_id": account})
+                for operation, account in (
+                    ("agent_fund", await self.get_account(agent["id"], "float")),
+                    ("agent_fund", await self.get_account(agent["id"], "commission")),
+                    ("partner_fund", await self.harness.get_account_id(self.partner)),
+                    ("wallet_transfer", await self.harness.get_account_id(self.processor)),
+                )
+            ],
+            (
+                "processor_transfer", "POST", f"/processors/{processor}/transfer",
+                {"subscriber_id": customer["id"], "amount": "0.50"},
+            ),
+            ("fee_rules", "PUT", "/fee-rules", {"data": fees["data"][1:]}),
+            ("fee_rules", "PUT", "/fee-rules/transfer", {"data": []}),
+            ("commission_rules", "PUT", "/commission-rules", {"data": commission["data"][1:]}),
+            ("account_rules", "PUT", "/account-rules/1", {"no_pin_limit": "1"}),
+            ("compliance_rules", "POST", "/compliance/rules", new_rule),
+            ("compliance_rules", "PUT", f"/compliance/rules/{compliance['id']}", {"name": "Odd"}),
+            ("compliance_rules", "DELETE", f"/compliance/rules/{compliance['id']}", None),
+            ("admin_users", "POST", "/admin/users", {**new_admin, "password": "a typed password"}),
+            ("admin_users", "POST", f"/admin/users/{self.disabled.id}/enable", None),
+            ("api_keys", "POST", "/admin/api-keys", {"name": "K", "scopes": ["payments:write"]}),
+            ("api_keys", "PUT", key_path, {"name": "Renamed"}),
+            ("api_keys", "POST", f"{key_path}/rotate", {}),
+            ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
+            ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
+            ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),
+            (
+                "subscriber_phone", "PUT", f"/subscribers/{customer['id']}",
+                {"phone_number": "+23276123499"},
+            ),
+        ]  # fmt: skip
+
+    async def get_account(self, holder_id: str, kind: str) -> str:
+        account_id = await self.harness.database.fetchval(
+            "SELECT id FROM accounts WHERE owner_id = $1 AND kind = $2",
+            ids.decode(ids.AGENT, holder_id),
+            kind,
+        )
+        return ids.encode(ids.ACCOUNT, account_id)
+
+
+@pytest.fixture
+async def platform(harness: Harness) -> Platform:
+    platform = Platform(harness, await harness.create_admin())
+    await platform.create_records()
+    return platform
+
+
+async def test_every_operation_is_held_and_executed_once_approved(
+    harness: Harness, platform: Platform
+) -> None:
+    await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
+    requests, approver = await platform.list_requests(), await harness.create_admin("F")
+    assert {operation for operation, *_ in requests} == set(GUARDABLE_OPERATIONS)
+    for operation, method, path, body in requests:
+        approval = require_held(await platform.send(method, path, body))
+        assert approval["operation"] == operation, path
+        executed = await approve(harness, approval, approver)
+        assert (executed["status"], executed["code"]) == ("executed", None), (path, executed)
+    assert await harness.database.fetchval(
+        "SELECT count(*) FROM admins WHERE email = 'eve@example.com'"
+    )
+    keyset = (await platform.get("/cards/keysets"))["data"][0]
+    held = require_held(await platform.send("POST", f"/cards/keysets/{keyset['id']}/retire"))
+    assert (await approve(harness, held, approver))["status"] == "executed"
+
+
+async def test_secrets_are_shown_once_to_the_maker(harness: Harness, platform: Platform) -> None:
+    await set_rules(harness, build_rule("api_keys"), build_rule("keysets"))
+    new_key = {"name": "Shop", "scopes": ["payments:write", "payments:read"]}
+    approval = require_held(await platform.send("POST", "/admin/api-keys", new_key))
+    approver = await harness.create_admin()
+    assert (await approve(harness, approval, approver))["result"]["key"] == "***"
+    assert (await get_approval(harness, approval, approver))["result"]["key"] == "***"
+    listed = (await harness.get(APPROVALS_URL, auth=platform.maker)).json()["data"][0]
+    assert listed["result"]["key"] == "***"
+    url = f"{APPROVALS_URL}/{approval['id']}"
+    await harness.client.head(url, auth=platform.maker)
+    key = (await get_approval(harness, approval, platform.maker))["result"]["key"]
+    used = await harness.get(f"{V1}/transactions", auth=BearerAuth(key, ""))
+    assert used.status_code == 200
+    assert (await get_approval(harness, approval, platform.maker))["result"]["key"] == "***"
+    body = {"name": "Bureau", "meta_read_key": "0" * 32}
+    keyset = require_held(await platform.send("POST", "/cards/keysets", body))
+    assert keyset["changes"] == {"name": [None, "Bureau"], "meta_read_key": [None, "***"]}
+
+
+async def test_requests_that_the_rules_do_not_mean_are_not_held(
+    harness: Harness, platform: Platform
+) -> None:
+    await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
+    reading = {"name": "Reader", "scopes": ["payments:read"]}
+    assert (await platform.send("POST", "/admin/api-keys", reading)).status_code == 201
+    assert (await platform.send("POST", "/admin/partners", {"name": "P"})).status_code == 201
+    partner = f"/admin/partners/{platform.partner.partner_id}"
+    assert (await platform.send("PUT", partner, {"name": "Renamed"})).json()["name"] == "Renamed"
+    customer = f"/subscribers/{platform.customer['id']}"
+    same = {"phone_number": platform.customer["phone_number"], "address": "12 Main Street"}
+    assert (await platform.send("PUT", customer, same)).status_code == 200
+
+
+async def test_api_key_acts_for_the_admin_who_created_it(
+    harness: Harness, platform: Platform
+) -> None:
+    await set_rules(harness, build_rule("subscriber_phone"))
+    path = f"/subscribers/{platform.customer['id']}"
+    body = {"phone_number": "+23276123499"}
+    held = require_held(await platform.send("PUT", path, body, platform.writing_key))
+    creator = await harness.database.fetchval(
+        "SELECT created_by FROM api_keys WHERE id = $1",
+        ids.decode(ids.KEY, platform.writing_key.id),
+    )
+    assert held["maker"] == ids.encode(ids.ADMIN, creator)
+
+
+async def test_phone_numbers_of_restricted_customers_are_masked(
+    harness: Harness, platform: Platform
+) -> None:
+    await set_rules(harness, build_rule("subscriber_phone"))
+    path = f"/subscribers/{platform.customer['id']}"
+    held = require_held(await platform.send("PUT", path, {"phone_number": "+23276123499"}))
+    assert held["changes"]["phone_number"][1] == "+23276123499"
+    await harness.database.execute("UPDATE subscribers SET restricted = true")
+    masked = await get_approval(harness, held, await harness.create_admin())
+    assert (masked["masked"], masked["changes"]["phone_number"]) == (True, ["***", "***"])
+    failed = await approve(harness, held)
+    assert (failed["status"], failed["code"]) == ("failed", "OTP_REQUIRED")
+
+
+async def test_command_line_cannot_create_a_guarded_key(harness: Harness) -> None:
+    await set_rules(harness, build_rule("api_keys"))
+    async with harness.services.transaction() as tx:
+        await require_unguarded_key(tx, ["payments:read"])
+        with pytest.raises(ApiError, match="FORBIDDEN"):
+            await require_unguarded_key(tx, ["payments:write"])
+
+
+async def test_overdraft_limit_covers_the_overdraft_in_use(
+    harness: Harness, platform: Platform
+) -> None:
+    partner = f"/admin/partners/{platform.partner.partner_id}"
+    assert (await platform.send("PUT", partner, {"overdraft_limit": "100"})).status_code == 200
+    top_up = {
+        "partner_id": platform.partner.partner_id, "subscriber_id": platform.customer["id"],
+        "amount": "60", "partner_reference": "A-1",
+    }  # fmt: skip
+    funded = await platform.send("POST", "/wallet/fund-from-partner", top_up)
+    assert funded.status_code == 200, funded.text
+    lower = await platform.send("PUT", partner, {"overdraft_limit": "59.99"})
+    assert parse_error(lower) == (422, "VALIDATION_FAILED")
+    assert (await platform.send("PUT", partner, {"overdraft_limit": "60"})).status_code == 200
+
+
+async def test_failed_database_operation_leaves_nothing(
+    harness: Harness, platform: Platform
+) -> None:
+    await set_rules(harness, build_rule("admin_users"))
+    new_admin = {"email": "eve@example.com", "name": "Eve", "role": "support_user"}
+    held = [require_held(await platform.send("POST", "/admin/users", new_admin)) for _ in range(2)]
+    assert (await approve(harness, held[0]))["status"] == "executed"
+    failed = await approve(harness, held[1])
+    assert (failed["status"], failed["code"]) == ("failed", "DUPLICATE_EMAIL")
+    again = await decide(harness, held[1], "approve", await harness.create_admin())
+    assert parse_error(again) == (409, "APPROVAL_NOT_PENDING")
