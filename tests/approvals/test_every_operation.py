@@ -1,12 +1,11 @@
 """Each guardable operation is held, and executed once approved."""
 
-from typing import Any
-
-import httpx2
 import pytest
 
 from builders.approvals import (
     APPROVALS_URL,
+    V1,
+    Platform,
     approve,
     build_rule,
     decide,
@@ -14,108 +13,11 @@ from builders.approvals import (
     require_held,
     set_rules,
 )
-from builders.participants import create_agent
-from harness import BearerAuth, Harness, HmacAuth, parse_error
+from harness import BearerAuth, Harness, parse_error
 from tapgate import ids
 from tapgate.approvals.operations import require_unguarded_key
 from tapgate.errors import ApiError
 from tapgate.schemas.approvals import GUARDABLE_OPERATIONS
-
-V1 = "/api/v1"
-
-
-class Platform:
-    """One record of each kind, and the requests that change them."""
-
-    def __init__(self, harness: Harness, maker: BearerAuth) -> None:
-        self.harness, self.maker = harness, maker
-
-    async def create_records(self) -> None:
-        harness = self.harness
-        self.agent = await create_agent(harness)
-        self.customer = await harness.create_subscriber(balance="50")
-        self.processor: HmacAuth = await harness.create_processor()
-        self.partner: HmacAuth = await harness.create_partner()
-        self.paying_key = await harness.create_api_key("payments:write")
-        self.writing_key = await harness.create_api_key("subscribers:write")
-        self.disabled = await harness.create_admin("S")
-        url = f"{V1}/admin/users/{self.disabled.id}/disable"
-        assert (await harness.post(url, auth=self.maker)).status_code == 200
-
-    async def send(
-        self, method: str, path: str, body: Any = None, auth: BearerAuth | None = None
-    ) -> httpx2.Response:
-        return await self.harness.client.request(
-            method, V1 + path, json=body, auth=auth or self.maker
-        )
-
-    async def get(self, path: str) -> Any:
-        return (await self.send("GET", path)).json()
-
-    async def list_requests(self) -> list[tuple[str, str, str, Any]]:
-        """Return the operation, method, path and body of each guarded request."""
-        customer, agent, partner = self.customer, self.agent, self.partner.partner_id
-        processor = await self.harness.get_processor_id(self.processor)
-        fees, commission = await self.get("/fee-rules"), await self.get("/commission-rules")
-        compliance = (await self.get("/compliance/rules"))["data"][0]
-        key_path = f"/admin/api-keys/{self.paying_key.id}"
-        transfer = {"from_account_id": customer["account_id"], "amount": "1"}
-        new_admin = {"email": "eve@example.com", "name": "Eve", "role": "system_admin"}
-        new_rule = {
-            "name": "Odd", "type": "TRANSACTION_COUNT", "transaction_types": ["agent_cashin"],
-            "subject": "agent", "threshold": 500, "window_seconds": 86_400, "action": "alert",
-        }  # fmt: skip
-        return [
-            ("agent_fund", "POST", f"/agents/{agent['id']}/fund", {"amount": "1"}),
-            ("partner_fund", "POST", f"/admin/partners/{partner}/fund", {"amount": "1"}),
-            *[
-                (operation, "POST", "/wallet/transfer", {**transfer, "to_account_id": account})
-                for operation, account in (
-                    ("agent_fund", await self.get_account(agent["id"], "float")),
-                    ("agent_fund", await self.get_account(agent["id"], "commission")),
-                    ("partner_fund", await self.harness.get_account_id(self.partner)),
-                    ("wallet_transfer", await self.harness.get_account_id(self.processor)),
-                )
-            ],
-            (
-                "processor_transfer", "POST", f"/processors/{processor}/transfer",
-                {"subscriber_id": customer["id"], "amount": "0.50"},
-            ),
-            ("fee_rules", "PUT", "/fee-rules", {"data": fees["data"][1:]}),
-            ("fee_rules", "PUT", "/fee-rules/transfer", {"data": []}),
-            ("commission_rules", "PUT", "/commission-rules", {"data": commission["data"][1:]}),
-            ("account_rules", "PUT", "/account-rules/1", {"no_pin_limit": "1"}),
-            ("compliance_rules", "POST", "/compliance/rules", new_rule),
-            ("compliance_rules", "PUT", f"/compliance/rules/{compliance['id']}", {"name": "Odd"}),
-            ("compliance_rules", "DELETE", f"/compliance/rules/{compliance['id']}", None),
-            ("admin_users", "POST", "/admin/users", {**new_admin, "password": "a typed password"}),
-            ("admin_users", "POST", f"/admin/users/{self.disabled.id}/enable", None),
-            ("api_keys", "POST", "/admin/api-keys", {"name": "K", "scopes": ["payments:write"]}),
-            ("api_keys", "PUT", key_path, {"name": "Renamed"}),
-            ("api_keys", "POST", f"{key_path}/rotate", {}),
-            ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
-            ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
-            ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),
-            (
-                "subscriber_phone", "PUT", f"/subscribers/{customer['id']}",
-                {"phone_number": "+23276123499"},
-            ),
-        ]  # fmt: skip
-
-    async def get_account(self, holder_id: str, kind: str) -> str:
-        account_id = await self.harness.database.fetchval(
-            "SELECT id FROM accounts WHERE owner_id = $1 AND kind = $2",
-            ids.decode(ids.AGENT, holder_id),
-            kind,
-        )
-        return ids.encode(ids.ACCOUNT, account_id)
-
-
-@pytest.fixture
-async def platform(harness: Harness) -> Platform:
-    platform = Platform(harness, await harness.create_admin())
-    await platform.create_records()
-    return platform
 
 
 async def test_every_operation_is_held_and_executed_once_approved(

@@ -12,6 +12,7 @@ from tapgate.console.pages import (
     administrators,
     agents,
     api_keys,
+    approvals,
     audit,
     card_upload,
     cards,
@@ -66,6 +67,7 @@ _MODULES: Final = (
     kyc,
     limits,
     commission,
+    approvals,
     support,
     nodes,
 )

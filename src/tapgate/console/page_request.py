@@ -16,6 +16,7 @@ from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.console.rendering import get_page_path
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate.schemas.approvals import ApprovalRecord, ApprovalResponse
 
 #: Allows scripts, styles, images, connections and form targets only on this site, and forbids
 #: inline code and framing. Images may also be `data:` and `blob:` URLs.
@@ -34,6 +35,14 @@ _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
 HOME_PATH: Final = "/console"
 SIGN_IN_PATH: Final = "/console/sign-in"
+
+
+class RequestHeldError(Exception):
+    """An approval rule holds the request, so nothing was executed."""
+
+    def __init__(self, approval: ApprovalRecord) -> None:
+        super().__init__(approval.id)
+        self.approval = approval
 
 
 class PageRequest:
@@ -112,6 +121,8 @@ class PageRequest:
                 is_console=True,
             )
         )
+        if isinstance(response, Reply) and isinstance(response.body, ApprovalResponse):
+            raise RequestHeldError(response.body.approval)
         if not isinstance(response, Reply):
             return msgspec.to_builtins(response)
         is_file = isinstance(response.body, bytes)

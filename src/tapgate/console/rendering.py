@@ -30,6 +30,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.PARTNER: ("/console/partners/", "GET /api/v1/admin/partners/{id}"),
     ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
+    ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
 

@@ -12,7 +12,7 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session
-from tapgate.console.page_request import SIGN_IN_PATH, PageRequest
+from tapgate.console.page_request import SIGN_IN_PATH, PageRequest, RequestHeldError
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.http.router import Router
@@ -105,6 +105,9 @@ class PageSite:
             return await self._dispatch(request)
         except ApiError as error:
             return _render_error(request, error)
+        except RequestHeldError as held:
+            path = f"/console/approvals/{held.approval.id}"
+            return request.redirect(path, "Sent for approval. Nothing was changed yet.")
         except Exception as error:
             _log.error(
                 "console.page_failed",

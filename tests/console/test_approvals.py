@@ -1,0 +1,56 @@
+"""Approvals in the console: held forms, the inbox, decisions, the banner and the rules."""
+
+import html
+
+from builders.approvals import RULES_URL
+from builders.participants import create_agent, get_balances
+from drivers.console import ConsoleClient, ConsoleClients
+from harness import Harness
+
+
+async def test_held_form_is_approved_from_the_inbox(
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
+) -> None:
+    rules_page = await ada.get_page_text("/console/approvals/rules")
+    assert "Use the recommended rules" in rules_page
+    saved = await ada.post_form("/console/approvals/rules", {"recommended": "yes"})
+    assert saved.status_code == 303, saved.text
+    assert len((await harness.get(RULES_URL, auth=await harness.create_admin())).json()["data"]) > 9
+    agent = await create_agent(harness)
+    sent = await ada.submit_action("agent.fund", {"amount": "250"}, id=agent["id"])
+    path = sent.headers["HX-Redirect"]
+    own = await ada.get_page_text(path)
+    assert "Sent for approval" in own
+    assert "Cancel request" in own
+    assert "approval.approve" not in own
+    approver = await console_clients.create_signed_in("F")
+    assert "250.00" in await approver.get_page_text("/console/approvals")
+    page = await approver.get_page_text(path)
+    assert "approval.approve" in page
+    banner_path = f"/console/approvals/banner?resource_id={agent['id']}"
+    assert html.escape(banner_path) in (await approver.get(f"/console/agents/{agent['id']}")).text
+    assert "Waiting for approval" in (await approver.get_partial(banner_path)).text
+    approval_id = path.rpartition("/")[2]
+    await approver.submit_action("approval.approve", id=approval_id)
+    assert (await get_balances(harness, agent))[0] == "250.00"
+    executed = await ada.get_page_text(path)
+    assert "Executed" in executed
+    assert "approval.cancel" not in executed
+
+
+async def test_change_of_rules_is_sent_for_approval(
+    ada: ConsoleClient, console_clients: ConsoleClients
+) -> None:
+    form = {"roles_agent_fund": ["finance_user"], "above_agent_fund": "100"}
+    assert (await ada.post_form("/console/approvals/rules", form)).status_code == 303
+    page = await ada.get_page_text("/console/approvals/rules")
+    assert 'value="100.00"' in page
+    held = await ada.post_form("/console/approvals/rules", {})
+    assert held.headers["Location"].startswith("/console/approvals/apr_")
+    approver = await console_clients.create_signed_in("F")
+    changes = await approver.get_page_text(held.headers["Location"])
+    assert "operation: agent_fund, above: 100.00" in changes
+    wrong = await ada.post_form(
+        "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
+    )
+    assert (wrong.status_code, "Not saved" in wrong.text) == (422, True)
