@@ -168,9 +168,23 @@ async def change_phone_number(owner: PinOwner) -> None:
     assert response.status_code == 200, response.text
 
 
-async def test_code_is_invalid_after_the_phone_number_changed(owner: PinOwner) -> None:
+async def test_pin_cannot_be_reset_for_24_hours_after_the_phone_number_changed(
+    owner: PinOwner,
+) -> None:
     code = await owner.request_code()
     await change_phone_number(owner)
+    service = owner.harness.get_service_auth()
+    for response in (
+        await owner.harness.client.post(f"{owner.url}/reset-pin", auth=service),
+        await owner.confirm(code),
+    ):
+        assert parse_error(response) == (403, "FORBIDDEN")
+        assert response.json()["details"]["until"].endswith("Z")
+    for table in ("subscribers", "agents"):
+        await owner.harness.database.execute(
+            f"UPDATE {table} SET phone_number_changed_at = now() - interval '24 hours'"
+        )
+    # The code was sent to the previous number.
     assert parse_error(await owner.confirm(code)) == (400, "INVALID_OTP")
     assert (await owner.change_pin(owner.pin)).status_code == 200
 
