@@ -78,7 +78,7 @@ async def find_admin(
 
 
 async def lock_maker(tx: Transaction, principal: Principal) -> Person:
-    """Return the admin who is responsible for a request, and lock the person's sums.
+    """Return the maker of a request, and lock the person's sums.
 
     An API key acts for the admin who created it.
     """
