@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from tapgate.console.actions import Action, Field
+from tapgate.console.actions import Action
 from tapgate.console.components.related import get_audit
+from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
