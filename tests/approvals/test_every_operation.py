@@ -5,7 +5,7 @@ import pytest
 from builders.approvals import (
     APPROVALS_URL,
     V1,
-    Platform,
+    GuardedRecords,
     approve,
     build_rule,
     decide,
@@ -21,7 +21,7 @@ from tapgate.schemas.approvals import GUARDABLE_OPERATIONS
 
 
 async def test_every_operation_is_held_and_executed_once_approved(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
     requests, approver = await platform.list_requests(), await harness.create_admin("F")
@@ -39,7 +39,9 @@ async def test_every_operation_is_held_and_executed_once_approved(
     assert (await approve(harness, held, approver))["status"] == "executed"
 
 
-async def test_secrets_are_shown_once_to_the_maker(harness: Harness, platform: Platform) -> None:
+async def test_secrets_are_shown_once_to_the_maker(
+    harness: Harness, platform: GuardedRecords
+) -> None:
     await set_rules(harness, build_rule("api_keys"), build_rule("keysets"))
     new_key = {"name": "Shop", "scopes": ["payments:write", "payments:read"]}
     approval = require_held(await platform.send("POST", "/admin/api-keys", new_key))
@@ -60,7 +62,7 @@ async def test_secrets_are_shown_once_to_the_maker(harness: Harness, platform: P
 
 
 async def test_requests_that_the_rules_do_not_mean_are_not_held(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
     reading = {"name": "Reader", "scopes": ["payments:read"]}
@@ -74,7 +76,7 @@ async def test_requests_that_the_rules_do_not_mean_are_not_held(
 
 
 async def test_api_key_acts_for_the_admin_who_created_it(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, build_rule("subscriber_phone"))
     path = f"/subscribers/{platform.customer['id']}"
@@ -88,7 +90,7 @@ async def test_api_key_acts_for_the_admin_who_created_it(
 
 
 async def test_phone_numbers_of_restricted_customers_are_masked(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, build_rule("subscriber_phone"))
     path = f"/subscribers/{platform.customer['id']}"
@@ -110,7 +112,7 @@ async def test_command_line_cannot_create_a_guarded_key(harness: Harness) -> Non
 
 
 async def test_overdraft_limit_covers_the_overdraft_in_use(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     partner = f"/admin/partners/{platform.partner.partner_id}"
     assert (await platform.send("PUT", partner, {"overdraft_limit": "100"})).status_code == 200
@@ -126,7 +128,7 @@ async def test_overdraft_limit_covers_the_overdraft_in_use(
 
 
 async def test_failed_database_operation_leaves_nothing(
-    harness: Harness, platform: Platform
+    harness: Harness, platform: GuardedRecords
 ) -> None:
     await set_rules(harness, build_rule("admin_users"))
     new_admin = {"email": "eve@example.com", "name": "Eve", "role": "support_user"}

@@ -9,7 +9,7 @@ import pytest
 from builders.approvals import (
     APPROVALS_URL,
     RULES_URL,
-    Platform,
+    GuardedRecords,
     approve,
     decide,
     require_held,
@@ -57,7 +57,7 @@ class OnePerson:
 
     def __init__(
         self,
-        platform: Platform,
+        platform: GuardedRecords,
         accounts: list[BearerAuth],
         console: ConsoleClient,
         commands: list[Callable[[Any], Awaitable[None]]],
@@ -137,7 +137,7 @@ class OnePerson:
 
 async def test_one_person_executes_nothing(
     harness: Harness,
-    platform: Platform,
+    platform: GuardedRecords,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     second = await harness.create_admin("F")

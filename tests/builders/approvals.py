@@ -68,7 +68,7 @@ async def set_email(harness: Harness, admin: BearerAuth, email: str) -> None:
     )
 
 
-class Platform:
+class GuardedRecords:
     """One record of each kind, and the requests that change them."""
 
     def __init__(self, harness: Harness, maker: BearerAuth) -> None:

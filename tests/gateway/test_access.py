@@ -106,6 +106,7 @@ POST, GET /admin/api-keys -> A
 PUT, DELETE /admin/api-keys/{id} -> A
 POST /admin/api-keys/{id}/rotate -> A
 POST, GET /admin/partners -> A
+PUT /admin/partners/{id} -> A
 POST /admin/partners/{id}/fund -> A F
 POST /admin/partners/{id}/suspend, /admin/partners/{id}/activate -> A
 POST, GET /admin/partners/{id}/keys -> A
