@@ -13,6 +13,7 @@ _WORDS: Final = {
     "access": "access|role|scope|ownership|permission|denial|denied|forbidden",
     "admin": "admin",
     "agents": "agent|float",
+    "approvals": "approval|approve|guarded",
     "api": "api|gateway|http|request_smuggling|openapi|endpoint",
     "audit": "audit",
     "auth": "auth|token|session|login|credential|api_key|password|sign_in|sign_out",
