@@ -26,7 +26,6 @@ from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
 from tapgate.schemas.approvals import ApprovalStatus
-from tapgate.schemas.common import Redacted
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 
@@ -177,18 +176,15 @@ async def _execute_in_transaction(
             approval.id,
             currency=services.settings.currency,
         )
-        if not isinstance(_get_body(response), Redacted):
+        hidden = model.hide_secrets(result)
+        if hidden == result:
             await end(result)
             return
         context = model.get_seal_context(approval.id, "result")
         sealed = services.vault.seal(msgspec.json.encode(result), context)
-        await end(model.hide_secrets(result), sealed_result=sealed)
-
-
-def _get_body(response: Any) -> Any:
-    return response.body if isinstance(response, Reply) else response
+        await end(hidden, sealed_result=sealed)
 
 
 def _to_result(response: Any) -> dict[str, Any]:
-    body = _get_body(response)
+    body = response.body if isinstance(response, Reply) else response
     return {} if body is None else msgspec.to_builtins(body)
