@@ -841,6 +841,18 @@ export class Operations extends Transport {
   }
 
   /**
+   * Update a partner.
+   *
+   * Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
+   * overdraft in use.
+   *
+   * Access: an admin (system_admin).
+   */
+  updatePartner(id: string, body: schemas.PartnerUpdate = {}, options?: RequestOptions): Promise<schemas.PartnerRecord> {
+    return this.send("PUT", `/api/v1/admin/partners/${encodeURIComponent(id)}`, { body }, options);
+  }
+
+  /**
    * Deposit money into a partner's account.
    *
    * The partner funds subscribers from this account.
@@ -1446,7 +1458,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently.
    */
-  deleteRule(id: string, options?: RequestOptions): Promise<void> {
+  deleteRule(id: string, options?: RequestOptions): Promise<schemas.ApprovalResponse> {
     return this.send("DELETE", `/api/v1/compliance/rules/${encodeURIComponent(id)}`, {}, options);
   }
 
@@ -1710,7 +1722,8 @@ export class Operations extends Transport {
    *
    * The password must have 12 to 255 characters of any kind and must not be the email address or the
    * name. In staging and production it must also be hard to guess: common passwords, names, dates,
-   * repetitions and keyboard patterns are rejected, and several unrelated words are accepted.
+   * repetitions and keyboard patterns are rejected, and several unrelated words are accepted. If an
+   * approval rule holds the request, the password is not stored.
    *
    * The role determines what the admin may do. `system_admin` has full access. `compliance_user`
    * covers alerts, rules and blocking. `support_user` covers read access and basic support.

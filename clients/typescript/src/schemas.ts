@@ -1540,6 +1540,13 @@ export interface PartnerResponse {
 
 export type PartnerStatus = "active" | "suspended";
 
+/** Fields to change. Omitted fields keep their values. */
+export interface PartnerUpdate {
+  name?: string | null;
+  /** Decimal amount in major units */
+  overdraft_limit?: string | null;
+}
+
 /** Response to rotating a webhook secret. The new secret is returned only here. */
 export interface PartnerWebhookSecret {
   webhook_secret: string;
