@@ -20,6 +20,7 @@ _COVERED_ELSEWHERE = {
     "PUT /api/v1/commission-rules": "the commission form",
     "PUT /api/v1/ledger/gl-codes": "the form of GL codes",
     "POST /api/v1/admin/logout": "the sign-out button",
+    "PUT /api/v1/admin/approval-rules": "the form of approval rules",
 }
 #: Endpoints that the console does not offer: the person enters the code and the new PIN in chat.
 _NOT_OFFERED = {
@@ -27,9 +28,6 @@ _NOT_OFFERED = {
         f"POST /api/v1/{resource}/reset-pin/confirm"
         for resource in ("subscribers/{id}", "cards/{serial}", "agents/{id}")
     ),
-    # Approvals are decided over the API; the console has no page for them yet.
-    "PUT /api/v1/admin/approval-rules",
-    *(f"POST /api/v1/approvals/{{id}}/{verb}" for verb in ("approve", "reject", "cancel")),
 }
 
 

@@ -26,6 +26,9 @@ _PREVIEW_LIMIT = 20
 
 _build_state_action = partial(build_state_action, "partner", _ITEM_PATH, "partner")
 
+_NAME = Field("name", "Name", hint="Shown on customers' statements")
+_OVERDRAFT_HINT = "How far the balance can go below zero"
+
 ACTIONS = (
     Action(
         name="partner.create",
@@ -35,17 +38,21 @@ ACTIONS = (
         "the platform.",
         button="Create",
         fields=(
-            Field("name", "Name", hint="Shown on customers' statements"),
-            Field(
-                "overdraft_limit",
-                "Overdraft limit",
-                "money",
-                hint="How far the balance can go below zero",
-                value="0",
-            ),
+            _NAME,
+            Field("overdraft_limit", "Overdraft limit", "money", hint=_OVERDRAFT_HINT, value="0"),
         ),
         success_message="Partner created",
         result_template="partners/created.html",
+    ),
+    Action(
+        name="partner.update",
+        endpoint=f"PUT {_ITEM_PATH}",
+        title="Edit partner",
+        description="Fields you leave blank keep their current value.",
+        button="Save",
+        fields=(_NAME, Field("overdraft_limit", "Overdraft limit", "money", hint=_OVERDRAFT_HINT)),
+        prefill_path=_ITEM_PATH,
+        success_message="Partner updated.",
     ),
     Action(
         name="partner.fund",
