@@ -43,7 +43,7 @@ async def test_card_upload_reports_progress_created_cards_and_row_errors(
     assert [row[0] for row in file.rows] == ["42", "43"]
     assert len(await ada.list_all("cards", search=prefix)) == 40
     await tab.open("/console/cards")
-    await page.get_by_label("Search").press_sequentially(f"{prefix}-17".lower())
+    await page.get_by_role("searchbox", name="Search").press_sequentially(f"{prefix}-17".lower())
     await expect(page.locator("#rows tr")).to_have_count(1)
 
 

@@ -38,15 +38,19 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/kyc/{id}": "subscribers",
     "/console/support/{id}": "support/requests",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
+    "/console/approvals/{id}": "approvals",
 }
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
+    "/console/approvals/banner",
     "/console/audit/verify",
     "/console/ledger/gl-codes",
     "/console/ledger/journal",
     "/console/kyc/next",
     "/console/limits/commission",
     "/console/limits/fees/{type}",
+    "/console/invitation",
+    "/console/search/pick",
     "/console/sign-in",
     "/console/subscribers/{id}/documents/{document_id}",
     "/console/transactions/export",
@@ -90,6 +94,9 @@ _DARK_MODE_PATHS: Final = {
 async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
     """Return the URL of each page, with IDs from the demo data."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
+    rule = {"operation": "keysets", "roles": ["system_admin"], "approvers": 1}
+    require_success(await ada.put("admin/approval-rules", data=[rule]))
+    require_success(await ada.post("cards/keysets", name="Second supplier"))
     urls = {}
     for path in _DECLARED_PATHS:
         name = _PATH_PARAMETER.search(path)

@@ -41,10 +41,10 @@ async def test_loaded_rows_are_restored_after_going_back(tab: Tab) -> None:
 async def test_search_without_results_is_announced(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/agents")
-    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await page.get_by_role("searchbox", name="Search").press_sequentially("nobody at all")
     await expect(page.locator("#found")).to_have_text("No results.")
     await tab.open("/console/subscribers")
-    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await page.get_by_role("searchbox", name="Search").press_sequentially("nobody at all")
     await expect(page.locator("#found")).to_have_text("No results.")
 
 

@@ -16,7 +16,7 @@ async def test_subscriber_search_filters_while_typing(
     await page.get_by_role("link", name="Customers").click()
     rows = page.locator("#rows tr")
     assert await rows.count() > 10
-    await page.get_by_label("Search").press_sequentially(
+    await page.get_by_role("searchbox", name="Search").press_sequentially(
         f"{demo_customer.name.lower()} {demo_customer.phone[-8:]}"
     )
     await expect(rows).to_have_count(1)
@@ -32,7 +32,7 @@ async def test_long_press_on_a_search_result_opens_it(
     """Leaving the search field must not reload the list under the pointer."""
     page = tab.page
     await tab.open("/console/subscribers")
-    await page.get_by_label("Search").press_sequentially(demo_customer.phone[-8:])
+    await page.get_by_role("searchbox", name="Search").press_sequentially(demo_customer.phone[-8:])
     await expect(page.locator("#rows tr")).to_have_count(1)
     await expect(page).to_have_url(re.compile("search="))
     await page.get_by_role("link", name=demo_customer.name).hover()

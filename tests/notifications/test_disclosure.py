@@ -29,7 +29,7 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: Resource types of events that are not about subscribers.
-EXCLUDED_SUBJECTS = {"agent", "processor", "webhook_endpoint"}
+EXCLUDED_SUBJECTS = {"agent", "approval", "processor", "webhook_endpoint"}
 
 
 @pytest.fixture

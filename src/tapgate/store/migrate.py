@@ -162,8 +162,16 @@ async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, st
     """
     await connection.execute(_CREATE_TABLE)
     for migration in load_migrations():
-        if migration.name in applied:
-            await connection.execute(migration.sql.replace(" CONCURRENTLY", ""))
+        if migration.name not in applied:
+            continue
+        if " CONCURRENTLY" not in migration.sql:
+            await connection.execute(migration.sql)
+            continue
+        for statement in migration.sql.split(";\n"):
+            if statement.strip() and not await execute_for_partitions(
+                connection, statement, is_empty=True
+            ):
+                await connection.execute(statement.replace(" CONCURRENTLY", ""))
 
 
 async def _apply_with_retries(

@@ -19,10 +19,13 @@ _PAUSE_SECONDS: Final = 0.5
 _DEADLINE_SECONDS: Final = 600.0
 
 
-async def execute_for_partitions(connection: asyncpg.Connection, statement: str) -> bool:
+async def execute_for_partitions(
+    connection: asyncpg.Connection, statement: str, *, is_empty: bool = False
+) -> bool:
     """Execute a concurrent index statement of a partitioned table.
 
-    Return False if it concerns another table. An index that exists is complete and is kept.
+    Return False if it concerns another table. An index that exists is complete and is kept. In an
+    empty database, which may have a transaction open, indexes are built in the ordinary way.
     """
     if match := _DROP_PATTERN.search(statement):
         return await _get_kind(connection, match[1]) == "I"
@@ -39,10 +42,10 @@ async def execute_for_partitions(connection: asyncpg.Connection, statement: str)
         if is_valid is False:  # an earlier attempt was interrupted
             await connection.execute(f"DROP INDEX CONCURRENTLY {name}")
         if not is_valid:
-            await connection.execute(
-                f"CREATE INDEX CONCURRENTLY {name} ON {partition.name}{definition}"
-            )
-    await _attach(connection, f"CREATE INDEX IF NOT EXISTS {index} ON {table}{definition}")
+            option = "" if is_empty else "CONCURRENTLY "
+            await connection.execute(f"CREATE INDEX {option}{name} ON {partition.name}{definition}")
+    attach = f"CREATE INDEX IF NOT EXISTS {index} ON {table}{definition}"
+    await (connection.execute(attach) if is_empty else _attach(connection, attach))
     return True
 
 
