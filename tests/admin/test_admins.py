@@ -104,8 +104,8 @@ async def test_weak_password_is_rejected_only_in_production(
     assert (await client.post(ADMINS_URL, json=new, headers=ada)).status_code == 201
 
 
-@pytest.mark.parametrize("missing", NEW_ADMIN)
-async def test_every_field_is_required(
+@pytest.mark.parametrize("missing", sorted(NEW_ADMIN.keys() - {"password"}))
+async def test_every_field_but_the_password_is_required(
     client: httpx2.AsyncClient, ada: Headers, missing: str
 ) -> None:
     new = {field: value for field, value in NEW_ADMIN.items() if field != missing}

@@ -147,7 +147,7 @@ async def test_one_person_executes_nothing(
         "UPDATE api_keys SET created_by = (SELECT id FROM admins WHERE email LIKE 'mallory@%')"
     )
     commands: list[Callable[[Any], Awaitable[None]]] = []
-    monkeypatch.setattr(keys_command, "_run_with_services", commands.append)
+    monkeypatch.setattr(keys_command, "run_with_services", commands.append)
     await set_rules(harness, *build_recommended_rules())
     transport = AppTransport(create_app(harness.services))
     console = ConsoleClients(harness, transport).create_signed_out()

@@ -128,18 +128,16 @@ async def test_agent_life_from_registration_to_a_new_pin(
     receipt = require_success(await kadie.cash_in("1000", aminata))
     assert receipt["commission_earned"] == "10.00 SLE"
 
-    # The agent moves and gets a new phone number. Only a system admin may change the record.
-    phone = new_phone_number()
+    # The agent moves. Only a system admin may change the record.
     profile = {
         "business_name": "Mansaray Cash Point",
         "email": "kadie@example.com",
         "address": "4 Kissy Road, Freetown",
-        "phone_number": phone,
     }
     assert require_error(await support.put(url, **profile)) == (403, "FORBIDDEN")
     record = require_success(await ada.put(url, **profile))
     assert profile.items() <= record.items() and record["name"] == "Kadie Mansaray"
-    for query in ({"phone_number": phone}, {"address": "kissy road"}):
+    for query in ({"phone_number": kadie.phone}, {"address": "kissy road"}):
         (found,) = require_success(await messenger.get("agents", **query))["data"]
         assert found["business_name"] == "Mansaray Cash Point"
     assert require_error(await messenger.get(url)) == (403, "FORBIDDEN")
@@ -165,7 +163,7 @@ async def test_agent_life_from_registration_to_a_new_pin(
     assert require_error(await kadie.cash_in("10", aminata)) == (403, "ACCOUNT_LOCKED")
     require_success(await support.post(f"{url}/reset-pin"))
     assert require_error(await messenger.post(f"{url}/reset-pin")) == (429, "RATE_LIMITED")
-    code = await deployment.get_pending_code(phone)
+    code = await deployment.get_pending_code(kadie.phone)
     mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
     response = await messenger.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin="8264")
     assert require_error_details(response) == {"attempts_remaining": 2}
@@ -182,5 +180,9 @@ async def test_agent_life_from_registration_to_a_new_pin(
     receipt = require_success(await kadie.cash_in("1500", aminata))
     assert receipt["commission_earned"] == "25.00 SLE"  # on 1,000: the rest was cashed out here
     assert await kadie.get_balances() == ("1000.00", "80.00")
+
+    # A new phone number cannot be used to reset the PIN for a day.
+    require_success(await ada.put(url, phone_number=new_phone_number()))
+    assert require_error(await support.post(f"{url}/reset-pin")) == (403, "FORBIDDEN")
     events = {entry["event"] for entry in await ada.list_all("audit/logs", resource_id=kadie.id)}
     assert {"agent.updated", "agent.pin_reset_requested", "agent.pin_reset"} <= events
