@@ -135,8 +135,10 @@ async def test_same_person_cannot_approve(
     assert parse_error(await decide(harness, approval, "cancel", second)) == (403, "FORBIDDEN")
     assert (await decide(harness, approval, "cancel", maker)).json()["status"] == "cancelled"
     # The sums of both accounts are those of one person.
-    assert (await fund(harness, agent, "60", maker)).status_code == 200
+    assert (await fund(harness, agent, "60", maker, request_id="f-1")).status_code == 200
     require_held(await fund(harness, agent, "60", second))
+    # Each account has its own idempotency keys, so this is another request.
+    require_held(await fund(harness, agent, "60", second, request_id="f-1"))
 
 
 async def test_two_approvals_of_admins_who_still_may_approve_are_needed(harness: Harness) -> None:

@@ -95,7 +95,7 @@ async def _decide(
         person=maker.person,
         operations=list(proposal.operations),
         amount=proposal.amount,
-        request_key=key and key.request_id,
+        request_key=key and _scope_key(request, key),
         fingerprint=key and key.fingerprint,
         created_at=tx.now(),
     )
@@ -119,7 +119,12 @@ async def _is_replay(
     scope = request.principal.idempotency_scope
     if await find_by_idempotency_keys(tx, [(scope, key.request_id)]):
         return True
-    return await queries.has_call(tx, maker.person, key.request_id, key.fingerprint)
+    return await queries.has_call(tx, maker.person, _scope_key(request, key), key.fingerprint)
+
+
+def _scope_key(request: RequestContext, key: _IdempotencyKey) -> str:
+    """Return the key with its scope: each account and API key of a person has keys of its own."""
+    return f"{request.principal.idempotency_scope}/{key.request_id}"
 
 
 async def _find_requirement(
