@@ -68,7 +68,14 @@ async def start_process(
             )
             await signals.start()
             running.push_async_callback(signals.stop)
-            logins = Logins(database, Passwords(FAST_ARGON2), clock, vault, authenticator.factors)
+            logins = Logins(
+                database,
+                Passwords(FAST_ARGON2),
+                clock,
+                vault,
+                authenticator.factors,
+                authenticator.passkeys,
+            )
             return GatewayProcess(database, signals, authenticator, logins, clock, new_id)
 
         yield start

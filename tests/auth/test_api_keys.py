@@ -141,7 +141,8 @@ async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int
     keys = process.authenticator.api_keys
     async with process.transaction() as tx:
         locked = await keys.get(tx, record.id, for_update=True)
-        _, key = await keys.rotate(tx, locked, grace_seconds=grace_seconds)
+        owner_id = await tx.fetchval("SELECT created_by FROM api_keys WHERE id = $1", record.id)
+        _, key = await keys.rotate(tx, locked, grace_seconds=grace_seconds, rotated_by=owner_id)
     return key
 
 

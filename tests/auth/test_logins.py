@@ -80,8 +80,15 @@ async def test_password_check_also_runs_for_an_unknown_email(
 async def test_password_is_rehashed_when_the_parameters_change(
     process: GatewayProcess, admin_id: int, clock: FakeClock, vault: Vault
 ) -> None:
-    factors = process.authenticator.factors
-    logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault, factors)
+    auth = process.authenticator
+    logins = Logins(
+        process.database,
+        Passwords(OWASP_PARAMETERS),
+        clock,
+        vault,
+        auth.factors,
+        auth.passkeys,
+    )
     await attempt_wrong_password(process)
     before = await process.database.fetchval("SELECT password_hash FROM admins")
     await logins.authenticate(EMAIL, PASSWORD, ADDRESS)

@@ -63,7 +63,9 @@ async def test_login_returns_an_access_token_valid_for_a_day(
     assert last == clock()
 
 
-async def test_token_identifies_the_admin(process: GatewayProcess, admin_id: int) -> None:
+async def test_token_identifies_the_admin(
+    process: GatewayProcess, admin_id: int, clock: FakeClock
+) -> None:
     principal = await authenticate(process, await log_in(process, admin_id))
     assert principal == Principal(
         kind="admin",
@@ -72,6 +74,7 @@ async def test_token_identifies_the_admin(process: GatewayProcess, admin_id: int
         role="finance_user",
         admin_id=admin_id,
         session_id=principal.session_id,
+        signed_in_at=clock(),
     )
     assert principal.idempotency_scope == ids.encode(ids.ADMIN, admin_id)
 
@@ -166,7 +169,9 @@ async def test_disabled_admin_is_rejected_by_another_process_immediately(
             await catch_unauthorized(authenticate(other_process, tokens)) == SESSION_ENDED_MESSAGE
         )
         assert await catch_unauthorized(refresh(other_process, tokens)) == INVALID_REFRESH_MESSAGE
-    assert await catch_unauthorized(log_in(process, admin_id)) == "This admin is disabled."
+    assert await catch_unauthorized(log_in(process, admin_id)) == (
+        "This admin is disabled or must use single sign-on."
+    )
 
 
 async def test_ending_all_sessions_invalidates_the_tokens_of_an_active_admin(

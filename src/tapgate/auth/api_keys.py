@@ -4,7 +4,9 @@ import secrets
 from collections.abc import Collection
 from datetime import datetime
 
+import asyncpg
 import msgspec
+import structlog
 
 from tapgate import ids
 from tapgate.auth.cache import Cache
@@ -22,6 +24,8 @@ from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
+_log = structlog.get_logger()
+
 #: Prefix of every API key. Access tokens never start with it.
 API_KEY_PREFIX = "svc_"
 LIVE_PREFIX, TEST_PREFIX = f"{API_KEY_PREFIX}live_", f"{API_KEY_PREFIX}test_"
@@ -31,8 +35,14 @@ _RANDOM_BYTES = 32
 _VISIBLE_CHARACTERS = 4
 _SELECT_KEY = """
     SELECT id, name, scopes, rate_limit, burst, allowed_ips,
-           least(expires_at, CASE WHEN key_hash <> $1 THEN previous_until END) AS valid_until
-    FROM api_keys WHERE (key_hash = $1 OR previous_key_hash = $1) AND deleted_at IS NULL
+           key_hash, least(expires_at, CASE WHEN key_hash <> ALL ($1) THEN previous_until END)
+               AS valid_until
+    FROM api_keys
+    WHERE (key_hash = ANY ($1) OR previous_key_hash = ANY ($1)) AND deleted_at IS NULL
+"""
+#: The key of a caller moves to the newest secret key, unless it was changed in between.
+_MOVE_HASH = """
+    UPDATE api_keys SET key_hash = $3, secret_key_id = $4 WHERE id = $1 AND key_hash = $2
 """
 
 
@@ -68,7 +78,7 @@ class ApiKeys:
         self._vault = vault
         self._clock = clock
         self._prefix = LIVE_PREFIX if production else TEST_PREFIX
-        self._cache: Cache[bytes, _CachedKey] = Cache(signals, _TOPIC, self._load)
+        self._cache: Cache[tuple[bytes, ...], _CachedKey] = Cache(signals, _TOPIC, self._load)
         self.last_used = LastSeen(database, clock, "api_keys", "last_used_at")
 
     async def create(
@@ -79,11 +89,15 @@ class ApiKeys:
         scopes: Collection[str],
         expires_at: datetime | None,
         created_by: int,
+        has_unknown_holder: bool = False,
         rate_limit: int | None = None,
         burst: int | None = None,
         allowed_ips: list[Network] | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key and return its record and the key itself, which is not stored."""
+        """Create a key and return its record and the key itself, which is not stored.
+
+        With `has_unknown_holder`, another person than `created_by` may receive the key.
+        """
         key, prefix = self._generate_secret()
         record = ApiKey(
             id=tx.new_id(),
@@ -97,7 +111,12 @@ class ApiKeys:
             allowed_ips=allowed_ips,
         )
         columns = ApiKey.__struct_fields__
-        others = {"key_hash": self._hash(key), "created_by": created_by}
+        others = {
+            "key_hash": self._hash(key),
+            "secret_key_id": self._vault.key_id,
+            "created_by": created_by,
+            "has_unknown_holder": has_unknown_holder,
+        }
         await insert_row(tx, "api_keys", record, columns, **others)
         return record, key
 
@@ -108,12 +127,12 @@ class ApiKeys:
         await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
 
     async def rotate(
-        self, tx: Transaction, key: ApiKey, *, grace_seconds: int
+        self, tx: Transaction, key: ApiKey, *, grace_seconds: int, rotated_by: int
     ) -> tuple[ApiKey, str]:
         """Replace the secret of a key that `tx` has locked.
 
         The previous secret stays valid until the grace period ends or the key expires; older
-        secrets become invalid.
+        secrets become invalid. The key then also acts for the admin who receives the new secret.
         """
         secret, prefix = self._generate_secret()
         await rotate_secret(
@@ -125,6 +144,14 @@ class ApiKeys:
             until_column="previous_until",
             grace_seconds=grace_seconds,
             prefix=prefix,
+            secret_key_id=self._vault.key_id,
+        )
+        await tx.execute(
+            """UPDATE api_keys SET rotated_by = array_remove(rotated_by, $2) || $2,
+                      has_unknown_holder = has_unknown_holder AND previous_until IS NOT NULL
+               WHERE id = $1""",
+            key.id,
+            rotated_by,
         )
         await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
         return msgspec.structs.replace(key, prefix=prefix), secret
@@ -136,11 +163,18 @@ class ApiKeys:
     async def get(
         self, reader: Database | Transaction, key_id: int, *, for_update: bool = False
     ) -> ApiKey:
+        key = await self.find(reader, key_id, for_update=for_update)
+        return require_record(ids.KEY, key)
+
+    async def find(
+        self, reader: Database | Transaction, key_id: int, *, for_update: bool = False
+    ) -> ApiKey | None:
+        """Return a key, or None if it was deleted."""
         lock = "FOR NO KEY UPDATE" if for_update else ""
         row = await reader.fetchrow(
             f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL {lock}", key_id
         )
-        return ApiKey(**require_record(ids.KEY, row))
+        return None if row is None else ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
         """Return keys that are not deleted, newest first, with ids below `before` if it is set."""
@@ -157,17 +191,20 @@ class ApiKeys:
             raise ApiError(
                 Code.UNAUTHORIZED, f"API keys start with {self._prefix} in this environment."
             )
-        cached = await self._cache.get(self._hash(key), charge)
+        cached = await self._cache.get(self._list_hashes(key), charge)
         if cached is None or (
             cached.valid_until is not None and cached.valid_until <= self._clock()
         ):
             raise ApiError(Code.UNAUTHORIZED, "The API key is unknown, expired or deleted.")
         return cached.principal
 
-    async def _load(self, key_hash: bytes) -> _CachedKey | None:
-        row = await self._database.fetchrow(_SELECT_KEY, key_hash)
+    async def _load(self, hashes: tuple[bytes, ...]) -> _CachedKey | None:
+        """Load a key by its hashes with all secret keys, newest first."""
+        row = await self._database.fetchrow(_SELECT_KEY, hashes)
         if row is None:
             return None
+        if row["key_hash"] in hashes[1:]:
+            await self._move(row["id"], row["key_hash"], hashes[0])
         principal = Principal(
             kind="api_key",
             id=ids.encode(ids.KEY, row["id"]),
@@ -180,6 +217,13 @@ class ApiKeys:
         )
         return _CachedKey(principal, row["valid_until"])
 
+    async def _move(self, key_id: int, old_hash: bytes, new_hash: bytes) -> None:
+        try:
+            await self._database.execute(_MOVE_HASH, key_id, old_hash, new_hash, self._vault.key_id)
+        except (ApiError, asyncpg.PostgresError) as error:
+            # The old hash remains valid, and the next lookup moves it.
+            _log.warning("api_keys.not_moved", error=type(error).__name__)
+
     def _generate_secret(self) -> tuple[str, str]:
         """Return a new key and its prefix, which is stored in plain text to identify the key."""
         key = self._prefix + secrets.token_urlsafe(_RANDOM_BYTES)
@@ -187,3 +231,6 @@ class ApiKeys:
 
     def _hash(self, key: str) -> bytes:
         return self._vault.keyed_hash("api_key", key.encode())
+
+    def _list_hashes(self, key: str) -> tuple[bytes, ...]:
+        return tuple(self._vault.list_keyed_hashes("api_key", key.encode()))

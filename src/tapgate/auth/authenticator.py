@@ -12,6 +12,8 @@ from tapgate.auth.factors import Factors
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import Logins
+from tapgate.auth.oidc.logins import OidcLogins
+from tapgate.auth.passkeys import Passkeys
 from tapgate.auth.passwords import Passwords
 from tapgate.auth.principals import Principal
 from tapgate.auth.request_signatures import Headers, RequestSignatures
@@ -59,7 +61,14 @@ class Authenticator:
         )
         self.invitations = Invitations(database, vault, settings.public_url)
         self.passwords = Passwords()
-        self.logins = Logins(database, self.passwords, clock, vault, self.factors)
+        self.passkeys = Passkeys(database, vault, clock, public_url=settings.public_url)
+        self.logins = Logins(database, self.passwords, clock, vault, self.factors, self.passkeys)
+        #: None without single sign-on.
+        self.oidc: OidcLogins | None = None
+        if settings.oidc is not None:
+            self.oidc = OidcLogins(
+                settings.oidc, settings.public_url, database=database, vault=vault, clock=clock
+            )
 
     async def authenticate(
         self,

@@ -1,15 +1,14 @@
-"""Second factors of admins: authenticator apps and recovery codes."""
+"""Second factors of admins: authenticator apps and passkeys, with recovery codes."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
-from enum import StrEnum
 from typing import Final
-
-import asyncpg
 
 from tapgate.auth import totp
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.admin import Factor
 from tapgate.settings import NO_SECOND_FACTOR, REQUIRED_SECOND_FACTOR
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -24,13 +23,8 @@ _RECOVERY_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _SEPARATORS: Final = str.maketrans("", "", " -")
 
 
-class Factor(StrEnum):
-    """Second factor that an admin can enroll."""
-
-    TOTP = "totp"
-    PASSKEY = "passkey"
-
-
+#: In `details.methods`: the admin has no factor and signs in again at the identity provider.
+SSO_METHOD: Final = "sso"
 #: Name of a recovery code in the audit log. It replaces a factor, and is not one itself.
 RECOVERY_CODE: Final = "recovery_code"
 
@@ -63,7 +57,7 @@ class Factors:
             """INSERT INTO admin_totp (admin_id, pending_secret) VALUES ($1, $2)
                ON CONFLICT (admin_id) DO UPDATE SET pending_secret = excluded.pending_secret""",
             admin_id,
-            self._vault.seal(secret.encode(), _build_vault_context(admin_id)),
+            self._vault.seal(secret.encode(), build_vault_context(admin_id)),
         )
         return secret
 
@@ -82,76 +76,82 @@ class Factors:
             step,
             tx.now(),
         )
-        return await self._replace_recovery_codes(tx, admin_id)
+        return await self.replace_recovery_codes(tx, admin_id)
 
-    async def remove_totp(self, tx: Transaction, admin_id: int) -> bool:
-        """Remove the authenticator app and the recovery codes; return whether one was enrolled."""
+    async def remove_totp(self, tx: Transaction, admin_id: int) -> None:
+        """Remove the authenticator app."""
+        await tx.execute("DELETE FROM admin_totp WHERE admin_id = $1", admin_id)
+
+    async def remove_recovery_codes(self, tx: Transaction, admin_id: int) -> None:
         await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
-        removed = await tx.fetchval(
-            "DELETE FROM admin_totp WHERE admin_id = $1 RETURNING secret IS NOT NULL", admin_id
-        )
-        return bool(removed)
 
     async def remove_all(self, tx: Transaction, admin_id: int) -> list[Factor]:
         """Remove all factors of an admin and return which there were."""
         factors = await _list_factors(tx, admin_id)
         await self.remove_totp(tx, admin_id)
+        await tx.execute("DELETE FROM admin_passkeys WHERE admin_id = $1", admin_id)
+        await self.remove_recovery_codes(tx, admin_id)
         return factors
 
-    async def count_recovery_codes(self, admin_id: int) -> int:
+    async def count_recovery_codes(
+        self, admin_id: int, source: Database | Transaction | None = None
+    ) -> int:
         """Return the number of unused recovery codes."""
-        count: int = await self._database.fetchval(
+        count: int = await (source or self._database).fetchval(
             "SELECT count(*) FROM admin_recovery_codes WHERE admin_id = $1 AND used_at IS NULL",
             admin_id,
         )
         return count
 
     async def _consume_totp(self, admin_id: int, code: str) -> bool:
-        sealed = await self._database.fetchval(
-            "SELECT secret FROM admin_totp WHERE admin_id = $1", admin_id
-        )
-        step = None if sealed is None else self._find_step(admin_id, sealed, code)
-        # Of concurrent uses of a code, in any number of processes, only one updates the row.
-        return step is not None and bool(
-            await self._database.fetchval(
-                "UPDATE admin_totp SET last_step = $2 "
-                "WHERE admin_id = $1 AND secret = $3 AND last_step < $2 RETURNING true",
+        async with self._database.transaction() as tx:
+            # Of concurrent uses of a code, in any number of processes, only one gets the lock
+            # before the step is used.
+            row = await tx.fetchrow(
+                "SELECT secret, last_step FROM admin_totp "
+                "WHERE admin_id = $1 AND secret IS NOT NULL FOR NO KEY UPDATE",
                 admin_id,
-                step,
-                sealed,
             )
-        )
+            step = None if row is None else self._find_step(admin_id, row["secret"], code)
+            if row is None or step is None or step <= row["last_step"]:
+                return False
+            await tx.execute(
+                "UPDATE admin_totp SET last_step = $2 WHERE admin_id = $1", admin_id, step
+            )
+            return True
 
     async def _consume_recovery_code(self, admin_id: int, code: str) -> bool:
         return bool(
             await self._database.fetchval(
                 """UPDATE admin_recovery_codes SET used_at = $3
-                   WHERE admin_id = $1 AND code_hash = $2 AND used_at IS NULL RETURNING true""",
+                   WHERE admin_id = $1 AND code_hash = ANY ($2) AND used_at IS NULL
+                   RETURNING true""",
                 admin_id,
-                self._hash_recovery_code(admin_id, code),
+                self._vault.list_keyed_hashes(*_build_hash_input(admin_id, code)),
                 self._clock(),
             )
         )
 
-    async def _replace_recovery_codes(self, tx: asyncpg.Connection, admin_id: int) -> list[str]:
+    async def replace_recovery_codes(self, tx: Transaction, admin_id: int) -> list[str]:
+        """Return new recovery codes. Earlier ones stop working."""
         await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
         codes = [_generate_recovery_code() for _ in range(_RECOVERY_CODE_COUNT)]
         await tx.executemany(
             "INSERT INTO admin_recovery_codes (admin_id, code_hash) VALUES ($1, $2)",
-            [(admin_id, self._hash_recovery_code(admin_id, code)) for code in codes],
+            [
+                (admin_id, self._vault.keyed_hash(*_build_hash_input(admin_id, code)))
+                for code in codes
+            ],
         )
         middle = _RECOVERY_CODE_LENGTH // 2
         return [f"{code[:middle]}-{code[middle:]}" for code in codes]
 
     def _find_step(self, admin_id: int, sealed: bytes, code: str) -> int | None:
-        secret = self._vault.open(sealed, _build_vault_context(admin_id)).decode()
+        secret = self._vault.open(sealed, build_vault_context(admin_id)).decode()
         return totp.find_step(secret, code.translate(_SEPARATORS), self._clock())
 
-    def _hash_recovery_code(self, admin_id: int, code: str) -> bytes:
-        return self._vault.keyed_hash("recovery_code", b"%d %b" % (admin_id, code.encode()))
 
-
-def build_otp_required_error(methods: list[Factor], message: str) -> ApiError:
+def build_otp_required_error(methods: Sequence[str], message: str) -> ApiError:
     return ApiError(Code.OTP_REQUIRED, message, details={"methods": [*methods]})
 
 
@@ -161,7 +161,9 @@ def build_invalid_otp_error() -> ApiError:
 
 async def _list_factors(source: Database | Transaction, admin_id: int) -> list[Factor]:
     rows = await source.fetch(
-        "SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL",
+        """SELECT 'totp' AS factor FROM admin_totp WHERE admin_id = $1 AND secret IS NOT NULL
+           UNION ALL
+           SELECT 'passkey' WHERE EXISTS (SELECT FROM admin_passkeys WHERE admin_id = $1)""",
         admin_id,
     )
     return [Factor(row["factor"]) for row in rows]
@@ -171,5 +173,10 @@ def _generate_recovery_code() -> str:
     return "".join(secrets.choice(_RECOVERY_ALPHABET) for _ in range(_RECOVERY_CODE_LENGTH))
 
 
-def _build_vault_context(admin_id: int) -> bytes:
+def _build_hash_input(admin_id: int, code: str) -> tuple[str, bytes]:
+    """Return the purpose and the data of a recovery code's keyed hash."""
+    return "recovery_code", b"%d %b" % (admin_id, code.encode())
+
+
+def build_vault_context(admin_id: int) -> bytes:
     return b"totp %d" % admin_id

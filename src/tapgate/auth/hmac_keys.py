@@ -99,7 +99,7 @@ class HmacKeys:
             processor_id=processor_id,
             terminal_id=terminal_id,
             partner_id=partner_id,
-            secret=self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
+            secret=self._vault.seal(key.secret.encode(), build_vault_context(key.id)),
             created_at=tx.now(),
             request_scope="none",
         )
@@ -139,7 +139,7 @@ class HmacKeys:
         if row is None:
             return None
         return HmacKey(
-            secret=self._vault.open(row["secret"], _build_vault_context(row["id"])),
+            secret=self._vault.open(row["secret"], build_vault_context(row["id"])),
             principal=_build_principal(row),
             partner_header=_get_partner_header(row),
             rejection_code=_get_rejection_code(row),
@@ -192,5 +192,5 @@ def _get_rejection_code(row: asyncpg.Record) -> Code | None:
     return None
 
 
-def _build_vault_context(key_id: int) -> bytes:
+def build_vault_context(key_id: int) -> bytes:
     return b"hmac_key %d" % key_id

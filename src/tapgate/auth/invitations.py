@@ -16,6 +16,7 @@ INVITATION_LIFETIME: Final = timedelta(days=3)
 #: that it appears neither in logs nor in the history of a proxy.
 _PATH: Final = "/console/invitation#"
 _RANDOM_BYTES: Final = 32
+_HASH_PURPOSE: Final = "invitation"
 
 
 class Invitations:
@@ -33,7 +34,7 @@ class Invitations:
                ON CONFLICT (admin_id) DO UPDATE SET token_hash = excluded.token_hash,
                    created_at = excluded.created_at, expires_at = excluded.expires_at""",
             admin_id,
-            self._hash(token),
+            self._vault.keyed_hash(_HASH_PURPOSE, token.encode()),
             tx.now(),
             expires_at,
         )
@@ -43,17 +44,17 @@ class Invitations:
         """Return the active admin of a valid link, or None."""
         return await self._database.fetchrow(
             """SELECT id, email, name FROM admin_invitations JOIN admins ON admins.id = admin_id
-               WHERE token_hash = $1 AND expires_at > $2 AND status = 'active'""",
-            self._hash(token),
+               WHERE token_hash = ANY ($1) AND expires_at > $2 AND status = 'active'""",
+            self._list_hashes(token),
             now,
         )
 
     async def use(self, tx: Transaction, token: str) -> int | None:
         """Delete a link; return its admin, or None if it was used or replaced."""
         admin_id: int | None = await tx.fetchval(
-            """DELETE FROM admin_invitations WHERE token_hash = $1 AND expires_at > $2
+            """DELETE FROM admin_invitations WHERE token_hash = ANY ($1) AND expires_at > $2
                RETURNING admin_id""",
-            self._hash(token),
+            self._list_hashes(token),
             tx.now(),
         )
         return admin_id
@@ -61,5 +62,5 @@ class Invitations:
     async def delete(self, tx: Transaction, admin_ids: Sequence[int]) -> None:
         await tx.execute("DELETE FROM admin_invitations WHERE admin_id = ANY ($1)", admin_ids)
 
-    def _hash(self, token: str) -> bytes:
-        return self._vault.keyed_hash("invitation", token.encode())
+    def _list_hashes(self, token: str) -> list[bytes]:
+        return self._vault.list_keyed_hashes(_HASH_PURPOSE, token.encode())

@@ -1,6 +1,8 @@
-"""Authentication of admins with a password and, if enrolled, a second factor."""
+"""Authentication of admins with a password and, if enrolled, a second factor, or a passkey."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -8,11 +10,13 @@ from tapgate.auth import login_failures
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_required_error
 from tapgate.auth.login_failures import LoginSource
+from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
-from tapgate.schemas.admin import AdminStatus
+from tapgate.schemas.admin import AdminStatus, Factor
+from tapgate.schemas.passkeys import AssertedCredential
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -27,6 +31,15 @@ class AuthenticatedAdmin(NamedTuple):
     factor: str | None = None
 
 
+class PasskeyRejectedError(ApiError):
+    """A passkey was rejected. The reason, and the admin if the passkey is known, are for audit."""
+
+    def __init__(self, code: Code, message: str, *, reason: str, email: str | None) -> None:
+        super().__init__(code, message)
+        self.reason = reason
+        self.email = email
+
+
 class Logins:
     def __init__(
         self,
@@ -35,12 +48,14 @@ class Logins:
         clock: Clock,
         vault: Vault,
         factors: Factors,
+        passkeys: Passkeys,
     ) -> None:
         self._database = database
         self._vault = vault
         self._passwords = passwords
         self._clock = clock
         self._factors = factors
+        self._passkeys = passkeys
         self._source_locks: WeakValueDictionary[LoginSource, asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(
@@ -75,17 +90,70 @@ class Logins:
             await charge.refund()
             return admin
 
+    async def authenticate_passkey(
+        self, credential: AssertedCredential, address: str, charge: Charge = NO_CHARGE
+    ) -> AuthenticatedAdmin:
+        """Return the active admin to whom a passkey belongs.
+
+        Raises 401 if the passkey is unknown or its proof is wrong, and 429 if a limit is exceeded.
+        Failures are counted like wrong passwords.
+        """
+        await charge.charge()
+        passkey = await self._passkeys.find(credential)
+        if passkey is None:
+            raise _build_passkey_error("Unknown passkey")
+        try:
+            async with self._count_failure(self._build_source(passkey["email"], address)):
+                await self._passkeys.verify(passkey, credential)
+                if passkey["status"] != AdminStatus.ACTIVE:
+                    raise InvalidPasskeyError("The admin is disabled")
+        except InvalidPasskeyError as error:
+            raise _build_passkey_error(error.reason, passkey["email"]) from None
+        except ApiError:
+            await charge.refund()
+            raise
+        await charge.refund()
+        return AuthenticatedAdmin(passkey["admin_id"], Factor.PASSKEY)
+
+    async def verify_passkey(
+        self, admin_id: int, credential: AssertedCredential, address: str
+    ) -> str:
+        """Verify a passkey of an admin who is logged in; return the factor.
+
+        Raises `INVALID_OTP` if the proof is wrong. Failures are counted like failed logins.
+        """
+        email = await self._load_email(admin_id)
+        try:
+            async with self._count_failure(self._build_source(email, address)):
+                passkey = await self._passkeys.find(credential)
+                if passkey is None or passkey["admin_id"] != admin_id:
+                    raise InvalidPasskeyError("Not a passkey of this admin")
+                await self._passkeys.verify(passkey, credential)
+        except InvalidPasskeyError as error:
+            raise PasskeyRejectedError(
+                Code.INVALID_OTP,
+                "The passkey was not accepted. Try again.",
+                reason=error.reason,
+                email=email,
+            ) from None
+        return Factor.PASSKEY
+
+    @asynccontextmanager
+    async def _count_failure(self, source: LoginSource) -> AsyncIterator[None]:
+        """Count a failure, and release it if the body succeeds."""
+        async with self._source_locks.setdefault(source, asyncio.Lock()):
+            await login_failures.reserve(self._database, source, self._clock())
+            yield
+            await login_failures.release(self._database, source)
+
     async def verify_code(self, admin_id: int, code: str, address: str) -> str:
         """Verify a code of an admin who is logged in; return which factor it belongs to.
 
         Raises `INVALID_OTP` if it is wrong. Wrong codes are counted like failed logins.
         """
         source = await self._load_source(admin_id, address)
-        async with self._source_locks.setdefault(source, asyncio.Lock()):
-            await login_failures.reserve(self._database, source, self._clock())
-            factor = await self._check_code(source, admin_id, code)
-            await login_failures.release(self._database, source)
-            return factor
+        async with self._count_failure(source):
+            return await self._check_code(source, admin_id, code)
 
     async def verify_password(self, admin_id: int, password: str, address: str) -> bool:
         """Return whether the password of an admin who is logged in is correct.
@@ -147,8 +215,13 @@ class Logins:
         return LoginSource(self._hash_email(email), get_address_key(address))
 
     async def _load_source(self, admin_id: int, address: str) -> LoginSource:
-        email = await self._database.fetchval("SELECT email FROM admins WHERE id = $1", admin_id)
-        return self._build_source(email, address)
+        return self._build_source(await self._load_email(admin_id), address)
+
+    async def _load_email(self, admin_id: int) -> str:
+        email: str = await self._database.fetchval(
+            "SELECT email FROM admins WHERE id = $1", admin_id
+        )
+        return email
 
     async def get_loggable_email(self, email: str) -> str:
         """Return the email if it belongs to an admin, otherwise a keyed hash.
@@ -189,3 +262,9 @@ class Logins:
             outdated,
             await self._passwords.hash(password, address),
         )
+
+
+def _build_passkey_error(reason: str, email: str | None = None) -> PasskeyRejectedError:
+    return PasskeyRejectedError(
+        Code.UNAUTHORIZED, "The passkey was not accepted.", reason=reason, email=email
+    )

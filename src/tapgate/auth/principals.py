@@ -31,6 +31,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     has_factor: bool = False
     factor_at: datetime | None = None
     is_console: bool = False
+    #: Whether the session was started with single sign-on, and when it was started.
+    is_sso: bool = False
+    signed_in_at: datetime | None = None
+    #: Whether sensitive actions need a recent `factor_at`.
+    needs_step_up: bool = False
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None

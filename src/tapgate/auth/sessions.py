@@ -38,6 +38,7 @@ DEFAULT_CONSOLE_IDLE = timedelta(minutes=60)
 
 _MAX_USER_AGENT_LENGTH = 200
 _TOPIC = "sessions"
+_HASH_PURPOSE = "refresh_token"
 _RANDOM_BYTES = 32
 _MAX_SEEN_SESSIONS = 10_000
 
@@ -48,6 +49,7 @@ class SessionOrigin(msgspec.Struct, frozen=True, kw_only=True):
     ip: str | None = None
     user_agent: str | None = None
     is_console: bool = False
+    is_sso: bool = False
 
 
 UNKNOWN_ORIGIN = SessionOrigin()
@@ -100,19 +102,23 @@ class Sessions:
         has_verified_factor: bool = False,
         origin: SessionOrigin = UNKNOWN_ORIGIN,
     ) -> Tokens:
-        """Start a session for an admin whose password has been verified.
+        """Start a session for an admin who has been authenticated.
 
         If second factors are required and the admin has none, the session may only enroll one.
+        Admins of the identity provider can only start sessions with single sign-on, so that the
+        provider can end their access.
         """
         now = tx.now()
         admin = await tx.fetchrow(
-            "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
-            "RETURNING id AS admin_id, email, role",
+            """UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active'
+                   AND ($3 OR NOT EXISTS (SELECT FROM admin_identities WHERE admin_id = $1))
+               RETURNING id AS admin_id, email, role""",
             admin_id,
             now,
+            origin.is_sso,
         )
         if admin is None:
-            raise ApiError(Code.UNAUTHORIZED, "This admin is disabled.")
+            raise ApiError(Code.UNAUTHORIZED, "This admin is disabled or must use single sign-on.")
         await _delete_expired(tx, admin_id, now)
         session_id = tx.new_id()
         enroll_only = self._factors.is_required and not await self._factors.list_enrolled(
@@ -130,6 +136,7 @@ class Sessions:
             ip=origin.ip,
             user_agent=origin.user_agent and origin.user_agent[:_MAX_USER_AGENT_LENGTH],
             is_console=origin.is_console,
+            is_sso=origin.is_sso,
         )
         await self._delete_oldest(tx, admin_id)
         tokens = await self._issue_tokens(tx, session_id, admin, now)
@@ -185,7 +192,7 @@ class Sessions:
         await self.publish_change(tx)
 
     async def mark_factor_verified(self, tx: Transaction, session_id: int) -> datetime:
-        """Record that a second factor was verified in this session; return when."""
+        """Record that the admin was verified in this session; return when."""
         now = tx.now()
         await tx.execute("UPDATE sessions SET factor_at = $2 WHERE id = $1", session_id, now)
         await self.publish_change(tx)
@@ -254,7 +261,8 @@ class Sessions:
 
     async def _load(self, session_id: int) -> Principal | None:
         admin = await self._database.fetchrow(
-            """SELECT admins.id, name, role, enroll_only, factor_at, is_console
+            """SELECT admins.id, name, role, enroll_only, factor_at, is_console, is_sso,
+                      sessions.created_at
                FROM sessions JOIN admins ON admins.id = admin_id
                WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'""",
             session_id,
@@ -273,6 +281,10 @@ class Sessions:
             has_factor=has_factor,
             factor_at=admin["factor_at"],
             is_console=admin["is_console"],
+            is_sso=admin["is_sso"],
+            signed_in_at=admin["created_at"],
+            # Without a factor, an admin of single sign-on signs in again at the provider.
+            needs_step_up=has_factor or (admin["is_sso"] and self._factors.is_enabled),
         )
 
     async def _lock_token(
@@ -286,13 +298,13 @@ class Sessions:
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
                       sessions.created_at AS began_at, admin_id, email, role, status,
                       is_console, coalesce(last_seen_at, sessions.created_at) AS last_seen_at,
-                      enroll_only
+                      enroll_only, is_sso
                FROM refresh_tokens
                JOIN sessions ON sessions.id = session_id
                JOIN admins ON admins.id = admin_id
-               WHERE token_hash = $1
+               WHERE token_hash = ANY ($1)
                FOR NO KEY UPDATE OF refresh_tokens, sessions""",
-            self._hash(refresh_token),
+            self._vault.list_keyed_hashes(_HASH_PURPOSE, refresh_token.encode()),
         )
 
     async def _rotate_token(
@@ -336,13 +348,15 @@ class Sessions:
             and token_row["began_at"] + SESSION_LIFETIME > now
             and token_row["ended_at"] is None
             and token_row["status"] == AdminStatus.ACTIVE
+            # The provider must confirm at least once a day that the admin still has access.
+            and not token_row["is_sso"]
             and not self.is_idle(
                 is_console=token_row["is_console"], last_seen_at=token_row["last_seen_at"]
             )
         )
 
     def _hash(self, refresh_token: str) -> bytes:
-        return self._vault.keyed_hash("refresh_token", refresh_token.encode())
+        return self._vault.keyed_hash(_HASH_PURPOSE, refresh_token.encode())
 
 
 async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:

@@ -31,7 +31,7 @@ class WebhookSecrets:
     def create(self, partner_id: int) -> NewWebhookSecret:
         secret = secrets.token_urlsafe(_RANDOM_BYTES)
         return NewWebhookSecret(
-            secret, self._vault.seal(secret.encode(), _build_vault_context(partner_id))
+            secret, self._vault.seal(secret.encode(), build_vault_context(partner_id))
         )
 
     async def rotate(self, tx: Transaction, partner_id: int, *, grace_seconds: int) -> str | None:
@@ -63,11 +63,11 @@ class WebhookSecrets:
         )
         is_valid = False
         for owner, sealed_secret in candidates:
-            secret = self._vault.open(sealed_secret, _build_vault_context(owner))
+            secret = self._vault.open(sealed_secret, build_vault_context(owner))
             matches = signing.verify_webhook(secret, signature or "", body)
             is_valid |= matches and owner != _DUMMY_PARTNER_ID
         return is_valid
 
 
-def _build_vault_context(partner_id: int) -> bytes:
+def build_vault_context(partner_id: int) -> bytes:
     return b"webhook_secret %d" % partner_id

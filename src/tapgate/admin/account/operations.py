@@ -2,17 +2,27 @@
 
 from datetime import datetime
 
+import asyncpg
+from webauthn.registration.verify_registration_response import VerifiedRegistration
+
 from tapgate import ids
+from tapgate.admin import model
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import queries
+from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth import totp
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
-from tapgate.auth.factors import STEP_UP_LIFETIME, Factor, Factors, build_invalid_otp_error
+from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_error
+from tapgate.auth.logins import PasskeyRejectedError
+from tapgate.auth.passkeys import MAX_PASSKEYS
 from tapgate.auth.sessions import Sessions
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.schemas.account import TotpSecret
+from tapgate.schemas.admin import Factor
+from tapgate.schemas.audit import AuditResult
+from tapgate.schemas.branding import Preferences, PreferencesUpdate
 from tapgate.schemas.records import require_record
 from tapgate.store.transaction import Transaction
 
@@ -47,11 +57,64 @@ async def confirm_totp(
 async def remove_totp(
     tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, sessions: Sessions
 ) -> None:
-    """Remove the authenticator app and the recovery codes of an admin who has entered a code."""
-    await require_other_factor(tx, admin_id, Factor.TOTP, factors=factors)
+    """Remove the authenticator app of an admin who has entered a code."""
+    await admin_queries.get(tx, admin_id, for_update=True)
     await factors.remove_totp(tx, admin_id)
+    await _check_remaining_factors(tx, admin_id, factors=factors)
     await sessions.publish_change(tx)
     await _record_factor(tx, actor, admin_id, "factor_removed", Factor.TOTP)
+
+
+async def add_passkey(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    name: str,
+    verified: VerifiedRegistration,
+    *,
+    auth: Authenticator,
+    session_id: int,
+) -> tuple[asyncpg.Record, list[str] | None]:
+    """Enroll a passkey whose credential was verified.
+
+    Return it, and new recovery codes if the admin has none.
+    """
+    await admin_queries.get(tx, admin_id, for_update=True)
+    if len(await auth.passkeys.list_by_admin(tx, admin_id)) >= MAX_PASSKEYS:
+        raise invalid_field("credential", f"must be one of at most {MAX_PASSKEYS} passkeys")
+    row = await auth.passkeys.add(tx, admin_id, name, verified)
+    if row is None:
+        raise invalid_field("credential", "is already enrolled")
+    await auth.sessions.mark_factor_verified(tx, session_id)
+    await _record_factor(tx, actor, admin_id, "factor_enrolled", Factor.PASSKEY, name)
+    if await auth.factors.count_recovery_codes(admin_id, tx):
+        return row, None
+    return row, await auth.factors.replace_recovery_codes(tx, admin_id)
+
+
+async def replace_recovery_codes(
+    tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors
+) -> list[str]:
+    """Return new recovery codes for an admin who has a second factor."""
+    require_enabled(factors)
+    await admin_queries.get(tx, admin_id, for_update=True)
+    if not await factors.list_enrolled(admin_id, tx):
+        raise ApiError(
+            Code.NOT_FOUND, "Recovery codes replace a lost second factor. Enroll a factor first."
+        )
+    codes = await factors.replace_recovery_codes(tx, admin_id)
+    await _record(tx, actor, admin_id, "recovery_codes_replaced")
+    return codes
+
+
+async def remove_passkey(
+    tx: Transaction, actor: Actor, admin_id: int, passkey_id: int, *, auth: Authenticator
+) -> None:
+    await admin_queries.get(tx, admin_id, for_update=True)
+    name = require_record(ids.PASSKEY, await auth.passkeys.remove(tx, admin_id, passkey_id))
+    await _check_remaining_factors(tx, admin_id, factors=auth.factors)
+    await auth.sessions.publish_change(tx)
+    await _record_factor(tx, actor, admin_id, "factor_removed", Factor.PASSKEY, name)
 
 
 async def step_up(
@@ -60,15 +123,44 @@ async def step_up(
     admin_id: int,
     *,
     session_id: int,
-    factor: str,
+    reason: str,
     sessions: Sessions,
 ) -> datetime:
-    """Allow sensitive actions in a session whose factor was verified; return until when."""
+    """Allow sensitive actions in a session whose admin was verified; return until when."""
     verified_at = await sessions.mark_factor_verified(tx, session_id)
-    await _trail.record(
-        tx, actor, _encode(admin_id), "factor_verified", reason=f"Second factor: {factor}"
-    )
+    await _record(tx, actor, admin_id, "factor_verified", reason=reason)
     return verified_at + STEP_UP_LIFETIME
+
+
+async def record_failed_step_up(
+    rejection_log: RejectionLog, actor: Actor, admin_id: int, error: ApiError
+) -> None:
+    """Record a wrong code or a rejected passkey."""
+    await rejection_log.record(
+        actor,
+        RejectedRequest(
+            event="admin.factor_verified",
+            resource_type="admin",
+            resource_id=_encode(admin_id),
+            result=AuditResult.FAILURE,
+            reason=error.reason if isinstance(error, PasskeyRejectedError) else error.message,
+        ),
+    )
+
+
+async def reject_password(rejection_log: RejectionLog, actor: Actor, admin_id: int) -> ApiError:
+    """Record a wrong password of an admin who is logged in, and return the error."""
+    await rejection_log.record(
+        actor,
+        RejectedRequest(
+            event="admin.password_verified",
+            resource_type="admin",
+            resource_id=_encode(admin_id),
+            result=AuditResult.FAILURE,
+            reason="Wrong password",
+        ),
+    )
+    return model.build_wrong_password_error()
 
 
 async def change_password(
@@ -84,6 +176,33 @@ async def change_password(
     await admin_queries.set_password(tx, admin_id, password_hash)
     await sessions.end_all(tx, admin_id, except_session=session_id)
     await _record(tx, actor, admin_id, "password_changed")
+
+
+async def update_preferences(
+    tx: Transaction, actor: Actor, admin_id: int, changes: PreferencesUpdate
+) -> Preferences:
+    """Change how the admin sees the console. An empty text resets a field."""
+    await admin_queries.get(tx, admin_id, for_update=True)
+    before = Preferences(**await queries.get_preferences(tx, admin_id))
+    after = Preferences(
+        theme=before.theme if changes.theme is None else changes.theme or None,
+        timezone=before.timezone if changes.timezone is None else changes.timezone or None,
+        language=before.language if changes.language is None else changes.language or None,
+    )
+    if after != before:
+        await queries.set_preferences(tx, admin_id, after)
+        await _record(
+            tx,
+            actor,
+            admin_id,
+            "preferences_changed",
+            changes={
+                name: (getattr(before, name), getattr(after, name))
+                for name in ("theme", "timezone", "language")
+                if getattr(before, name) != getattr(after, name)
+            },
+        )
+    return after
 
 
 async def end_session(
@@ -105,23 +224,35 @@ def require_enabled(factors: Factors) -> None:
         )
 
 
-async def require_other_factor(
-    tx: Transaction, admin_id: int, removed: Factor, *, factors: Factors
-) -> None:
-    """Reject the removal of the last factor where a factor is required."""
-    if factors.is_required and await factors.list_enrolled(admin_id, tx) == [removed]:
+async def _check_remaining_factors(tx: Transaction, admin_id: int, *, factors: Factors) -> None:
+    """Reject the removal of the last factor where a factor is required.
+
+    Without a factor, there are no recovery codes either.
+    """
+    if await factors.list_enrolled(admin_id, tx):
+        return
+    if factors.is_required:
         raise ApiError(
             Code.FORBIDDEN,
             "A second factor is required. Enroll another one before you remove this one.",
             details={"required": ["second_factor"]},
         )
+    await factors.remove_recovery_codes(tx, admin_id)
 
 
 async def _record_factor(
-    tx: Transaction, actor: Actor, admin_id: int, action: str, factor: str
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    action: str,
+    factor: str,
+    name: str | None = None,
 ) -> None:
+    values = {"factor": factor} if name is None else {"factor": factor, "name": name}
     enrolled = action == "factor_enrolled"
-    changes = {"factor": (None, factor) if enrolled else (factor, None)}
+    changes = {
+        field: (None, value) if enrolled else (value, None) for field, value in values.items()
+    }
     await _record(tx, actor, admin_id, action, changes=changes)
 
 

@@ -1,8 +1,9 @@
-"""SQL queries for the sessions of an admin."""
+"""SQL queries for the sessions and passkeys of an admin."""
 
 import asyncpg
 
 from tapgate.auth.sessions import Sessions
+from tapgate.schemas.branding import Preferences
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
@@ -29,7 +30,25 @@ async def list_sessions(
     )
     return await conditions.fetch(
         database,
-        "SELECT id, is_console, ip, user_agent, created_at, last_seen_at FROM sessions",
+        "SELECT id, is_console, is_sso, ip, user_agent, created_at, last_seen_at FROM sessions",
+    )
+
+
+async def get_preferences(reader: Database | Transaction, admin_id: int) -> asyncpg.Record:
+    row = await reader.fetchrow(
+        "SELECT theme, timezone, language FROM admins WHERE id = $1", admin_id
+    )
+    assert row is not None, "admins are never deleted"
+    return row
+
+
+async def set_preferences(tx: Transaction, admin_id: int, preferences: Preferences) -> None:
+    await tx.execute(
+        "UPDATE admins SET theme = $2, timezone = $3, language = $4 WHERE id = $1",
+        admin_id,
+        preferences.theme,
+        preferences.timezone,
+        preferences.language,
     )
 
 
@@ -40,4 +59,14 @@ async def owns_session(tx: Transaction, admin_id: int, session_id: int) -> bool:
             session_id,
             admin_id,
         )
+    )
+
+
+async def list_passkeys(
+    database: Database, query: PageQuery, admin_id: int
+) -> list[asyncpg.Record]:
+    conditions = PageConditions(query)
+    conditions.add(f"admin_id = {conditions.bind(admin_id)}")
+    return await conditions.fetch(
+        database, "SELECT id, name, created_at, last_used_at FROM admin_passkeys"
     )

@@ -10,6 +10,7 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.authenticator import Authenticator
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
@@ -22,6 +23,7 @@ from tapgate.schemas.account import (
     TotpSecret,
     VerifiedFactor,
 )
+from tapgate.schemas.branding import Preferences, PreferencesUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SessionId, build_record
 
@@ -64,18 +66,40 @@ async def confirm_totp(request: RequestContext, body: TotpCode) -> RecoveryCodes
 async def remove_totp(request: RequestContext, body: TotpCode) -> None:
     """Remove the authenticator app.
 
-    Requires a code of the app or a recovery code. The recovery codes are deleted too. Where a
-    second factor is required, the last one cannot be removed (403).
+    Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
+    deleted too. Where a second factor is required, the last one cannot be removed (403).
     """
     admin_id, _ = request.admin_and_session_ids
     services, auth = request.services, request.services.authenticator
     if "totp" not in await auth.factors.list_enrolled(admin_id):
         raise ApiError(Code.NOT_FOUND, "No authenticator app is enrolled.")
-    await auth.logins.verify_code(admin_id, body.code, request.ip)
+    try:
+        await auth.logins.verify_code(admin_id, body.code, request.ip)
+    except ApiError as error:
+        if error.code is Code.INVALID_OTP:
+            await operations.record_failed_step_up(
+                services.rejection_log, request.actor, admin_id, error
+            )
+        raise
     async with services.transaction() as tx:
         await operations.remove_totp(
             tx, request.actor, admin_id, factors=auth.factors, sessions=auth.sessions
         )
+
+
+@endpoints.post("/recovery-codes", step_up=True, errors=(Code.NOT_FOUND,))
+async def replace_recovery_codes(request: RequestContext) -> RecoveryCodes:
+    """Create new recovery codes.
+
+    Earlier codes stop working. An admin without a second factor has none (404).
+    """
+    admin_id, _ = request.admin_and_session_ids
+    factors = request.services.authenticator.factors
+    async with request.services.transaction() as tx:
+        codes = await operations.replace_recovery_codes(
+            tx, request.actor, admin_id, factors=factors
+        )
+    return RecoveryCodes(recovery_codes=codes)
 
 
 @endpoints.post("/step-up", errors=(Code.INVALID_OTP,))
@@ -83,22 +107,38 @@ async def step_up(request: RequestContext, body: StepUp) -> VerifiedFactor:
     """Verify the second factor again.
 
     Sensitive actions require a factor that was verified in this session in the last 15 minutes, by
-    logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Wrong codes
-    count as failed logins.
+    logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Send `otp`,
+    or `passkey` with the result of `navigator.credentials.get()` for the options of
+    `POST /api/v1/admin/login/passkey/options`. Failures count as failed logins.
     """
     admin_id, session_id = request.admin_and_session_ids
     services, auth = request.services, request.services.authenticator
-    factor = await auth.logins.verify_code(admin_id, body.otp, request.ip)
+    try:
+        factor = await _verify_factor(auth, admin_id, body, request.ip)
+    except ApiError as error:
+        if error.code is Code.INVALID_OTP:
+            await operations.record_failed_step_up(
+                services.rejection_log, request.actor, admin_id, error
+            )
+        raise
     async with services.transaction() as tx:
         until = await operations.step_up(
             tx,
             request.actor,
             admin_id,
             session_id=session_id,
-            factor=factor,
+            reason=f"Second factor: {factor}",
             sessions=auth.sessions,
         )
     return VerifiedFactor(verified_until=format_rfc3339(until))
+
+
+async def _verify_factor(auth: Authenticator, admin_id: int, body: StepUp, ip: str) -> str:
+    if body.passkey is not None:
+        operations.require_enabled(auth.factors)
+        return await auth.logins.verify_passkey(admin_id, body.passkey, ip)
+    assert body.otp is not None, "one of the two is required"
+    return await auth.logins.verify_code(admin_id, body.otp, ip)
 
 
 @endpoints.post("/password", step_up=True)
@@ -111,7 +151,7 @@ async def change_password(request: RequestContext, body: PasswordChange) -> None
     admin_id, session_id = request.admin_and_session_ids
     services, auth = request.services, request.services.authenticator
     if not await auth.logins.verify_password(admin_id, body.current_password, request.ip):
-        raise model.build_wrong_password_error()
+        raise await operations.reject_password(services.rejection_log, request.actor, admin_id)
     admin = await admin_queries.get(services.database, admin_id)
     personal = (admin["email"], admin["name"])
     await model.require_strong_password(
@@ -129,12 +169,32 @@ async def change_password(request: RequestContext, body: PasswordChange) -> None
         )
 
 
+@endpoints.get("/preferences")
+async def get_preferences(request: RequestContext) -> Preferences:
+    """Get how the admin sees the console."""
+    admin_id, _ = request.admin_and_session_ids
+    return Preferences(**await queries.get_preferences(request.services.database, admin_id))
+
+
+@endpoints.put("/preferences")
+async def update_preferences(request: RequestContext, body: PreferencesUpdate) -> Preferences:
+    """Change how the admin sees the console.
+
+    Fields that the request omits keep their values. An empty string resets a field to the setting
+    of the browser.
+    """
+    admin_id, _ = request.admin_and_session_ids
+    async with request.services.transaction() as tx:
+        return await operations.update_preferences(tx, request.actor, admin_id, body)
+
+
 @endpoints.get("/sessions")
 async def list_sessions(request: RequestContext, query: PageQuery) -> Page[SessionRecord]:
     """List your sessions.
 
-    Newest first. `current` marks the session of this request, `console` a session of the console.
-    `last_seen_at` is accurate to within a minute.
+    Newest first. `current` marks the session of this request, `console` a session of the console,
+    `sso` a session that was started with single sign-on. `last_seen_at` is accurate to within a
+    minute.
     """
     admin_id, current_id = request.admin_and_session_ids
     rows = await queries.list_sessions(
@@ -151,6 +211,7 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
             id=ids.encode(ids.SESSION, row["id"]),
             current=row["id"] == current_id,
             console=row["is_console"],
+            sso=row["is_sso"],
         )
 
     return paginate(rows, query, to_record, itemgetter("id"))

@@ -1,0 +1,112 @@
+"""Endpoints of the authenticated admin's own passkeys."""
+
+from operator import itemgetter
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.admin import queries as admin_queries
+from tapgate.admin.account import operations, queries
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.passkeys import InvalidPasskeyError
+from tapgate.errors import invalid_field
+from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.passkeys import (
+    CreationOptions,
+    EnrolledPasskey,
+    NewPasskey,
+    PasskeyEnrollment,
+    PasskeyRecord,
+)
+from tapgate.schemas.records import PasskeyId, build_record
+
+endpoints = Endpoints("Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"))
+
+
+@endpoints.post("/options", step_up=True, enrolls=True)
+async def start_passkey(request: RequestContext, body: PasskeyEnrollment) -> CreationOptions:
+    """Create the options for a new passkey.
+
+    Pass them to `navigator.credentials.create()`, and send the result to
+    `POST /api/v1/admin/me/passkeys` within five minutes and in the same session. They work once.
+
+    An admin without a second factor must send `current_password`, because a passkey logs in
+    without a password. A wrong password fails with 422 and counts as a failed login. Admins who use
+    single sign-on have no password, and their passkeys only verify sensitive actions.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    services, auth = request.services, request.services.authenticator
+    operations.require_enabled(auth.factors)
+    if not request.principal.is_sso and not await auth.factors.list_enrolled(admin_id):
+        if body.current_password is None:
+            raise invalid_field("current_password", "is required to enroll the first factor")
+        if not await auth.logins.verify_password(admin_id, body.current_password, request.ip):
+            raise await operations.reject_password(services.rejection_log, request.actor, admin_id)
+    admin = await admin_queries.get(services.database, admin_id)
+    return await auth.passkeys.build_creation_options(admin, session_id)
+
+
+@endpoints.post("", status=201, enrolls=True)
+async def enroll_passkey(request: RequestContext, body: NewPasskey) -> EnrolledPasskey:
+    """Enroll a passkey.
+
+    `credential` is the result of `navigator.credentials.create()`, as `toJSON()` returns it. The
+    authenticator must verify the user, by a PIN or biometrics. The passkey then logs in without a
+    password, and is a second factor: each login requires it or another factor. An admin can have 20
+    passkeys.
+
+    If the admin has no recovery codes, the response contains ten. Each works once as `otp`,
+    together with the password. They are shown only here.
+
+    A token with `enroll_only` remains limited; log in again.
+    """
+    admin_id, session_id = request.admin_and_session_ids
+    services, auth = request.services, request.services.authenticator
+    operations.require_enabled(auth.factors)
+    try:
+        verified = await auth.passkeys.verify_new(admin_id, session_id, body.credential)
+    except InvalidPasskeyError:
+        raise invalid_field(
+            "credential", "is not valid for the latest options. Request new options and try again"
+        ) from None
+    async with services.transaction() as tx:
+        row, codes = await operations.add_passkey(
+            tx, request.actor, admin_id, body.name, verified, auth=auth, session_id=session_id
+        )
+    return build_record(
+        EnrolledPasskey,
+        row,
+        id=ids.encode(ids.PASSKEY, row["id"]),
+        recovery_codes=msgspec.UNSET if codes is None else codes,
+    )
+
+
+@endpoints.get("")
+async def list_passkeys(request: RequestContext, query: PageQuery) -> Page[PasskeyRecord]:
+    """List your passkeys.
+
+    Newest first.
+    """
+    admin_id, _ = request.admin_and_session_ids
+    rows = await queries.list_passkeys(request.services.database, query, admin_id)
+    return paginate(rows, query, _to_record, itemgetter("id"))
+
+
+@endpoints.delete("/{id}", step_up=True)
+async def remove_passkey(request: RequestContext, id: PasskeyId) -> None:
+    """Remove one of your passkeys.
+
+    It no longer logs in. Where a second factor is required, the last one cannot be removed (403).
+    """
+    admin_id, _ = request.admin_and_session_ids
+    async with request.services.transaction() as tx:
+        await operations.remove_passkey(
+            tx, request.actor, admin_id, id, auth=request.services.authenticator
+        )
+
+
+def _to_record(row: asyncpg.Record) -> PasskeyRecord:
+    return build_record(PasskeyRecord, row, id=ids.encode(ids.PASSKEY, row["id"]))

@@ -1,0 +1,1 @@
+"""Single sign-on of admins: accounts, roles and sessions."""

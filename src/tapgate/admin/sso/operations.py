@@ -1,0 +1,153 @@
+"""Sign-in of admins with an identity of the provider."""
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.admin import operations as admins
+from tapgate.admin import queries as admin_queries
+from tapgate.admin.sso import queries
+from tapgate.audit.trail import AuditTrail, Changes
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.oidc.id_tokens import Identity
+from tapgate.auth.sessions import SessionOrigin, Sessions
+from tapgate.errors import ApiError, Code
+from tapgate.schemas.admin import AdminRole, Tokens
+from tapgate.store.transaction import Transaction
+
+_REASON = "Single sign-on"
+_trail = AuditTrail("admin")
+
+
+class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+    """Sign-in that has passed all checks outside the database transaction."""
+
+    identity: Identity
+    #: Role of the identity.
+    role: str
+    #: Admin with the identity's email address and a verified password, to be linked.
+    linked_admin_id: int | None
+    #: The second factor that was verified, or None if the admin has none.
+    factor: str | None
+    #: Hash of an unknown password, for new and linked admins.
+    unusable_hash: str | None
+    origin: SessionOrigin
+
+
+async def start_session(
+    tx: Transaction, actor: Actor, sign_in: SignIn, *, auth: Authenticator
+) -> Tokens:
+    """Create, link or update the admin of an identity, and start a session."""
+    admin_id = await queries.find_admin(tx, sign_in.identity)
+    if admin_id is not None:
+        admin = await _update(tx, actor, admin_id, sign_in, sessions=auth.sessions)
+    elif sign_in.linked_admin_id is not None:
+        admin = await _link(tx, actor, sign_in.linked_admin_id, sign_in, sessions=auth.sessions)
+    else:
+        admin = await _create(tx, actor, sign_in)
+    tokens = await auth.sessions.start(
+        tx,
+        admin["id"],
+        has_verified_factor=sign_in.factor is not None,
+        origin=sign_in.origin,
+    )
+    reason = _REASON + (f", second factor: {sign_in.factor}" if sign_in.factor else "")
+    await _record(tx, admins.act_as(actor, admin), admin["id"], "login", reason=reason)
+    return tokens
+
+
+async def end_sessions(
+    tx: Transaction, actor: Actor, identity: Identity, *, sessions: Sessions
+) -> None:
+    """End the sessions of an admin who has lost access at the provider."""
+    admin_id = await queries.find_admin(tx, identity)
+    if admin_id is not None:
+        await sessions.end_all(tx, admin_id)
+        system = msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record)
+        await _record(tx, system, admin_id, "session_ended", reason=f"{_REASON}: access lost")
+
+
+async def _create(tx: Transaction, actor: Actor, sign_in: SignIn) -> asyncpg.Record:
+    assert sign_in.unusable_hash is not None
+    identity = sign_in.identity
+    admin = await admins.create(
+        tx,
+        msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record),
+        email=identity.email,
+        name=identity.name,
+        role=sign_in.role,
+        password_hash=sign_in.unusable_hash,
+    )
+    await queries.insert(tx, admin["id"], identity)
+    await _record_link(tx, actor, admin, identity)
+    return admin
+
+
+async def _link(
+    tx: Transaction, actor: Actor, admin_id: int, sign_in: SignIn, *, sessions: Sessions
+) -> asyncpg.Record:
+    """Replace the password of a local admin by an identity. One local system_admin remains."""
+    assert sign_in.unusable_hash is not None
+    await admin_queries.lock_active_system_admins(tx)
+    before = await admin_queries.get(tx, admin_id, for_update=True)
+    is_system_admin = before["role"] == AdminRole.SYSTEM_ADMIN
+    if is_system_admin and await queries.count_local_system_admins(tx) <= 1:
+        raise _build_refusal(
+            "The last system_admin with a password cannot use single sign-on. Create another one "
+            "first."
+        )
+    await queries.insert(tx, admin_id, sign_in.identity)
+    await admin_queries.set_password(tx, admin_id, sign_in.unusable_hash)
+    await sessions.end_all(tx, admin_id)
+    await _record_link(tx, actor, before, sign_in.identity)
+    return await _update(tx, actor, admin_id, sign_in, sessions=sessions)
+
+
+async def _update(
+    tx: Transaction, actor: Actor, admin_id: int, sign_in: SignIn, *, sessions: Sessions
+) -> asyncpg.Record:
+    """Take over the role. A new role ends the admin's other sessions.
+
+    The email address of the first login remains, because it identifies the person in
+    approvals. A new address that belongs to another admin would be a second account.
+    """
+    system_admins = await admin_queries.lock_active_system_admins(tx)
+    before = await admin_queries.get(tx, admin_id, for_update=True)
+    other = await admin_queries.find_by_email(tx, sign_in.identity.email)
+    if other is not None and other["id"] != admin_id:
+        raise _build_refusal("Another admin has your new email address.")
+    if sign_in.role == before["role"]:
+        return before
+    if system_admins == {admin_id}:
+        raise _build_refusal("The last active system_admin cannot get another role.")
+    after = await admin_queries.update(tx, admin_id, name=before["name"], role=sign_in.role)
+    system = msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record)
+    changes = {"role": (before["role"], after["role"])}
+    await _record(tx, system, admin_id, "updated", reason=_REASON, changes=changes)
+    await sessions.end_all(tx, admin_id)
+    return after
+
+
+def _build_refusal(message: str) -> ApiError:
+    return ApiError(Code.FORBIDDEN, message, details={"required": ["another system_admin"]})
+
+
+async def _record_link(
+    tx: Transaction, actor: Actor, admin: asyncpg.Record, identity: Identity
+) -> None:
+    changes = {"issuer": (None, identity.issuer), "subject": (None, identity.subject)}
+    await _record(tx, admins.act_as(actor, admin), admin["id"], "sso_linked", changes=changes)
+
+
+async def _record(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    action: str,
+    *,
+    reason: str | None = None,
+    changes: Changes | None = None,
+) -> None:
+    public_id = ids.encode(ids.ADMIN, admin_id)
+    await _trail.record(tx, actor, public_id, action, reason=reason, changes=changes)

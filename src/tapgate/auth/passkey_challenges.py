@@ -1,0 +1,66 @@
+"""Challenges that a passkey signs: valid for five minutes, for one purpose, and once.
+
+A challenge carries its expiry and a MAC, so every process and node can verify it and unused
+challenges take no space. A used challenge is stored until long after its expiry.
+"""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from tapgate.clock import Clock
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+CHALLENGE_LIFETIME: Final = timedelta(minutes=5)
+
+#: Time for which used challenges are kept after their expiry, for nodes whose clocks differ.
+_RETENTION: Final = timedelta(hours=1)
+_NONCE_BYTES: Final = 16
+_TIME_BYTES: Final = 8
+_SIGNED_BYTES: Final = _NONCE_BYTES + _TIME_BYTES
+_VAULT_PURPOSE: Final = "passkey_challenge"
+
+
+class PasskeyChallenges:
+    def __init__(self, database: Database, vault: Vault, clock: Clock) -> None:
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+
+    def create(self, purpose: bytes) -> bytes:
+        expires_at = int((self._clock() + CHALLENGE_LIFETIME).timestamp())
+        signed = secrets.token_bytes(_NONCE_BYTES) + expires_at.to_bytes(_TIME_BYTES, "big")
+        return signed + self._vault.keyed_hash(_VAULT_PURPOSE, signed + purpose)
+
+    async def consume(self, challenge: bytes, purpose: bytes) -> bool:
+        """Use up a challenge; return False if it is forged, expired, used, or for another purpose.
+
+        Of concurrent uses, in any number of processes, only one returns True.
+        """
+        signed, mac = challenge[:_SIGNED_BYTES], challenge[_SIGNED_BYTES:]
+        if not self._vault.matches_hash(mac, _VAULT_PURPOSE, signed + purpose):
+            return False
+        nonce, seconds = signed[:_NONCE_BYTES], int.from_bytes(signed[_NONCE_BYTES:], "big")
+        expires_at, now = datetime.fromtimestamp(seconds, UTC), self._clock()
+        if expires_at <= now:
+            return False
+        await self._delete_expired(now)
+        return bool(
+            await self._database.fetchval(
+                """INSERT INTO used_passkey_challenges (nonce, expires_at) VALUES ($1, $2)
+                   ON CONFLICT DO NOTHING RETURNING true""",
+                nonce,
+                expires_at,
+            )
+        )
+
+    async def _delete_expired(self, now: datetime) -> None:
+        """Delete up to ten rows. Each use calls this, which keeps the table small."""
+        await self._database.execute(
+            """DELETE FROM used_passkey_challenges WHERE nonce IN (
+                   SELECT nonce FROM used_passkey_challenges WHERE expires_at <= $1
+                   ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED
+               )""",
+            now - _RETENTION,
+        )
