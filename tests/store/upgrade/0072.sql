@@ -1,0 +1,1 @@
+INSERT INTO card_own_keys SELECT min(id), 'sealed' FROM cards;
