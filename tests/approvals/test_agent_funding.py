@@ -23,6 +23,7 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.approvals import execution
 from tapgate.approvals.execution import ApprovalWorker
+from tapgate.errors import ApiError, Code
 
 
 async def fund(
@@ -78,6 +79,14 @@ async def test_amounts_of_24_hours_are_added(
     assert (await fund(harness, agent, "100", await harness.create_admin("F"))).status_code == 200
 
 
+async def test_executed_approvals_count(
+    harness: Harness, maker: BearerAuth, agent: dict[str, Any]
+) -> None:
+    approval = require_held(await fund(harness, agent, "101", maker))
+    await approve(harness, approval, await harness.create_admin("F"))
+    require_held(await fund(harness, agent, "1", maker))
+
+
 async def test_declined_and_rejected_requests_do_not_count(
     harness: Harness, maker: BearerAuth, agent: dict[str, Any]
 ) -> None:
@@ -98,6 +107,43 @@ async def test_parallel_requests_cannot_split_the_amount(
 ) -> None:
     responses = await asyncio.gather(*(fund(harness, agent, "40", maker) for _ in range(6)))
     assert sorted(response.status_code for response in responses) == [200, 200, *[202] * 4]
+
+
+async def test_amount_counts_although_a_parallel_request_with_its_key_failed(
+    harness: Harness,
+    maker: BearerAuth,
+    agent: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both requests are checked before the first one fails and the second one is executed."""
+    submit = harness.services.ledger.submit
+    are_checked = asyncio.Barrier(2)
+    has_failed = asyncio.Event()
+    calls: list[None] = []
+
+    async def fail_or_submit(*arguments: Any, **options: Any) -> Any:
+        calls.append(None)
+        number = len(calls)
+        if number <= 2:
+            async with asyncio.timeout(30):  # a request that is held does not come here
+                await are_checked.wait()
+        if number == 1:
+            raise ApiError(Code.AGENT_NOT_ACTIVE)
+        if number == 2:
+            await has_failed.wait()
+        return await submit(*arguments, **options)
+
+    monkeypatch.setattr(harness.services.ledger, "submit", fail_or_submit)
+    first, second = (
+        asyncio.create_task(fund(harness, agent, "80", maker, request_id="f-1")) for _ in range(2)
+    )
+    done, _ = await asyncio.wait((first, second), return_when=asyncio.FIRST_COMPLETED)
+    assert [parse_error(task.result()) for task in done] == [(403, "AGENT_NOT_ACTIVE")]
+    require_held(await fund(harness, agent, "80", maker))
+    has_failed.set()
+    assert sorted([(await first).status_code, (await second).status_code]) == [200, 403]
+    require_held(await fund(harness, agent, "80", maker))
+    assert await get_float(harness, agent) == "80.00"
 
 
 async def test_repeated_request_returns_the_same_approval(

@@ -61,6 +61,26 @@ async def test_secrets_are_shown_once_to_the_maker(
     assert keyset["changes"] == {"name": [None, "Bureau"], "meta_read_key": [None, "***"]}
 
 
+async def test_invitation_link_is_shown_once_to_the_maker(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await set_rules(harness, build_rule("admin_users"))
+    new_admin = {"email": "eve@example.com", "name": "Eve", "role": "support_user"}
+    approval = require_held(await platform.send("POST", "/admin/users", new_admin))
+    approver = await harness.create_admin()
+    shown = await approve(harness, approval, approver)
+    assert "/console/invitation" not in str(shown)
+    assert "/console/invitation" not in str(await get_approval(harness, approval, approver))
+    result = (await get_approval(harness, approval, platform.maker))["result"]
+    token = result["invitation"]["url"].partition("#")[2]
+    again = (await get_approval(harness, approval, platform.maker))["result"]
+    assert token not in str(again)
+    accepted = await harness.post(
+        f"{V1}/admin/invitations/accept", json={"token": token, "password": "a long passphrase 42"}
+    )
+    assert accepted.status_code == 204, accepted.text
+
+
 async def test_requests_that_the_rules_do_not_mean_are_not_held(
     harness: Harness, platform: GuardedRecords
 ) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from tapgate import ids
-from tapgate.api.guards import ApprovedCall
+from tapgate.api.guards import ApprovedCall, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.approvals import model, operations, queries
@@ -45,6 +45,7 @@ async def execute(services: Services, approval_id: int) -> None:
     try:
         await _require_valid_approvals(services, approval)
         stored = await _open_request(services, approval)
+        await _require_valid_key(services, stored)
         maker = await _load_maker(services, approval)
         if stored.moves_money:
             await _execute_money_request(services, approval, stored, maker)
@@ -101,6 +102,19 @@ async def _open_request(services: Services, approval: Approval) -> StoredRequest
     return msgspec.msgpack.decode(plain, type=StoredRequest)
 
 
+async def _require_valid_key(services: Services, stored: StoredRequest) -> None:
+    """Require that the API key which made the request has not been deleted and has not expired."""
+    if stored.api_key_id is None:
+        return
+    key = await services.authenticator.api_keys.find(services.database, stored.api_key_id)
+    if key is None or (key.expires_at is not None and key.expires_at <= services.clock()):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The API key that made the request was deleted or has expired.",
+            details={"required": ["a valid API key"]},
+        )
+
+
 async def _load_maker(services: Services, approval: Approval) -> Principal:
     """Return the maker with the current role, or raise 403 if the maker is disabled."""
     maker = await queries.find_admin(services.database, approval.maker_id)
@@ -139,8 +153,26 @@ def _build_request(
             tx, request.actor, approval.id, result, currency=services.settings.currency
         )
 
-    request.approval = ApprovedCall(id=approval.public_id, end=end)
+    request.approval = ApprovedCall(
+        id=approval.public_id, require_unchanged=partial(_require_unchanged, approval), end=end
+    )
     return request
+
+
+def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any) -> None:
+    """Require that the request would change the same values as when it was made.
+
+    The approvers have seen the values of that time. A request that replaces a list of rules would
+    otherwise undo what has changed since.
+    """
+    if proposal is None:
+        return  # it changes nothing any more
+    changes = model.build_changes(model.get_stored_fields(body), proposal.before)
+    if msgspec.json.decode(msgspec.json.encode(changes)) != approval.changes:
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "The current values have changed since the request was made. Make it again.",
+        )
 
 
 async def _execute_money_request(

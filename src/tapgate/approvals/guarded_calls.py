@@ -14,7 +14,7 @@ from tapgate.api.idempotency import get_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
-from tapgate.approvals.queries import Person
+from tapgate.approvals.queries import Maker, Person
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.keys import find_by_idempotency_keys
@@ -64,7 +64,7 @@ async def run_guarded(
     except ApiError as error:
         # After a 5xx error, the outcome may be unknown, so the amount stays counted.
         if decision.call_id is not None and error.status < 500:
-            await queries.remove_call(services.database, decision.call_id)
+            await queries.leave_call(services.database, decision.call_id)
         raise
 
 
@@ -75,15 +75,29 @@ async def _decide(
     maker = await queries.lock_maker(tx, request.principal)
     key = _get_key(request, body) if endpoint.moves_money else None
     if key is not None:
-        earlier = await queries.find_by_key(tx, maker.admin_id, key.request_id)
+        earlier = await queries.find_by_key(tx, maker.admin.admin_id, _get_stored_key(request, key))
         if earlier is not None:
             if earlier.fingerprint != key.fingerprint:
                 raise ApiError(Code.DUPLICATE_REQUEST)
             return _Held(earlier)
-        if await _is_replay(tx, request, maker, key):
+        scope = request.principal.idempotency_scope
+        if await find_by_idempotency_keys(tx, [(scope, key.request_id)]):
+            # The ledger replays the response, or rejects another request with the same key.
             return _Allowed(None)
-    requirement = proposal.requirement or await _find_requirement(tx, maker, proposal)
+        call_id = await queries.join_call(
+            tx, maker.admin.person, _scope_key(request, key), key.fingerprint
+        )
+        if call_id is not None:
+            return _Allowed(call_id)
+    requirement = proposal.requirement or await _find_requirement(tx, maker.admin, proposal)
     if requirement is not None:
+        if maker.has_unknown_holder:
+            raise ApiError(
+                Code.FORBIDDEN,
+                "The request needs an approval, and an API key of the command line belongs to no "
+                "admin who could make it. Rotate the key in the console.",
+                details={"required": ["approval"]},
+            )
         return _Held(await _hold(tx, endpoint, request, body, proposal, maker, requirement, key))
     if proposal.amount is None:
         return _Allowed(None)
@@ -92,7 +106,7 @@ async def _decide(
         tx,
         "guarded_calls",
         id=call_id,
-        person=maker.person,
+        person=maker.admin.person,
         operations=list(proposal.operations),
         amount=proposal.amount,
         request_key=key and _scope_key(request, key),
@@ -109,22 +123,15 @@ def _get_key(request: RequestContext, body: Any) -> _IdempotencyKey | None:
     return _IdempotencyKey(request_id, calculate_fingerprint(request.path, body))
 
 
-async def _is_replay(
-    tx: Transaction, request: RequestContext, maker: Person, key: _IdempotencyKey
-) -> bool:
-    """Return whether the ledger knows the key, or the same request was already counted.
-
-    The ledger then replays the response, or rejects another request with the same key.
-    """
-    scope = request.principal.idempotency_scope
-    if await find_by_idempotency_keys(tx, [(scope, key.request_id)]):
-        return True
-    return await queries.has_call(tx, maker.person, _scope_key(request, key), key.fingerprint)
-
-
 def _scope_key(request: RequestContext, key: _IdempotencyKey) -> str:
     """Return the key with its scope: each account and API key of a person has keys of its own."""
     return f"{request.principal.idempotency_scope}/{key.request_id}"
+
+
+def _get_stored_key(request: RequestContext, key: _IdempotencyKey) -> str:
+    """Return the key of an approval. It is unique per maker, whose API keys have their own keys."""
+    is_admin = request.principal.kind == "admin"
+    return key.request_id if is_admin else _scope_key(request, key)
 
 
 async def _find_requirement(
@@ -151,20 +158,21 @@ async def _hold(
     request: RequestContext,
     body: Any,
     proposal: Proposal,
-    maker: Person,
+    maker: Maker,
     requirement: Requirement,
     key: _IdempotencyKey | None,
 ) -> Approval:
-    fields = {} if body is None else msgspec.to_builtins(body)
-    for name in model.NEVER_STORED_FIELDS | {"request_id"}:
-        fields.pop(name, None)
+    fields = model.get_stored_fields(body)
     stored = StoredRequest(
         method=request.method,
         path=request.path,
         body=msgspec.json.encode(fields) if body is not None else b"",
         ip=request.ip,
         moves_money=endpoint.moves_money,
+        api_key_id=request.principal.key_id,
     )
+    is_api_key = request.principal.kind == "api_key"
+    suffix = f", by API key {request.principal.name}" if is_api_key else ""
     approval_id, now = tx.new_id(), tx.now()
     context = model.get_seal_context(approval_id, "request")
     await insert_values(
@@ -173,14 +181,15 @@ async def _hold(
         id=approval_id,
         operation=requirement.operation or proposal.operations[0],
         operations=list(proposal.operations),
-        summary=proposal.summary,
+        summary=proposal.summary + suffix,
         changes=model.build_changes(fields, proposal.before),
         amount=proposal.amount,
         resource_id=proposal.resource_id,
         sealed_request=request.services.vault.seal(msgspec.msgpack.encode(stored), context),
-        maker_id=maker.admin_id,
-        maker_person=maker.person,
-        request_key=key and key.request_id,
+        maker_id=maker.admin.admin_id,
+        maker_person=maker.admin.person,
+        other_makers=maker.others,
+        request_key=key and _get_stored_key(request, key),
         fingerprint=key and key.fingerprint,
         roles=requirement.roles,
         required_approvers=requirement.approvers,

@@ -75,6 +75,8 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     maker_id: int
     maker_name: str
     maker_person: str
+    #: People besides the maker who hold the API key that made the request.
+    other_makers: list[str]
     fingerprint: bytes | None
     roles: list[str]
     required_approvers: int
@@ -97,6 +99,10 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
             return ApprovalStatus.EXPIRED
         return self.status
 
+    def is_made_by(self, person: str) -> bool:
+        """Return whether a person made the request, or could have made it with an API key."""
+        return person == self.maker_person or person in self.other_makers
+
     def has_enough_approvals(self, decisions: Collection[Decision]) -> bool:
         """Return whether enough different people who still may approve have approved."""
         persons = {
@@ -105,7 +111,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
             if decision.decision == Verdict.APPROVE
             and decision.is_active
             and decision.role in self.roles
-            and decision.person != self.maker_person
+            and not self.is_made_by(decision.person)
         }
         return len(persons) >= self.required_approvers
 
@@ -118,6 +124,8 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     ip: str
     moves_money: bool
+    #: API key that made the request.
+    api_key_id: int | None = None
 
 
 def get_seal_context(approval_id: int, part: str) -> bytes:
@@ -176,6 +184,14 @@ def build_rule_change_requirement(rules: Sequence[Rule]) -> Requirement:
         approvers=max(rule.approvers for rule in rules),
         expires_in=max(rule.expires_in for rule in rules),
     )
+
+
+def get_stored_fields(body: Any) -> dict[str, Any]:
+    """Return the fields of a body that are stored: no PINs, passwords and idempotency key."""
+    fields: dict[str, Any] = {} if body is None else msgspec.to_builtins(body)
+    for name in NEVER_STORED_FIELDS | {"request_id"}:
+        fields.pop(name, None)
+    return fields
 
 
 def build_changes(body: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,19 +6,25 @@ from typing import Any, Final
 
 from tapgate import ids
 from tapgate.approvals import model, queries
-from tapgate.approvals.model import Approval, Decision
+from tapgate.approvals.model import Approval, Decision, Rule
 from tapgate.approvals.queries import Person
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.notifications.events import publish
-from tapgate.schemas.admin import Scope
+from tapgate.schemas.admin import AdminRole, Scope
 from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus, Operation, Verdict
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
 #: A worker executes an approved request if the process that approved it has not done so by then.
 EXECUTION_PERIOD: Final = timedelta(seconds=30)
+
+#: Operations that an API key with a scope can request, or that creating it is.
+_OPERATIONS_BY_SCOPE: Final = {
+    Scope.PAYMENTS_WRITE: (Operation.API_KEYS, Operation.WALLET_TRANSFER),
+    Scope.SUBSCRIBERS_WRITE: (Operation.SUBSCRIBER_PHONE,),
+}
 
 _trail = AuditTrail("approval")
 _rules_trail = AuditTrail("approval_rules")
@@ -32,29 +38,80 @@ async def replace_rules(
     currency: str,
     is_approved: bool,
 ) -> list[ApprovalRule]:
-    """Replace all rules. Once rules exist, a change requires an approval."""
+    """Replace all rules. Once rules exist, a change requires an approval.
+
+    Pending requests then need the approvals of the new rules, but not fewer than before.
+    """
     await tx.execute("LOCK TABLE approval_rules IN SHARE ROW EXCLUSIVE MODE")
     before = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
     if before and not is_approved:
         raise unavailable("The rules were changed at the same time. Try again.")
     await queries.replace_rules(tx, rules, currency)
-    after = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
+    new_rules = await queries.list_rules(tx)
+    await _apply_to_pending(tx, new_rules)
+    after = [model.to_rule_record(rule, currency) for rule in new_rules]
     await _rules_trail.record(tx, actor, None, "updated", changes={"data": (before, after)})
     return after
 
 
-async def require_unguarded_key(tx: Transaction, scopes: Sequence[str]) -> None:
-    """Raise 403 if approval rules hold the creation of an API key with these scopes.
+async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
+    for approval in await queries.lock_all_pending(tx):
+        requirement = None
+        if approval.operation == Operation.APPROVAL_RULES:
+            requirement = model.build_rule_change_requirement(rules) if rules else None
+        else:
+            total = None
+            if approval.amount is not None:  # the sum includes it
+                total = await queries.sum_amounts(tx, approval.maker_person, approval.operation)
+            applicable = [rule for rule in rules if rule.operation == approval.operation]
+            rule = model.select_rule(applicable, total)
+            requirement = None if rule is None else rule.requirement
+        if requirement is not None:
+            approvers = max(requirement.approvers, approval.required_approvers)
+            await queries.set_requirement(tx, approval.id, requirement.roles, approvers)
 
-    The command line has no maker, so it cannot make a request that waits for approval.
+
+async def require_unguarded_key(tx: Transaction, scopes: Sequence[str]) -> None:
+    """Raise 403 if approval rules hold requests with an API key that has these scopes.
+
+    The command line has no maker, so it cannot make a request that waits for approval, and the key
+    would belong to no known person.
     """
-    rules = await queries.list_rules(tx)
-    is_guarded = any(rule.operation == Operation.API_KEYS for rule in rules)
-    if is_guarded and Scope.PAYMENTS_WRITE in scopes:
-        raise _build_forbidden_error(
-            "API keys with payments:write need an approval. Create the key in the console.",
-            "approval",
-        )
+    guarded = {rule.operation for rule in await queries.list_rules(tx)}
+    for scope, guarded_operations in _OPERATIONS_BY_SCOPE.items():
+        if scope in scopes and guarded.intersection(guarded_operations):
+            raise _build_forbidden_error(
+                f"API keys with {scope} need an approval, or their requests do. Create the key in "
+                "the console.",
+                "approval",
+            )
+
+
+async def require_unguarded_reset(tx: Transaction, admin_id: int) -> None:
+    """Raise 403 if other admins can reset an admin's password under the approval rules.
+
+    If they cannot, because too few of them are active, the command line is the only way left.
+    """
+    rules = [
+        rule for rule in await queries.list_rules(tx) if rule.operation == Operation.ADMIN_USERS
+    ]
+    if not rules:
+        return
+    target, admins = await queries.find_admin(tx, admin_id), await queries.list_active_admins(tx)
+    others = [admin for admin in admins if admin.person != target.person]
+    rule = model.select_rule(rules, None)
+    assert rule is not None, "it has no amount"
+    for maker in others:
+        approvers = {
+            admin.person
+            for admin in others
+            if admin.role in rule.roles and admin.person != maker.person
+        }
+        if maker.role == AdminRole.SYSTEM_ADMIN and len(approvers) >= rule.approvers:
+            raise _build_forbidden_error(
+                "Approval rules hold this. Other admins can request and approve it in the console.",
+                "approval",
+            )
 
 
 async def record_creation(
@@ -197,7 +254,7 @@ async def _require_approver(
     assert actor.principal is not None
     assert actor.principal.admin_id is not None
     approver = await queries.find_admin(tx, actor.principal.admin_id, for_share=True)
-    if approver.admin_id == approval.maker_id or approver.person == approval.maker_person:
+    if approver.admin_id == approval.maker_id or approval.is_made_by(approver.person):
         raise _build_forbidden_error("You can't decide on your own request.", "another admin")
     if not approver.is_active or approver.role not in approval.roles:
         raise _build_forbidden_error("Your role can't approve this request.", *approval.roles)

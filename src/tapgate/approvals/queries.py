@@ -5,6 +5,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import asyncpg
+
 from tapgate import ids, money
 from tapgate.approvals.model import (
     SUM_PERIOD,
@@ -24,10 +26,14 @@ from tapgate.store.transaction import Transaction
 _RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
 _SELECT: Final = """
     SELECT a.id, a.operation, a.summary, a.changes, a.amount, a.resource_id, a.maker_id,
-           maker.name AS maker_name, a.maker_person, a.fingerprint, a.roles, a.required_approvers,
-           a.status, a.code, a.result, a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
+           maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint, a.roles,
+           a.required_approvers, a.status, a.code, a.result,
+           a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
            a.created_at, a.expires_at, a.updated_at
     FROM approvals a JOIN admins maker ON maker.id = a.maker_id"""
+
+
+_SELECT_ADMINS: Final = "SELECT id, name, role, status, email FROM admins"
 
 
 class Person(NamedTuple):
@@ -38,6 +44,15 @@ class Person(NamedTuple):
     role: str
     is_active: bool
     person: str
+
+
+class Maker(NamedTuple):
+    """The admin who makes a request, and others who hold the same API key."""
+
+    admin: Person
+    others: list[str]
+    #: Whether the API key was created on the command line.
+    has_unknown_holder: bool
 
 
 async def list_rules(reader: Database | Transaction) -> list[Rule]:
@@ -69,29 +84,45 @@ async def find_admin(
 ) -> Person:
     """Return an admin. With `for_share`, its role and status cannot change until the commit."""
     lock = "FOR SHARE" if for_share else ""
-    row = await reader.fetchrow(
-        f"SELECT id, name, role, status, email FROM admins WHERE id = $1 {lock}", admin_id
-    )
-    row = require_found(row, Code.NOT_FOUND)
+    row = await reader.fetchrow(f"{_SELECT_ADMINS} WHERE id = $1 {lock}", admin_id)
+    return _to_person(require_found(row, Code.NOT_FOUND))
+
+
+async def list_active_admins(tx: Transaction) -> list[Person]:
+    rows = await tx.fetch(f"{_SELECT_ADMINS} WHERE status = $1 ORDER BY id", AdminStatus.ACTIVE)
+    return [_to_person(row) for row in rows]
+
+
+def _to_person(row: asyncpg.Record) -> Person:
     is_active = row["status"] == AdminStatus.ACTIVE
     return Person(row["id"], row["name"], row["role"], is_active, identify_person(row["email"]))
 
 
-async def lock_maker(tx: Transaction, principal: Principal) -> Person:
+async def lock_maker(tx: Transaction, principal: Principal) -> Maker:
     """Return the maker of a request, and lock the person's sums.
 
-    An API key acts for the admin who created it.
+    An API key acts for the admin who received its current secret: who created it, or rotated it
+    last.
     """
-    admin_id = principal.admin_id
+    others: list[str] = []
+    admin_id, has_unknown_holder = principal.admin_id, False
     if admin_id is None:
-        admin_id = await tx.fetchval(
-            "SELECT created_by FROM api_keys WHERE id = $1", principal.key_id
+        key = require_found(
+            await tx.fetchrow(
+                "SELECT created_by, rotated_by, has_unknown_holder FROM api_keys WHERE id = $1",
+                principal.key_id,
+            ),
+            Code.UNAUTHORIZED,
         )
-    maker = await find_admin(tx, require_found(admin_id, Code.UNAUTHORIZED))
+        holder_ids: list[int] = [key["created_by"], *key["rotated_by"]]
+        admin_id = holder_ids.pop()
+        others = [(await find_admin(tx, holder_id)).person for holder_id in holder_ids]
+        has_unknown_holder = key["has_unknown_holder"]
+    person = await find_admin(tx, admin_id)
     await tx.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended('approvals ' || $1, 0))", maker.person
+        "SELECT pg_advisory_xact_lock(hashtextextended('approvals ' || $1, 0))", person.person
     )
-    return maker
+    return Maker(person, others, has_unknown_holder)
 
 
 async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
@@ -115,21 +146,29 @@ async def sum_amounts(tx: Transaction, person: str, operation: str) -> int:
     return int(total)
 
 
-async def has_call(tx: Transaction, person: str, key: str, fingerprint: bytes) -> bool:
-    """Return whether this request was already counted."""
-    return bool(
-        await tx.fetchval(
-            """SELECT EXISTS (SELECT FROM guarded_calls
-                   WHERE person = $1 AND request_key = $2 AND fingerprint = $3)""",
-            person,
-            key,
-            fingerprint,
-        )
+async def join_call(tx: Transaction, person: str, key: str, fingerprint: bytes) -> int | None:
+    """Return the row that already counts this request, or None.
+
+    The first of several requests with one key may fail while another one succeeds. The amount then
+    counts from the last one, which may move the money.
+    """
+    call_id: int | None = await tx.fetchval(
+        """UPDATE guarded_calls SET requests = requests + 1, created_at = $4
+           WHERE person = $1 AND request_key = $2 AND fingerprint = $3 RETURNING id""",
+        person,
+        key,
+        fingerprint,
+        tx.now(),
     )
+    return call_id
 
 
-async def remove_call(database: Database, call_id: int) -> None:
-    await database.execute("DELETE FROM guarded_calls WHERE id = $1", call_id)
+async def leave_call(database: Database, call_id: int) -> None:
+    """Remove a failed request from its row, and the row when all its requests have failed."""
+    await database.execute(
+        "UPDATE guarded_calls SET requests = requests - 1 WHERE id = $1", call_id
+    )
+    await database.execute("DELETE FROM guarded_calls WHERE id = $1 AND requests <= 0", call_id)
 
 
 async def remove_old_calls(database: Database, now: datetime) -> None:
@@ -147,6 +186,22 @@ async def get(reader: Database | Transaction, approval_id: int, *, lock: bool = 
     suffix = "FOR UPDATE OF a" if lock else ""
     row = await reader.fetchrow(f"{_SELECT} WHERE a.id = $1 {suffix}", approval_id)
     return Approval(**require_found(row, Code.APPROVAL_NOT_FOUND))
+
+
+async def lock_all_pending(tx: Transaction) -> list[Approval]:
+    rows = await tx.fetch(f"{_SELECT} WHERE a.status = 'pending' ORDER BY a.id FOR UPDATE OF a")
+    return [Approval(**row) for row in rows]
+
+
+async def set_requirement(
+    tx: Transaction, approval_id: int, roles: Sequence[str], approvers: int
+) -> None:
+    await tx.execute(
+        "UPDATE approvals SET roles = $2, required_approvers = $3 WHERE id = $1",
+        approval_id,
+        roles,
+        approvers,
+    )
 
 
 def can_see(principal: Principal, approval: Approval) -> bool:

@@ -1,0 +1,2 @@
+INSERT INTO admin_former_identities
+SELECT 'https://login.example.com', '00u0', min(id) FROM admins;

@@ -1,0 +1,83 @@
+"""Agent fundings that need an approval: each is executed once or not at all."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.store.database import Database
+from torture.client_connection import Response
+from torture.client_ledger import OperationState
+from torture.findings import Findings
+
+
+def follow_approval(
+    state: OperationState, response: Response, findings: Findings
+) -> Response | None:
+    """Return the receipt of an executed request, or None if another request must follow.
+
+    The maker's request returns the approval. The next one approves it, and later ones read it
+    until it is executed.
+    """
+    if state.approval_id and response.code == "APPROVAL_NOT_PENDING":
+        state.is_approved = True  # by a duplicate, or by a request without a response
+        return None
+    if response.status not in (200, 202):
+        return response
+    approval = response.body.get("approval", response.body)
+    state.approval_id = approval["id"]
+    status = approval["status"]
+    if status == "executed":
+        receipt = {**approval["result"], "amount": approval["amount"]}
+        return Response(status=200, body=receipt, replayed=False)
+    if status == "approved":
+        state.is_approved = True
+    elif status != "pending":
+        findings.add("rejection", state.operation.idempotency_key, f"the approval is {status}")
+    return None
+
+
+async def shorten_leases(database_url: str) -> None:
+    """Let the worker execute requests of killed processes now, and not after 30 seconds."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        await connection.execute(
+            "UPDATE approvals SET next_attempt_at = now() WHERE status = 'approved'"
+        )
+    finally:
+        await connection.close()
+
+
+async def reconcile_approvals(
+    database: Database, operations: Sequence[OperationState], findings: Findings
+) -> None:
+    """Require one transaction of the same amount per executed approval, and none for others."""
+    stored = {
+        ids.encode(ids.APPROVAL, row["id"]): row
+        for row in await database.fetch("SELECT id, status, amount FROM approvals")
+    }
+    paid: dict[str, list[int]] = defaultdict(list)
+    for row in await database.fetch(
+        """SELECT context ->> 'approval_id' AS approval_id, amount FROM transactions
+           WHERE context ? 'approval_id'"""
+    ):
+        paid[row["approval_id"]].append(row["amount"])
+    for approval_id, row in stored.items():
+        expected = [row["amount"]] if row["status"] == "executed" else []
+        if paid[approval_id] != expected:
+            detail = f"{row['status']}, paid {paid[approval_id]}, expected {expected}"
+            findings.add("approvals", approval_id, detail)
+    for state in operations:
+        if state.approval_id and state.approval_id not in stored:
+            findings.add("lost", state.approval_id, "is not stored")
+
+
+async def count_executed(database: Database) -> tuple[int, int]:
+    """Return the number of executed approvals, and of those that a worker executed after a kill."""
+    row = await database.fetchrow(
+        """SELECT count(*) AS executed, count(*) FILTER (WHERE attempts > 0) AS resumed
+           FROM approvals WHERE status = 'executed'"""
+    )
+    assert row is not None
+    return row["executed"], row["resumed"]
