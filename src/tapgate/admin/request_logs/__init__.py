@@ -1,0 +1,1 @@
+"""Log of requests with API keys and signing keys, for integrators."""

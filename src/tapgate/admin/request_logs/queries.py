@@ -1,0 +1,80 @@
+"""SQL queries for the request log."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final, NoReturn
+from zoneinfo import ZoneInfo
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.clock import Clock
+from tapgate.runtime.background import run_periodically
+from tapgate.schemas.periods import parse_period_end, parse_period_start
+from tapgate.schemas.request_logs import RequestLogQuery, RequestResult
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+
+_LIST_COLUMNS: Final = """id, key_id, caller_type, caller_name, method, endpoint, path, status,
+    code, duration_us, request_id, ip"""
+_REMOVAL_BATCH_SIZE: Final = 5_000
+_REMOVAL_INTERVAL_SECONDS: Final = 3600.0
+
+
+async def list_page(
+    database: Database, query: RequestLogQuery, since: datetime, zone: ZoneInfo
+) -> list[asyncpg.Record]:
+    """Return the newest matching requests since a time, up to the limit plus one."""
+    conditions = PageConditions(query)
+    start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
+    conditions.where("id >= {}", ids.first_id_at(max(since, start) if start else since))
+    conditions.where("id < {}", None if end is None else ids.first_id_at(end))
+    conditions.where_id("key_id", ids.KEY, query.api_key_id)
+    conditions.where("method = {}", query.method)
+    conditions.where("endpoint = {}", query.endpoint)
+    conditions.where("status = {}", query.status)
+    conditions.where("code = {}", query.error_code)
+    conditions.where("request_id = {}", query.request_id)
+    if query.result == RequestResult.SUCCEEDED:
+        conditions.add("status < 400")
+    elif query.result or query.error_code or (query.status or 0) >= 400:
+        conditions.add("status >= 400")  # the condition of the partial index
+    return await conditions.fetch(database, f"SELECT {_LIST_COLUMNS} FROM request_logs")
+
+
+async def find(database: Database, log_id: int, since: datetime) -> Any:
+    """Return a request with its bodies, or None."""
+    return await database.fetchrow(
+        f"""SELECT {_LIST_COLUMNS}, query, request_body, response_body FROM request_logs
+            WHERE id = $1 AND id >= $2""",
+        log_id,
+        ids.first_id_at(since),
+    )
+
+
+async def remove_expired(database: Database, clock: Clock, days: int) -> NoReturn:
+    """Remove requests older than the retention period, in the background."""
+
+    async def remove() -> None:
+        await remove_before(database, clock() - timedelta(days=days))
+
+    await run_periodically(remove, every=_REMOVAL_INTERVAL_SECONDS, name="request_log.retention")
+
+
+async def remove_before(database: Database, moment: datetime) -> None:
+    """Remove older requests in batches, so that locks are brief."""
+    before = ids.first_id_at(moment)
+    while await _remove_batch(database, before) == _REMOVAL_BATCH_SIZE:
+        pass
+
+
+async def _remove_batch(database: Database, before: int) -> int:
+    removed: int = await database.fetchval(
+        f"""WITH removed AS (
+                DELETE FROM request_logs WHERE id = ANY (ARRAY(
+                    SELECT id FROM request_logs WHERE id < $1
+                    ORDER BY id LIMIT {_REMOVAL_BATCH_SIZE} FOR UPDATE SKIP LOCKED))
+                RETURNING 1)
+            SELECT count(*) FROM removed""",
+        before,
+    )
+    return removed
