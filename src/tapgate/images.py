@@ -50,7 +50,7 @@ class EncodedImage(NamedTuple):
     content: bytes
 
 
-def decode_data_uri(data_uri: str) -> EncodedImage:
+def decode_data_uri(data_uri: str, *, max_side: int = MAX_SIDE_PIXELS) -> EncodedImage:
     """Decode and re-encode the image in a data URI; raise ImageError if it is invalid."""
     prefix, _, encoded = data_uri.partition(",")
     media_type = DATA_URI_MEDIA_TYPES.get(prefix.lower())
@@ -60,17 +60,17 @@ def decode_data_uri(data_uri: str) -> EncodedImage:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         raise _build_error("must be valid base64") from None
-    image = reencode(content)
+    image = reencode(content, max_side=max_side)
     if image.media_type != media_type:
         raise _build_error("does not match its declared media type")
     return image
 
 
-def reencode(content: bytes) -> EncodedImage:
+def reencode(content: bytes, *, max_side: int = MAX_SIDE_PIXELS) -> EncodedImage:
     from PIL.Image import DecompressionBombError, DecompressionBombWarning  # noqa: PLC0415
 
     try:
-        return _reencode(content)
+        return _reencode(content, max_side)
     except ImageError:
         raise
     except (DecompressionBombError, DecompressionBombWarning):
@@ -80,7 +80,7 @@ def reencode(content: bytes) -> EncodedImage:
         raise _build_error("must be a valid JPEG or PNG image") from None
 
 
-def _reencode(content: bytes) -> EncodedImage:
+def _reencode(content: bytes, max_side: int) -> EncodedImage:
     from PIL import Image, ImageOps  # noqa: PLC0415
 
     with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
@@ -88,8 +88,8 @@ def _reencode(content: bytes) -> EncodedImage:
         # The size comes from the file header; nothing has been decoded yet.
         if image.width * image.height > MAX_PIXELS:
             raise _build_too_large_error()
-        if max(image.size) > MAX_SIDE_PIXELS:
-            raise _build_error(f"must be at most {MAX_SIDE_PIXELS} pixels wide and high")
+        if max(image.size) > max_side:
+            raise _build_error(f"must be at most {max_side} pixels wide and high")
         if media_type == "image/png" and getattr(image, "is_animated", False):
             raise _build_error("must not be animated")
         if media_type == "image/jpeg" and _count_jpeg_scans(content) > _MAX_JPEG_SCANS:

@@ -1,0 +1,1 @@
+"""Branding: how the platform presents itself to customers and staff."""

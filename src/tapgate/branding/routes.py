@@ -1,0 +1,63 @@
+"""Endpoints of the branding."""
+
+from hashlib import sha256
+
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.branding import operations
+from tapgate.branding.model import Branding, to_record
+from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
+from tapgate.schemas.branding import BrandingRecord, BrandingUpdate
+
+endpoints = Endpoints("Branding", "/api/v1/admin/branding")
+
+_PUBLIC = Access(public=True)
+
+
+@endpoints.get("", access=_PUBLIC)
+async def get_branding(request: RequestContext) -> BrandingRecord:
+    """Get the branding.
+
+    The sign-in page shows it, so no credential is required. After a change, it may be a few seconds
+    old.
+    """
+    return to_record(await _get(request))
+
+
+@endpoints.get("/logo", access=_PUBLIC, media=("image/png",), errors=(Code.NOT_FOUND,))
+async def get_branding_logo(request: RequestContext) -> Reply[bytes]:
+    """Get the logo, a PNG image."""
+    return build_logo_reply(await _get(request))
+
+
+@endpoints.put("", access=Access(roles="A"), body_limit=MEBIBYTE)
+async def update_branding(request: RequestContext, body: BrandingUpdate) -> BrandingRecord:
+    """Change the branding.
+
+    Fields that the request omits keep their values, and an empty string resets a field to its
+    default. `name`, `color`, `support_contact` and the logo appear in the console, on the page of a
+    tapped card and in PDF statements; `statement_header` appears in PDF statements only. `color`
+    must have a contrast of at least 4.5:1 with white. `logo` is a PNG image with at most 1024
+    pixels per side, which is decoded and encoded again without metadata.
+    """
+    services = request.services
+    logo = await operations.decode_logo(body.logo)
+    async with services.transaction() as tx:
+        await operations.update(tx, request.actor, body, logo)
+    return to_record(await _get(request, fresh=True))
+
+
+def build_logo_reply(branding: Branding) -> Reply[bytes]:
+    if branding.logo is None:
+        raise ApiError(Code.NOT_FOUND, "There is no logo.")
+    etag = f'"{sha256(branding.logo).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    return Reply(branding.logo, headers=headers, content_type="image/png")
+
+
+async def _get(request: RequestContext, *, fresh: bool = False) -> Branding:
+    services = request.services
+    return await operations.get_branding(
+        services.database, services.settings, services.clock(), fresh=fresh
+    )
