@@ -96,6 +96,12 @@ async def assign(tx: Transaction, actor: Actor, request_id: int) -> SupportReque
     )
 
 
+async def unassign(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
+    """Return a request to the queue for other admins."""
+    request = await _lock_unclosed(tx, request_id)
+    return await _save(tx, actor, request, "unassigned", status=request.status, assignee=None)
+
+
 async def reply(
     tx: Transaction, actor: Actor, request_id: int, text: str, *, vault: Vault
 ) -> SupportRequest:

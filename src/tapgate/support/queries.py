@@ -88,10 +88,10 @@ async def save(tx: Transaction, request: SupportRequest) -> None:
 async def list_page(
     database: Database, filters: SupportRequestFilters, audience: Audience, now: datetime
 ) -> list[SupportRequest]:
-    """Return a page of matching requests, newest first, plus one row if there are more."""
+    """Return a page of matching requests, plus one row if there are more."""
     conditions = PageConditions(filters, "r.id")
     conditions.where_word("r.status", filters.status)
-    conditions.where_id("r.assignee", ids.ADMIN, filters.assignee)
+    conditions.where_assignee("r.assignee", filters.assignee)
     conditions.where_id("r.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
     if filters.phone_number is not None:
         conditions.where("r.phone_number = {}", filters.phone_number)
@@ -132,7 +132,7 @@ async def add_message(
         request_id,
         number,
         sender,
-        vault.seal(text.encode(), _get_seal_context(request_id, number)),
+        vault.seal(text.encode(), get_seal_context(request_id, number)),
         tx.now(),
         message_id,
     )
@@ -166,7 +166,7 @@ async def load_messages(
     )
     messages = defaultdict[int, list[SupportMessage]](list)
     for row in rows:
-        context = _get_seal_context(row["request_id"], row["number"])
+        context = get_seal_context(row["request_id"], row["number"])
         text = vault.open(row["sealed"], context).decode()
         messages[row["request_id"]].append(
             SupportMessage(sender=row["sender"], text=text, created_at=row["created_at"])
@@ -195,5 +195,5 @@ async def remove_expired(database: Database, before: datetime) -> bool:
     return len(removed) == REMOVAL_BATCH_SIZE
 
 
-def _get_seal_context(request_id: int, number: int) -> bytes:
+def get_seal_context(request_id: int, number: int) -> bytes:
     return b"support message %d %d" % (request_id, number)

@@ -73,7 +73,7 @@ async def receive_support_message(
 async def list_support_requests(
     request: RequestContext, query: SupportRequestFilters
 ) -> Page[SupportRequestRecord]:
-    """List support requests, newest first.
+    """List support requests, newest first, or oldest first with `order=oldest`.
 
     `messages` contains the latest 10 messages of each request. A request that concerns a
     restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
@@ -136,6 +136,16 @@ async def assign_support_request(
     """Assign a support request to the calling admin."""
     async with request.services.transaction() as tx:
         row = await operations.assign(tx, request.actor, id)
+    return await _build_record(request, row)
+
+
+@endpoints.post("/requests/{id}/unassign", errors=(Code.ALREADY_RESOLVED,))
+async def unassign_support_request(
+    request: RequestContext, id: SupportRequestId
+) -> SupportRequestRecord:
+    """Remove the assignee of a support request."""
+    async with request.services.transaction() as tx:
+        row = await operations.unassign(tx, request.actor, id)
     return await _build_record(request, row)
 
 

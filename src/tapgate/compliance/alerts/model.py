@@ -35,6 +35,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     review: bool  # a transaction's funds are held until the alert is resolved
     details: dict[str, Any]
     occurrences: int
+    assignee: int | None
+    assignee_name: str | None
     resolution_notes: str | None
     resolved_by: int | None
     resolved_at: datetime | None

@@ -1,4 +1,6 @@
-"""Operations on alerts: create, investigate and resolve."""
+"""Operations on alerts: create, assign, investigate and resolve."""
+
+import msgspec
 
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail, Changes, diff_records
@@ -33,6 +35,19 @@ async def create(tx: Transaction, actor: Actor, new: NewAlert) -> tuple[Alert, b
     await _trail.record(tx, actor, alert.public_id, "created", changes=changes)
     await publish(tx, "alert.created", model.to_record(alert))
     return alert, True
+
+
+async def assign(
+    tx: Transaction, actor: Actor, alert_id: int, assignee: int | None, action: str
+) -> Alert:
+    """Set the admin who handles an unresolved alert; None removes the admin."""
+    before = await queries.get(tx, alert_id, for_update=True)
+    model.require_unresolved(before)
+    await queries.save(tx, msgspec.structs.replace(before, assignee=assignee, updated_at=tx.now()))
+    after = await queries.get(tx, alert_id)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, action, old, new)
+    return after
 
 
 async def investigate(tx: Transaction, actor: Actor, alert_id: int, note: str | None) -> Alert:

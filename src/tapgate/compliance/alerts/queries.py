@@ -7,6 +7,7 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.errors import ApiError, Code, require_found
+from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
 from tapgate.schemas.records import NOT_FOUND_CODES
 from tapgate.store.conditions import PageConditions
@@ -15,9 +16,13 @@ from tapgate.store.rows import update_row
 from tapgate.store.transaction import Transaction
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
-    review, details, occurrences, resolution_notes, resolved_by, resolved_at, created_at,
-    updated_at"""
+    review, details, occurrences, assignee,
+    (SELECT name FROM admins WHERE admins.id = alerts.assignee) AS assignee_name,
+    resolution_notes, resolved_by, resolved_at, created_at, updated_at"""
 _SELECT: Final = f"SELECT {_COLUMNS} FROM alerts"
+#: Alerts about clones, whose `open_key` is the card's serial.
+_IS_OPEN_CLONE_ALERT: Final = f"""alert_type = '{CLONE_ALERT_TYPE}'
+    AND status IN ('open', 'investigating') AND NOT review"""
 
 
 async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool = False) -> Alert:
@@ -38,8 +43,16 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     conditions = PageConditions(filters)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
+    if filters.card_serial is not None:
+        conditions.add(_IS_OPEN_CLONE_ALERT)
+        conditions.where("open_key = {}", filters.card_serial)
     conditions.where_id("subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
     conditions.where_id("transaction_id", ids.TRANSACTION, filters.transaction_id)
+    conditions.where_assignee("assignee", filters.assignee)
+    if filters.held:
+        conditions.add("review AND status IN ('open', 'investigating')")
+    elif filters.held is False:
+        conditions.add("NOT review")
     return [Alert(**row) for row in await conditions.fetch(database, _SELECT)]
 
 
@@ -95,11 +108,13 @@ async def add(tx: Transaction, alert_id: int, new: NewAlert, open_key: str | Non
 
 
 async def save(tx: Transaction, alert: Alert) -> None:
-    """Store the fields that an investigation or resolution changes.
+    """Store the fields that an assignment, investigation or resolution changes.
 
     The caller must hold the lock on the alert.
     """
-    columns = ("status", "resolution_notes", "resolved_by", "resolved_at", "updated_at")
+    columns = (
+        "status", "assignee", "resolution_notes", "resolved_by", "resolved_at", "updated_at",
+    )  # fmt: skip
     await update_row(tx, "alerts", alert, columns)
 
 

@@ -6,6 +6,7 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
+from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
@@ -72,14 +73,21 @@ async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCr
 
 @endpoints.get("")
 async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
-    """List alerts, newest first.
+    """List alerts, newest first, or oldest first with `order=oldest`.
+
+    With `held=true`, only unresolved alerts that hold a transaction are listed.
 
     An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
     one-time code. The `details` of a masked alert contain only the fields written by a compliance
     rule, and its `resolution_notes` is null.
+
+    `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
+    found by it, because it would reveal whose card it is.
     """
     rows = await queries.list_page(request.services.database, query)
     masked = await _find_masked(request, rows)
+    if query.card_serial is not None:
+        rows = [alert for alert in rows if alert.id not in masked]
     return paginate(rows, query, lambda alert: to_record(alert, masked=alert.id in masked))
 
 
@@ -87,6 +95,23 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
 async def get_alert(request: RequestContext, id: AlertId) -> AlertRecord:
     """Get an alert."""
     return await _to_record(request, await queries.get(request.services.database, id))
+
+
+@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
+async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
+    """Assign an alert to the calling admin."""
+    admin_id = ids.decode(ids.ADMIN, request.actor.id)
+    async with request.services.transaction() as tx:
+        alert = await operations.assign(tx, request.actor, id, admin_id, "assigned")
+    return AlertResponse(message="Alert assigned", alert=await _to_record(request, alert))
+
+
+@endpoints.post("/{id}/unassign", errors=(Code.ALREADY_RESOLVED,))
+async def unassign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
+    """Remove the assignee of an alert."""
+    async with request.services.transaction() as tx:
+        alert = await operations.assign(tx, request.actor, id, None, "unassigned")
+    return AlertResponse(message="Alert unassigned", alert=await _to_record(request, alert))
 
 
 @endpoints.post("/{id}/investigate", errors=(Code.ALREADY_RESOLVED,))

@@ -55,6 +55,7 @@ async def get_nth_newest_upload_time(
 async def mark_decided(
     tx: asyncpg.Connection, subscriber_id: int, now: datetime, *, rejected: bool
 ) -> None:
+    """Mark all documents as decided, which also ends the assignment to a reviewer."""
     await tx.execute(
         """UPDATE kyc_documents SET decided_at = $2, rejected = $3
            WHERE subscriber_id = $1 AND decided_at IS NULL""",
@@ -62,6 +63,7 @@ async def mark_decided(
         now,
         rejected,
     )
+    await tx.execute("DELETE FROM kyc_assignments WHERE subscriber_id = $1", subscriber_id)
 
 
 async def list_missing_types(

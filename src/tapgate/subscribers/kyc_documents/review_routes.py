@@ -1,0 +1,44 @@
+"""Endpoints of the KYC review queue."""
+
+from operator import attrgetter
+
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import SubscriberId
+from tapgate.subscribers.kyc_documents import reviews
+
+endpoints = Endpoints("Subscribers", "/api/v1", access=Access(roles="AC"))
+
+_ERRORS = (Code.OTP_REQUIRED, Code.ALREADY_RESOLVED)
+
+
+@endpoints.get("/kyc-reviews")
+async def list_kyc_reviews(
+    request: RequestContext, query: KycReviewFilters
+) -> Page[KycReviewRecord]:
+    """List the subscribers who wait for a KYC decision, longest wait first.
+
+    Subscribers who were asked for more documents are listed again after they have sent one.
+    Restricted subscribers are omitted until the admin verifies a one-time code.
+    """
+    services = request.services
+    rows = await reviews.list_page(services.database, query, request.principal, services.clock())
+    return paginate(rows, query, reviews.to_record, attrgetter("position"))
+
+
+@endpoints.post("/subscribers/{id}/kyc-review/assign", errors=_ERRORS)
+async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
+    """Assign a KYC review to the calling admin. A KYC decision ends the assignment."""
+    async with request.services.transaction() as tx:
+        return reviews.to_record(await reviews.assign(tx, request.actor, id))
+
+
+@endpoints.post("/subscribers/{id}/kyc-review/unassign", errors=_ERRORS)
+async def unassign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
+    """Remove the assignee of a KYC review."""
+    async with request.services.transaction() as tx:
+        return reviews.to_record(await reviews.unassign(tx, request.actor, id))

@@ -1,0 +1,1 @@
+"""Work queues of admins: what waits for a decision or needs attention."""
