@@ -17,7 +17,8 @@ from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
 from tapgate.runtime.shared_settings import compute_fingerprint
 from tapgate.schemas.nodes import NodeRole
-from tapgate.settings import Settings, SettingsError
+from tapgate.settings import Settings
+from tapgate.settings_reader import SettingsError
 from tapgate.store.server_status import get_server_status
 
 NODES_PATH = "/api/v1/system/nodes"
@@ -198,6 +199,18 @@ def _get_time_ahead() -> float:
     return datetime.now(UTC).timestamp() + 600
 
 
+async def test_settings_of_an_offline_node_are_not_compared(
+    services: Services, harness: Harness
+) -> None:
+    await build_node(services, jwt_secret="x" * 40).report()
+    await services.nodes.report()
+    await expire(services, "other", "10 minutes")
+    admin = await harness.create_admin("S")
+    body = (await harness.client.get(NODES_PATH, auth=admin)).json()
+    rows = {row["id"]: row for row in body["data"]}
+    assert (rows["other"]["status"], rows["other"]["differences"]) == ("offline", [])
+
+
 async def test_list_shows_differences_and_clocks(services: Services, harness: Harness) -> None:
     await build_node(services, node_id="b", port=8101).report()
     await build_node(services, node_id="c", port=8102, role=NodeRole.MESSENGER).report()
@@ -231,3 +244,13 @@ async def test_metrics_show_health(services: Services, harness: Harness) -> None
         'tapgate_database_replication{mode="none"} 1.0',
         'tapgate_database_replication{mode="synchronous"} 0.0',
     } <= set(lines)
+
+
+async def test_messenger_registers_with_the_settings_of_its_workers(services: Services) -> None:
+    async for _ in startup.prepare(services.settings, str(services.settings.database_url)):
+        pass
+    settings = startup.add_development_form_key(services.settings)
+    health = HealthMonitor(settings, partial(get_server_status, services.database))
+    registry = NodeRegistry(settings, NodeRole.MESSENGER, services.database, health)
+    await registry.report()
+    assert registry.list_differences() == []

@@ -1,12 +1,13 @@
-"""Endpoint for the list of nodes."""
+"""Endpoints for the list of nodes and the settings."""
 
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
 from tapgate.http.endpoint import Endpoints
+from tapgate.runtime.effective_settings import describe_settings
 from tapgate.runtime.nodes import Node, list_nodes
 from tapgate.runtime.shared_settings import Fingerprint, find_common_values, list_differences
-from tapgate.schemas.nodes import NodeList, NodeRecord, SchemaRecord
+from tapgate.schemas.nodes import EffectiveSettings, NodeList, NodeRecord, SchemaRecord
 from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
 
 endpoints = Endpoints("System", "/api/v1/system")
@@ -35,6 +36,16 @@ async def get_nodes(request: RequestContext) -> NodeList:
     )
 
 
+@endpoints.get("/settings", access=Access(roles="A"))
+async def get_settings(request: RequestContext) -> EffectiveSettings:
+    """Get the settings of the node that responds.
+
+    The values of secrets are never included; `is_set` says whether there is one. URLs have no
+    credentials.
+    """
+    return EffectiveSettings(data=describe_settings(request.services.settings))
+
+
 def _to_record(node: Node, common: Fingerprint) -> NodeRecord:
     return NodeRecord(
         id=node.id,
@@ -44,7 +55,8 @@ def _to_record(node: Node, common: Fingerprint) -> NodeRecord:
         version=node.version,
         status=node.status,
         reasons=node.problems,
-        differences=list_differences(node.settings, common),
+        # The values of a dead node may be hashed with a key that was rotated since.
+        differences=list_differences(node.settings, common) if node.is_online else [],
         clock_offset=None if node.clock_offset is None else round(node.clock_offset, 3),
         started_at=format_rfc3339(node.started_at),
         last_seen=format_rfc3339(node.last_seen),

@@ -14,6 +14,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.ids import IdGenerator
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import Proof
 from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
@@ -22,7 +23,13 @@ from tapgate.reporting.snapshot import get_snapshot
 from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.audit import AuditResult
 from tapgate.schemas.compliance import AlertStatus, Severity
-from tapgate.schemas.reporting import AuditChainState, LedgerState, OpenAlertCounts, Overview
+from tapgate.schemas.reporting import (
+    AuditChainState,
+    LedgerState,
+    OpenAlertCounts,
+    Overview,
+    PreviousPeriod,
+)
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
@@ -46,23 +53,41 @@ async def get_overview(
 ) -> Overview:
     starts = periods.list_bucket_starts(period, now, settings.timezone)
     rollups = await load_rollups(database, period, starts)
+    currency = settings.currency
     alerts = None
     if caller.role in _ALERT_ROLES:
         alerts = _build_alert_counts(await queries.count_unresolved_alerts(database))
     return Overview(
-        currency=settings.currency,
+        currency=currency,
         timezone=settings.timezone.key,
         period=period,
         from_=format_rfc3339(starts[0]),
         to=format_rfc3339(now),
-        totals=totals.build_totals(rollups, settings.currency),
-        buckets=totals.build_buckets(rollups, starts, settings.currency),
-        by_type=totals.build_type_totals(rollups, settings.currency),
+        totals=totals.build_totals(rollups, currency),
+        previous=await _get_previous_period(database, period, now, settings),
+        buckets=totals.build_buckets(rollups, starts, currency),
+        flows=totals.build_flow_totals(rollups, currency),
+        by_type=totals.build_type_totals(rollups, currency),
         declines=totals.count_declines(rollups),
-        standing=await get_snapshot(database, settings.currency, now),
+        standing=await get_snapshot(database, currency, now),
         alerts=alerts,
         ledger=await _get_ledger_state(database),
         engine=build_engine_stats(latency_samples.list_batches(), latency_samples.list_requests()),
+    )
+
+
+async def _get_previous_period(
+    database: Database, period: str, now: datetime, settings: Settings
+) -> PreviousPeriod:
+    """Return the totals of the previous period, until the start of a bucket of the rollups."""
+    end = get_bucket_start(periods.get_previous_end(period, now))
+    starts = periods.list_bucket_starts(period, end, settings.timezone)
+    rollups = await load_rollups(database, f"previous {period}", starts, end)
+    return PreviousPeriod(
+        from_=format_rfc3339(starts[0]),
+        to=format_rfc3339(end),
+        totals=totals.build_totals(rollups, settings.currency),
+        flows=totals.build_flow_totals(rollups, settings.currency),
     )
 
 

@@ -19,6 +19,12 @@ def list_bucket_starts(period: str, now: datetime, zone: ZoneInfo) -> list[datet
     return [datetime.combine(day, time(), zone).astimezone(UTC) for day in days]
 
 
+def get_previous_end(period: str, now: datetime) -> datetime:
+    """Return the time in the previous period that corresponds to `now`."""
+    hours = _HOURS_BY_PERIOD.get(period) or 24 * _DAYS_BY_PERIOD[period]
+    return now - timedelta(hours=hours)
+
+
 def _list_hour_starts(count: int, now: datetime, zone: ZoneInfo) -> list[datetime]:
     local_hour = now.astimezone(zone).replace(minute=0, second=0, microsecond=0)
     last = local_hour.astimezone(UTC)

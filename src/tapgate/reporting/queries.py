@@ -40,14 +40,19 @@ async def get_compaction_count(tx: Any) -> int:
     return int(await tx.fetchval("SELECT times FROM figures_folded"))
 
 
-async def list_rollups(tx: Any, starts: Sequence[datetime], *, are_compacted: bool) -> list[Rollup]:
+async def list_rollups(
+    tx: Any, starts: Sequence[datetime], end: datetime, *, are_compacted: bool
+) -> list[Rollup]:
+    """Return the rollups before `end`, added up by the buckets that begin at `starts`."""
     condition = "slot < 0" if are_compacted else "slot >= 0"
     rows = await tx.fetch(
         f"""SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
                    sum(count)::bigint, sum(amount), sum(fees)
-            FROM figures WHERE {condition} AND quarter >= $2 GROUP BY 1, 2, 3, 4""",
+            FROM figures WHERE {condition} AND quarter >= $2 AND quarter < $3
+            GROUP BY 1, 2, 3, 4""",
         starts,
         starts[0],
+        end,
     )
     return [
         Rollup(bucket, type_, outcome, code, transactions, int(amount), int(fees))

@@ -6,7 +6,7 @@ time.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -23,30 +23,38 @@ _COMPACT_AFTER: Final = timedelta(hours=1)
 _COMPACT_LIMIT: Final = 2_000
 _COMPACT_INTERVAL_SECONDS: Final = 300.0
 _LOCK_KEY: Final = 0x7467_6669  # "tgfi"
+#: Rollups have no later bucket.
+_NO_END: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class _CachedRollups(NamedTuple):
     compaction_count: int
     starts: Sequence[datetime]
+    end: datetime
     rollups: list[Rollup]
 
 
 _cache: WeakKeyDictionary[Database, dict[str, _CachedRollups]] = WeakKeyDictionary()
 
 
-async def load_rollups(database: Database, period: str, starts: Sequence[datetime]) -> list[Rollup]:
-    """Return the rollups of a period, from one database snapshot.
+async def load_rollups(
+    database: Database, period: str, starts: Sequence[datetime], end: datetime = _NO_END
+) -> list[Rollup]:
+    """Return the rollups of a period before `end`, from one database snapshot.
+
+    `period` is the key of the cache. It must not have other bounds for most of the time.
 
     The same key may occur twice, compacted and uncompacted, and one of the two may be negative.
     """
     cached_by_period = _cache.setdefault(database, {})
     async with database.snapshot() as connection:
         compaction_count = await queries.get_compaction_count(connection)
-        uncompacted = await queries.list_rollups(connection, starts, are_compacted=False)
+        uncompacted = await queries.list_rollups(connection, starts, end, are_compacted=False)
         cached = cached_by_period.get(period)
-        if cached is None or (cached.compaction_count, cached.starts) != (compaction_count, starts):
-            rollups = await queries.list_rollups(connection, starts, are_compacted=True)
-            cached = _CachedRollups(compaction_count, starts, rollups)
+        bounds = compaction_count, starts, end
+        if cached is None or cached[:-1] != bounds:
+            rollups = await queries.list_rollups(connection, starts, end, are_compacted=True)
+            cached = _CachedRollups(*bounds, rollups)
             cached_by_period[period] = cached
     return [*cached.rollups, *uncompacted]
 

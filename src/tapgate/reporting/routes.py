@@ -16,7 +16,9 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
 
     Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
     platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
-    and volumes are exact at the time of the request.
+    and volumes are exact at the time of the request. `flows` groups them by payments, money in,
+    money out, refunds and internal moves. `previous` covers the period of the same length before,
+    up to the same time, rounded down to 15 minutes.
 
     `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
     counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller

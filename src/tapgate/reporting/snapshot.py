@@ -1,10 +1,8 @@
 """Cached snapshot of card, subscriber and agent counts and of balances."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from datetime import datetime
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -13,6 +11,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.chart import AccountStatus
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
+from tapgate.runtime.cost_bound_cache import CostBoundCache
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.reporting import (
     AgentCounts,
@@ -24,26 +23,8 @@ from tapgate.schemas.reporting import (
 from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0
-#: A snapshot is cached for at least this multiple of the time it took to compute, which bounds the
-#: fraction of time that the database spends on counting.
-_CACHE_COST_FACTOR: Final = 20
 
-
-class _CacheEntry:
-    """Latest snapshot and its validity period."""
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.snapshot: PlatformSnapshot | None = None
-        self.valid_from = self.valid_until = datetime.min.replace(tzinfo=UTC)
-
-    def get_valid(self, now: datetime) -> PlatformSnapshot | None:
-        return (
-            self.snapshot if self.snapshot and self.valid_from <= now < self.valid_until else None
-        )
-
-
-_cache: WeakKeyDictionary[Database, _CacheEntry] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Database, CostBoundCache[PlatformSnapshot]] = WeakKeyDictionary()
 
 
 async def get_snapshot(database: Database, currency: str, now: datetime) -> PlatformSnapshot:
@@ -52,18 +33,12 @@ async def get_snapshot(database: Database, currency: str, now: datetime) -> Plat
     The cost grows with the number of accounts and cards, so the result is cached and only one task
     per process computes it at a time.
     """
-    entry = _cache.setdefault(database, _CacheEntry())
-    if (snapshot := entry.get_valid(now)) is not None:
-        return snapshot
-    async with entry.lock:
-        if (snapshot := entry.get_valid(now)) is not None:
-            return snapshot
-        started = perf_counter()
+
+    async def compute() -> PlatformSnapshot:
         accounts, cards = await queries.load_snapshot(database, now)
-        seconds = max(_CACHE_SECONDS, _CACHE_COST_FACTOR * (perf_counter() - started))
-        entry.snapshot = _build_snapshot(accounts, cards, currency, now)
-        entry.valid_from, entry.valid_until = now, now + timedelta(seconds=seconds)
-        return entry.snapshot
+        return _build_snapshot(accounts, cards, currency, now)
+
+    return await _caches.setdefault(database, CostBoundCache(_CACHE_SECONDS)).get(now, compute)
 
 
 def _build_snapshot(

@@ -8,8 +8,15 @@ from msgspec.structs import asdict
 
 from tapgate import clock, money
 from tapgate.reporting.queries import Rollup
-from tapgate.schemas.reporting import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
-from tapgate.schemas.transactions import TransactionStatus
+from tapgate.schemas.reporting import (
+    Bucket,
+    DeclineCount,
+    FlowTotals,
+    Totals,
+    TransactionTotals,
+    TypeTotals,
+)
+from tapgate.schemas.transactions import FLOW_TYPES, MoneyFlow, TransactionStatus
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:
@@ -26,7 +33,13 @@ def build_buckets(
     for rollup in rollups:
         groups[rollup.bucket - 1].append(rollup)
     return [
-        Bucket(**asdict(_sum_rollups(group, currency)), start=clock.format_rfc3339(start))
+        Bucket(
+            **asdict(_sum_rollups(group, currency)),
+            start=clock.format_rfc3339(start),
+            payments=_sum_rollups(
+                (item for item in group if item.type in FLOW_TYPES[MoneyFlow.PAYMENTS]), currency
+            ).amount,
+        )
         for group, start in zip(groups, starts, strict=True)
     ]
 
@@ -40,6 +53,17 @@ def build_type_totals(rollups: Sequence[Rollup], currency: str) -> list[TypeTota
         for type_, group in groups.items()
     ]
     return sorted(totals, key=lambda item: (-item.count, item.type))
+
+
+def build_flow_totals(rollups: Sequence[Rollup], currency: str) -> list[FlowTotals]:
+    """Return the totals of each flow of money, also of those without transactions."""
+    return [
+        FlowTotals(
+            **asdict(_sum_rollups((item for item in rollups if item.type in types), currency)),
+            flow=flow,
+        )
+        for flow, types in FLOW_TYPES.items()
+    ]
 
 
 def count_declines(rollups: Sequence[Rollup]) -> list[DeclineCount]:

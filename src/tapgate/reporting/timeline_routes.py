@@ -1,0 +1,35 @@
+"""Endpoint of a subscriber's timeline."""
+
+from operator import attrgetter
+
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.errors import Code
+from tapgate.http.endpoint import Endpoints
+from tapgate.reporting.timeline import load_timeline
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.records import SubscriberId
+from tapgate.schemas.timeline import TimelineFilters, TimelineItem
+from tapgate.subscribers import queries as subscribers
+
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}", access=Access(roles="ACSF"))
+
+
+@endpoints.get("/timeline", errors=(Code.OTP_REQUIRED,), heavy=True)
+async def get_subscriber_timeline(
+    request: RequestContext, id: SubscriberId, query: TimelineFilters
+) -> Page[TimelineItem]:
+    """List what happened to a subscriber, newest first.
+
+    Transactions and declines, wrong PINs, messages with their delivery status, messages to and from
+    support, KYC documents and decisions, alerts, and other changes of the subscriber and the newest
+    10 cards. Texts of messages and changed values are not included. Alerts require access to the
+    list of alerts, support messages access to the list of support requests, and the reasons of
+    changes access to the audit log. Messages are kept for 30 days, wrong PINs for 366 days.
+    """
+    services = request.services
+    subscriber = await subscribers.get_accessible(
+        services.database, request.caller, services.clock(), id
+    )
+    rows = await load_timeline(services, request.principal, subscriber, query)
+    return paginate(rows, query, attrgetter("item"), attrgetter("position"))
