@@ -1,10 +1,14 @@
 from collections.abc import AsyncIterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import asyncpg
 import pytest
 
+from builders.archive import History
 from builders.ledger import LedgerDriver, require_balanced_books
+from databases import ScratchDatabases, build_database_url
+from tapgate.ledger import verify
 from tapgate.ledger.state import State
 from tapgate.store.database import Database
 
@@ -18,6 +22,50 @@ async def ledger(database_url: str, database: Database) -> AsyncIterator[LedgerD
         await require_balanced_books(database)
     finally:
         await ledger.close()
+
+
+class HistoryTemplate(NamedTuple):
+    """A database with payments of several months, from which each test gets a copy."""
+
+    name: str
+    history: History
+
+
+@pytest.fixture(scope="session")
+async def history_template(
+    postgres: str, scratch_databases: ScratchDatabases
+) -> AsyncIterator[HistoryTemplate]:
+    name = await scratch_databases.acquire()
+    url = build_database_url(name, postgres)
+    database = await Database.connect(url)
+    history = await History.create(url, database)
+    await database.close()
+    yield HistoryTemplate(name, history)
+    await scratch_databases.release(name)
+
+
+@pytest.fixture
+async def history(
+    history_template: HistoryTemplate,
+    postgres: str,
+    scratch_databases: ScratchDatabases,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[History]:
+    """Yield the history; its ledger is verified after the test."""
+    monkeypatch.setattr(verify, "RANGE_SIZE", 3)
+    name = await scratch_databases.copy(history_template.name)
+    url = build_database_url(name, postgres)
+    database = await Database.connect(url)
+    history = await history_template.history.open_copy(url, database, tmp_path / "archive")
+    try:
+        yield history
+        assert await history.verify(full=True) == {}
+        await require_balanced_books(database)
+    finally:
+        await history.ledger.close()
+        await database.close()
+        await scratch_databases.release(name)
 
 
 class RecordingConnection:

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ledger import test_archive
-from ledger.test_archive import History
+from builders import archive
+from builders.archive import History
 from store.test_backup import VAULT, ignore_progress
 from tapgate.clock import system_clock
 from tapgate.errors import ApiError, Code
@@ -23,9 +23,6 @@ from tapgate.schemas.general_ledger import JournalQuery
 from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store import StoreError, backup
 
-history = test_archive.history
-
-_VAULT = test_archive._VAULT
 _APRIL, _MAY, _JUNE = (datetime(2026, month, 1, tzinfo=UTC) for month in (4, 5, 6))
 _LATER = datetime(2026, 7, 10, tzinfo=UTC)
 _COUNT_WAITING = """
@@ -41,7 +38,7 @@ async def _pay_later(history: History) -> None:
 
 
 async def test_month_is_not_archived_while_a_backup_reads_it(
-    history: History, database_url: str, monkeypatch: pytest.MonkeyPatch
+    history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The snapshot of the backup is taken, and no entry is read yet."""
     assert await history.verify() == {}
@@ -54,7 +51,7 @@ async def test_month_is_not_archived_while_a_backup_reads_it(
         return await build_manifest(*arguments)
 
     monkeypatch.setattr(backup, "_build_manifest", archive_and_build)
-    manifest, _ = await backup.create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
+    manifest, _ = await backup.create_backup(history.url, io.BytesIO(), VAULT, ignore_progress)
     assert manifest.tables["archived_months"] == 0
     for table in ("entries", "transactions"):
         count = await history.database.fetchval(f"SELECT count(*) FROM {table}")
@@ -68,10 +65,10 @@ async def test_progress_from_before_a_month_was_archived_is_not_stored(history: 
     end = "SELECT end_id FROM verified_sums_seal"
     verified = await history.database.fetchval(end)
     async with history.database.connection() as connection:
-        proof, progress = await checkpoints.verify_with_checkpoints(connection, _VAULT)
+        proof, progress = await checkpoints.verify_with_checkpoints(connection, archive.VAULT)
         assert proof.is_valid
         await history.run()
-        await checkpoints.save_progress(connection, _VAULT, progress, system_clock())
+        await checkpoints.save_progress(connection, archive.VAULT, progress, system_clock())
     assert await history.database.fetchval(end) == verified
     for _ in range(2):
         assert await history.verify() == {}

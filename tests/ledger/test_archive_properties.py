@@ -8,9 +8,9 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from builders.archive import History
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_refund, require_balanced_books
-from ledger.test_archive import History
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
 from tapgate.errors import Code
 from tapgate.general_ledger.queries import load_totals

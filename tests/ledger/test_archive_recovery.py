@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from builders.archive import JULY, JUNE, MARCH, MAY, History, InterruptError
 from builders.ledger import build_command, build_refund
-from ledger.test_archive import _JULY, _JUNE, _MARCH, _MAY, History, InterruptError, history
 from ledger.test_reviews import create_sender_and_receiver
 from store.test_backup import restore_backup, save_backup
 from tapgate.ledger import archive as archive_steps
@@ -20,8 +20,6 @@ from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.partitions import list_partitions
 from tapgate.store.split import copy_keys, divide
-
-__all__ = ["history"]
 
 _APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 _SEPTEMBER = datetime(2026, 9, 2, tzinfo=UTC)
@@ -65,43 +63,43 @@ async def test_refund_during_an_interrupted_restore_is_exported_before_the_drop(
 
 
 async def test_month_between_detachment_and_export(
-    history: History, monkeypatch: pytest.MonkeyPatch, database_url: str, tmp_path: Path
+    history: History, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A backup is refused, and a payment of a node with a wrong clock stays in the ledger."""
     assert await history.verify() == {}
     await _interrupt(monkeypatch, "finish_month", lambda: history.run(_APRIL))
     with pytest.raises(StoreError, match="2026_03 is being archived"):
-        await save_backup(database_url, tmp_path / "backup")
-    history.ledger.clock.now = _MARCH
+        await save_backup(history.url, tmp_path / "backup")
+    history.ledger.clock.now = MARCH
     late = await history.pay()
-    history.ledger.clock.now = _JULY
+    history.ledger.clock.now = JULY
     await history.run(_APRIL)
     table = "SELECT tableoid::regclass::text FROM transactions WHERE id = $1"
     assert await history.database.fetchval(table, late) == "transactions_initial"
     assert await history.verify(full=True) == {}
-    await save_backup(database_url, tmp_path / "backup")
+    await save_backup(history.url, tmp_path / "backup")
 
 
 @pytest.mark.parametrize("drop", [False, True])
 async def test_installation_restored_from_a_backup_uses_its_archive(
-    history: History, database_url: str, empty_database_url: str, tmp_path: Path, drop: bool
+    history: History, empty_database_url: str, tmp_path: Path, drop: bool
 ) -> None:
     assert await history.verify() == {}
     rows = await history.read_rows()
-    await history.run(_MAY, drop=drop)
-    await save_backup(database_url, tmp_path / "backup")
+    await history.run(MAY, drop=drop)
+    await save_backup(history.url, tmp_path / "backup")
     await restore_backup(empty_database_url, tmp_path / "backup")
     restored = copy.copy(history)
     restored.database = await Database.connect(empty_database_url)
     try:
-        await ensure_partitions(restored.database, _JULY)
+        await ensure_partitions(restored.database, JULY)
         for work in (restored.restore, restored.run):
             with pytest.raises(StoreError, match="Run `tapgate partition`"):
                 await work()
         await _divide(restored.database)
         expected = [] if drop else ["2026_03: tables dropped", "2026_04: tables dropped"]
-        assert await restored.run(_MAY, drop=True) == expected
-        assert len(await restored.run(_JUNE)) == 2
+        assert await restored.run(MAY, drop=True) == expected
+        assert len(await restored.run(JUNE)) == 2
         months = [await restored.restore() for _ in range(3)]
         assert months == ["2026_05", "2026_04", "2026_03"]
         assert await restored.read_rows() == rows
@@ -112,7 +110,7 @@ async def test_installation_restored_from_a_backup_uses_its_archive(
 
 async def test_division_leaves_what_stayed_of_archived_months(history: History) -> None:
     assert await history.verify() == {}
-    await history.run(_MAY)
+    await history.run(MAY)
     async with history.database.connection() as connection:
         before = await list_partitions(connection, "transactions")
         assert await _divide(history.database) == []
@@ -136,7 +134,7 @@ async def test_refund_of_a_payment_that_stayed_stays_too(history: History) -> No
     await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
     refund = build_refund(history.merchant, held.transaction_id, 1_00)
     (await ledger.submit(refund)).require_accepted()
-    ledger.clock.now = _JULY
+    ledger.clock.now = JULY
     assert await history.verify() == {}
     rows, balances = await history.read_rows(), await history.read_balances()
     await history.run()

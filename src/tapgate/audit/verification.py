@@ -11,7 +11,6 @@ history that was replaced with all its hashes recomputed.
 """
 
 import asyncio
-import hmac
 from datetime import datetime
 from typing import Any, Final
 
@@ -84,7 +83,7 @@ class Verifier:
         if row is None:
             return INITIAL_CHECKPOINT
         checkpoint = Checkpoint(Link(row["sequence"], row["hash"]), row["entries"])
-        if not hmac.compare_digest(self._compute_mac(checkpoint), row["mac"]):
+        if not self._vault.matches_hash(row["mac"], _PURPOSE, _build_mac_input(checkpoint)):
             _log.warning("audit.checkpoint_invalid", sequence=row["sequence"])
             return INITIAL_CHECKPOINT
         return checkpoint
@@ -100,14 +99,34 @@ class Verifier:
                    excluded.hash, excluded.entries, excluded.mac, excluded.verified_at)""",
             *checkpoint.link,
             checkpoint.entries,
-            self._compute_mac(checkpoint),
+            self._vault.keyed_hash(_PURPOSE, _build_mac_input(checkpoint)),
             now,
         )
 
-    def _compute_mac(self, checkpoint: Checkpoint) -> bytes:
-        link = checkpoint.link
-        message = b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
-        return self._vault.keyed_hash(_PURPOSE, message)
+
+async def find_old_mac(connection: Any, vault: Vault) -> bytes | None:
+    """Return the new MAC of the checkpoint if its MAC is authentic but of an older secret key."""
+    row = await connection.fetchrow("SELECT sequence, hash, entries, mac FROM audit_checkpoint")
+    if row is None:
+        return None
+    content = _build_mac_input(Checkpoint(Link(row["sequence"], row["hash"]), row["entries"]))
+    mac = vault.keyed_hash(_PURPOSE, content)
+    is_authentic = vault.matches_hash(row["mac"], _PURPOSE, content)
+    return mac if is_authentic and row["mac"] != mac else None
+
+
+async def renew_mac(connection: Any, vault: Vault) -> None:
+    """Replace an authentic MAC by one of the newest secret key."""
+    async with connection.transaction():
+        await connection.execute("SELECT FROM audit_checkpoint FOR NO KEY UPDATE")
+        mac = await find_old_mac(connection, vault)
+        if mac is not None:
+            await connection.execute("UPDATE audit_checkpoint SET mac = $1", mac)
+
+
+def _build_mac_input(checkpoint: Checkpoint) -> bytes:
+    link = checkpoint.link
+    return b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
 
 
 def _build_busy_error() -> Exception:

@@ -28,11 +28,11 @@ class IssuerKeys(NamedTuple):
 
     @classmethod
     def open(cls, vault: Vault, keyset_id: int, sealed: bytes) -> Self:
-        plain = vault.open(sealed, _build_vault_context(keyset_id))
+        plain = vault.open(sealed, build_vault_context(keyset_id))
         return cls(plain[: sun.KEY_BYTES], plain[sun.KEY_BYTES :])
 
     def seal(self, vault: Vault, keyset_id: int) -> bytes:
-        return vault.seal(self.meta_read + self.file_read, _build_vault_context(keyset_id))
+        return vault.seal(self.meta_read + self.file_read, build_vault_context(keyset_id))
 
     def compute_kcv(self) -> str:
         return sun.compute_kcv(self.meta_read) + sun.compute_kcv(self.file_read)
@@ -46,26 +46,43 @@ class IssuerKeys(NamedTuple):
 
 def generate_master_key(vault: Vault, keyset_id: int) -> bytes:
     """Return a random key, sealed, from which the own keys of the keyset's cards are derived."""
-    return vault.seal(secrets.token_bytes(sun.KEY_BYTES), _build_master_context(keyset_id))
+    return vault.seal(secrets.token_bytes(sun.KEY_BYTES), build_master_context(keyset_id))
 
 
 def derive_own_keys(vault: Vault, keyset_id: int, sealed: bytes, uid: bytes) -> dict[int, bytes]:
     """Return the keys that only this card has, by key number."""
-    master_key = vault.open(sealed, _build_master_context(keyset_id))
+    master_key = vault.open(sealed, build_master_context(keyset_id))
     return {number: sun.diversify(master_key, uid + bytes([number])) for number in _OWN_KEY_NUMBERS}
 
 
-def derive_legacy_own_keys(vault: Vault, card_id: int) -> dict[int, bytes]:
-    """Return the own keys of a card that was encoded before keysets had a master key."""
-    return {
-        number: vault.derive_key(_LEGACY_PURPOSE, b"%d %d" % (card_id, number))[: sun.KEY_BYTES]
+def derive_legacy_own_keys(vault: Vault, card_id: int, key_id: str) -> bytes:
+    """Return the own keys of a card that was encoded before keysets had a master key.
+
+    They are derived from the secret key with this fingerprint, and `tapgate rekey` stores them.
+    """
+    keys = [
+        vault.derive_key(_LEGACY_PURPOSE, b"%d %d" % (card_id, number), key_id=key_id)
         for number in _OWN_KEY_NUMBERS
+    ]
+    return b"".join(key[: sun.KEY_BYTES] for key in keys)
+
+
+def split_own_keys(keys: bytes) -> dict[int, bytes]:
+    """Return the keys that only one card has, by key number."""
+    size = sun.KEY_BYTES
+    return {
+        number: keys[size * index : size * (index + 1)]
+        for index, number in enumerate(_OWN_KEY_NUMBERS)
     }
 
 
-def _build_vault_context(keyset_id: int) -> bytes:
+def build_vault_context(keyset_id: int) -> bytes:
     return b"card_keyset %d" % keyset_id
 
 
-def _build_master_context(keyset_id: int) -> bytes:
+def build_master_context(keyset_id: int) -> bytes:
     return b"card_keyset master %d" % keyset_id
+
+
+def build_own_keys_context(card_id: int) -> bytes:
+    return b"card own keys %d" % card_id

@@ -5,6 +5,7 @@ of cards are cached. A card's keys can change at any time, so the result names t
 the tap. The ledger compares them with the card under the card's lock.
 """
 
+import asyncio
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
@@ -157,13 +158,52 @@ class ProofVerifier:
         #: Keysets that could not be opened. The value is whether the keyset is active.
         self._unreadable_keysets: dict[int, bool] = {}
         self._generation = 0
+        self._pending: list[tuple[CardProof, asyncio.Future[ProofResult | None]]] = []
         #: Keys of cards by UID. An entry may be out of date, because it is only a first guess.
         self._cards: dict[bytes, _CardKeys] = {}
         signals.subscribe(KEYSETS_CHANGED, lambda _: self._invalidate())
         signals.on_reconnect(self._invalidate)
 
     async def verify(self, proof: CardProof) -> ProofResult:
-        """Return the card that a proof names, and the keys that signed it."""
+        """Return the card that a proof names, and the keys that signed it.
+
+        Proofs that arrive in one iteration of the event loop are verified together. Between the
+        other work of a request, the cryptography would run with cold caches of the processor, which
+        takes several times as long (docs/benchmarks.md).
+        """
+        loop = asyncio.get_running_loop()
+        if not self._pending:
+            loop.call_soon(self._verify_pending)
+        future: asyncio.Future[ProofResult | None] = loop.create_future()
+        self._pending.append((proof, future))
+        return await future or await self._load_and_verify(proof)
+
+    def _verify_pending(self) -> None:
+        pending, self._pending = self._pending, []
+        for proof, future in pending:
+            if future.done():  # the request was canceled
+                continue
+            try:
+                future.set_result(self._verify_with_caches(proof))
+            except Exception as error:
+                future.set_exception(error)
+
+    def _verify_with_caches(self, proof: CardProof) -> ProofResult | None:
+        """Return the result for a tap signed with confirmed keys that are cached, or None."""
+        if self._keysets is None or not self._signals.is_listening:
+            return None
+        picc_data, mac = proof.decode()
+        for keyset in self._keysets:
+            tap = keyset.meta_read_key.decrypt(picc_data)
+            card = None if tap is None else self._cards.get(tap.uid)
+            if tap is None or card is None:
+                continue
+            signed = card.find_signer(keyset, tap, mac)
+            if signed is not None and not signed.is_pending:
+                return signed
+        return None
+
+    async def _load_and_verify(self, proof: CardProof) -> ProofResult:
         keysets = self._keysets
         if keysets is None or not self._signals.is_listening:
             keysets = await self._load_keysets()
@@ -173,11 +213,8 @@ class ProofVerifier:
             tap = keyset.meta_read_key.decrypt(picc_data)
             if tap is None:
                 continue
-            card = self._cards.get(tap.uid)
+            card = await self._load_card(tap.uid)
             signed = None if card is None else card.find_signer(keyset, tap, mac)
-            if signed is None or signed.is_pending:
-                card = await self._load_card(tap.uid)
-                signed = None if card is None else card.find_signer(keyset, tap, mac)
             if signed is not None:
                 return signed
             if result.card_serial is None and result.uid is None:

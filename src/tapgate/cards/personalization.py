@@ -13,8 +13,10 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.card_proofs.issuer_keys import (
     IssuerKeys,
+    build_own_keys_context,
     derive_legacy_own_keys,
     derive_own_keys,
+    split_own_keys,
 )
 from tapgate.card_proofs.sun import MAX_KEY_VERSION
 from tapgate.card_proofs.verifier import (
@@ -36,6 +38,7 @@ from tapgate.schemas.card_proofs import (
 )
 from tapgate.settings import Settings
 from tapgate.store.database import RaiseAfterCommit
+from tapgate.store.installation import get_first_key_id
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.vault import Vault
@@ -103,7 +106,11 @@ async def _derive_own_keys(
     come from the first keyset that the card was encoded with.
     """
     if card.master_keyset_id is None:
-        return derive_legacy_own_keys(vault, card.id)
+        sealed = await tx.fetchval("SELECT keys FROM card_own_keys WHERE card_id = $1", card.id)
+        if sealed is not None:
+            return split_own_keys(vault.open(sealed, build_own_keys_context(card.id)))
+        key_id = await get_first_key_id(tx)
+        return split_own_keys(derive_legacy_own_keys(vault, card.id, key_id))
     keyset = await keysets.lock_for_use(tx, card.master_keyset_id, vault=vault)
     assert keyset.master_key is not None
     return derive_own_keys(vault, keyset.id, keyset.master_key, uid)

@@ -101,8 +101,7 @@ def is_authentic(vault: Vault, archive: Archive) -> bool:
     """Return whether no archived month and no sum was changed."""
     previous = b""
     for month in archive.months:
-        expected = compute_mac(vault, previous, month)
-        if not hmac.compare_digest(expected, month.mac):
+        if not vault.matches_hash(month.mac, _PURPOSE, _build_mac_input(previous, month)):
             return False
         previous = month.mac
     digest = archive.months[-1].sums_digest if archive.months else compute_sums_digest({})
@@ -110,8 +109,37 @@ def is_authentic(vault: Vault, archive: Archive) -> bool:
 
 
 def compute_mac(vault: Vault, previous: bytes, month: ArchivedMonth) -> bytes:
+    return vault.keyed_hash(_PURPOSE, _build_mac_input(previous, month))
+
+
+async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
+    """Return the new MACs of months, by end ID, whose MAC is authentic but of an older secret key.
+
+    All MACs after such a month change too.
+    """
+    archive = await load_archive(connection)
+    if not is_authentic(vault, archive):
+        return {}
+    new, mac = {}, b""
+    for month in archive.months:
+        mac = compute_mac(vault, mac, month)
+        if mac != month.mac:
+            new[month.end_id] = mac
+    return new
+
+
+async def renew_macs(connection: Any, vault: Vault) -> None:
+    """Replace authentic MACs by MACs of the newest secret key. No month may be archived now."""
+    async with connection.transaction():
+        new = await find_old_macs(connection, vault)
+        await connection.executemany(
+            "UPDATE archived_months SET mac = $2 WHERE end_id = $1", list(new.items())
+        )
+
+
+def _build_mac_input(previous: bytes, month: ArchivedMonth) -> bytes:
     numbers = " ".join(map(str, month[:6])).encode()
-    return vault.keyed_hash(_PURPOSE, b" ".join((previous, numbers, month.sums_digest)))
+    return b" ".join((previous, numbers, month.sums_digest))
 
 
 def compute_sums_digest(sums: Mapping[int, int]) -> bytes:

@@ -8,7 +8,6 @@ balances.
 """
 
 import hashlib
-import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -121,7 +120,7 @@ async def _add_ranges(
     """Add ranges after the one with this MAC, and return the MAC of the last."""
     rows = []
     for verified in ranges:
-        mac = _compute_mac(vault, mac, verified)
+        mac = vault.keyed_hash(_PURPOSE, _build_mac_input(mac, verified))
         rows.append((*verified, mac, now))
     await connection.executemany(
         f"""INSERT INTO verified_ranges ({_COLUMNS}, mac, verified_at)
@@ -137,10 +136,11 @@ async def load_stored(connection: Any, vault: Vault) -> StoredProgress:
     mac, is_authentic = b"", True
     for *values, stored_mac in rows:
         verified = VerifiedRange(*values)
-        mac = _compute_mac(vault, mac, verified)
-        is_authentic &= hmac.compare_digest(mac, stored_mac) and verified.first_id == (
-            ranges[-1].end_id if ranges else 0
+        content = _build_mac_input(mac, verified)
+        is_authentic &= vault.matches_hash(stored_mac, _PURPOSE, content) and (
+            verified.first_id == (ranges[-1].end_id if ranges else 0)
         )
+        mac = stored_mac
         ranges.append(verified)
     sealed = await connection.fetchval("SELECT end_id FROM verified_sums_seal")
     is_authentic &= sealed == (ranges[-1].end_id if ranges else None)
@@ -172,7 +172,7 @@ async def load_sums(connection: Any, vault: Vault, end_id: int) -> dict[int, int
     rows = await connection.fetch("SELECT account_id, amount FROM verified_sums")
     sums = {account_id: int(amount) for account_id, amount in rows}
     mac = await connection.fetchval("SELECT mac FROM verified_sums_seal")
-    is_valid = hmac.compare_digest(mac, _compute_sums_mac(vault, end_id, sums))
+    is_valid = vault.matches_hash(mac, _PURPOSE, _build_sums_mac_input(end_id, sums))
     return sums if is_valid else None
 
 
@@ -189,16 +189,46 @@ async def store_sums(connection: Any, vault: Vault, end_id: int, sums: Mapping[i
         """INSERT INTO verified_sums_seal (end_id, mac) VALUES ($1, $2)
            ON CONFLICT (one_row) DO UPDATE SET end_id = excluded.end_id, mac = excluded.mac""",
         end_id,
-        _compute_sums_mac(vault, end_id, sums),
+        vault.keyed_hash(_PURPOSE, _build_sums_mac_input(end_id, sums)),
     )
 
 
-def _compute_mac(vault: Vault, previous: bytes, verified: VerifiedRange) -> bytes:
+async def find_old_macs(connection: Any, vault: Vault) -> dict[int, bytes]:
+    """Return the new MACs of ranges, by end ID, whose MAC is authentic but of an older secret key.
+
+    All MACs after such a range change too.
+    """
+    stored = await load_stored(connection, vault)
+    if not stored.is_authentic:
+        return {}
+    new, mac = {}, b""
+    for verified in stored.ranges:
+        mac = new[verified.end_id] = vault.keyed_hash(_PURPOSE, _build_mac_input(mac, verified))
+    rows = await connection.fetch("SELECT end_id, mac FROM verified_ranges")
+    return {end_id: new[end_id] for end_id, old in rows if new.get(end_id, old) != old}
+
+
+async def renew_macs(connection: Any, vault: Vault) -> None:
+    """Replace authentic MACs by MACs of the newest secret key."""
+    async with connection.transaction():
+        await lock_checkpoints(connection)
+        end_id = await connection.fetchval("SELECT end_id FROM verified_sums_seal")
+        sums = None if end_id is None else await load_sums(connection, vault, end_id)
+        if sums is None:
+            return
+        new = await find_old_macs(connection, vault)
+        await connection.executemany(
+            "UPDATE verified_ranges SET mac = $2 WHERE end_id = $1", list(new.items())
+        )
+        await store_sums(connection, vault, end_id, sums)
+
+
+def _build_mac_input(previous: bytes, verified: VerifiedRange) -> bytes:
     numbers = " ".join(map(str, verified[:-1])).encode()
-    return vault.keyed_hash(_PURPOSE, b" ".join((previous, numbers, verified.digest)))
+    return b" ".join((previous, numbers, verified.digest))
 
 
-def _compute_sums_mac(vault: Vault, end_id: int, sums: Mapping[int, int]) -> bytes:
+def _build_sums_mac_input(end_id: int, sums: Mapping[int, int]) -> bytes:
     text = ";".join(f"{account_id} {sums[account_id]}" for account_id in sorted(sums))
     digest = hashlib.sha256(text.encode()).digest()
-    return vault.keyed_hash(_PURPOSE, b"sums %d %b" % (end_id, digest))
+    return b"sums %d %b" % (end_id, digest)

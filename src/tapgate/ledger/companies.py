@@ -11,10 +11,11 @@ import msgspec
 from tapgate.errors import ApiError, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.chart import AccountStatus
+from tapgate.schemas.pagination import NameOrder
 from tapgate.schemas.partners import PartnerFilters
 from tapgate.schemas.processors import ProcessorFilters
 from tapgate.schemas.records import NOT_FOUND_CODES
-from tapgate.store.conditions import PageConditions
+from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
@@ -42,7 +43,11 @@ class CompanyTable(NamedTuple, Generic[T]):
             SELECT p.id, p.account_id, p.created_at, a.holder_name AS name, a.currency, a.balance,
                    CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status,
                    {self.columns}
-            FROM {self.name} p JOIN accounts a ON a.id = p.account_id"""
+            FROM {self._tables}"""
+
+    @property
+    def _tables(self) -> str:
+        return f"{self.name} p JOIN accounts a ON a.id = p.account_id"
 
     async def get(self, reader: Database | Transaction, company_id: int) -> T:
         row = await reader.fetchrow(f"{self._select} WHERE p.id = $1", company_id)
@@ -66,9 +71,35 @@ class CompanyTable(NamedTuple, Generic[T]):
         self, database: Database, filters: PartnerFilters | ProcessorFilters
     ) -> list[T]:
         conditions = PageConditions(filters, "p.id")
-        conditions.where("a.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status])
-        conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=self.prefix)
+        if filters.order == NameOrder.NAME:
+            conditions = await start_name_page(
+                database,
+                filters,
+                "p.id",
+                "lower(a.holder_name)",
+                source=self._tables,
+                visible=Conditions(),
+            )
+        self._add_filters(conditions, filters.status, filters.search)
         return [self.record_type(**row) for row in await conditions.fetch(database, self._select)]
+
+    async def sum_balances(
+        self, database: Database, status: str | None, search: str | None
+    ) -> tuple[int, int]:
+        """Return the number of companies in a list, and the sum of their balances."""
+        conditions = Conditions()
+        self._add_filters(conditions, status, search)
+        row = await database.fetchrow(
+            f"""SELECT count(*), coalesce(sum(a.balance), 0)
+                FROM {self._tables} WHERE {conditions}""",
+            *conditions.values,
+        )
+        assert row is not None
+        return int(row[0]), int(row[1])
+
+    def _add_filters(self, conditions: Conditions, status: str | None, search: str | None) -> None:
+        conditions.where("a.status = {}", status and _ACCOUNT_STATUSES[status])
+        conditions.search(search, "p.search_text", id_column="p.id", prefix=self.prefix)
 
 
 async def save_status(tx: Transaction, account_id: int, status: str, reason: str | None) -> None:

@@ -8,6 +8,8 @@ until `tapgate partition` has copied them.
 from collections.abc import Collection
 from typing import Any, Final
 
+from tapgate.store.combined import Query
+
 _HAS_UNCOPIED_KEYS: Final = "EXISTS (SELECT FROM installation WHERE name = 'uncopied_keys')"
 #: OFFSET 0 fixes the plan: one lookup per key. A plan made while the table is small could otherwise
 #: read all keys for every batch later.
@@ -45,16 +47,26 @@ _FIND_BY_REFERENCE: Final = f"""
     WHERE {_HAS_UNCOPIED_KEYS}"""
 
 
+def build_key_query(keys: Collection[tuple[str, str]]) -> Query | None:
+    """Return the query of `find_by_idempotency_keys`, or None without keys."""
+    return _build_query(_FIND_BY_KEY, keys)
+
+
+def build_reference_query(references: Collection[tuple[int, str]]) -> Query | None:
+    """Return the query of `find_by_partner_references`, or None without references."""
+    return _build_query(_FIND_BY_REFERENCE, references)
+
+
 async def find_by_idempotency_keys(reader: Any, keys: Collection[tuple[str, str]]) -> list[int]:
     """Return the IDs of the transactions with these pairs of scope and request ID."""
-    return await _find(reader, _FIND_BY_KEY, keys)
+    return await _find(reader, build_key_query(keys))
 
 
 async def find_by_partner_references(
     reader: Any, references: Collection[tuple[int, str]]
 ) -> list[int]:
     """Return the IDs of the transactions that have not failed with these partners' references."""
-    return await _find(reader, _FIND_BY_REFERENCE, references)
+    return await _find(reader, build_reference_query(references))
 
 
 async def find_by_request_id(reader: Any, request_id: str) -> list[int]:
@@ -82,8 +94,14 @@ def _build_scopes_query(table: str) -> str:
         SELECT scope FROM scopes WHERE scope IS NOT NULL"""
 
 
-async def _find(reader: Any, sql: str, pairs: Collection[tuple[Any, str]]) -> list[int]:
-    if not pairs:
+async def _find(reader: Any, query: Query | None) -> list[int]:
+    if query is None:
         return []
+    return [row["transaction_id"] for row in await reader.fetch(query.sql, *query.arguments)]
+
+
+def _build_query(sql: str, pairs: Collection[tuple[Any, str]]) -> Query | None:
+    if not pairs:
+        return None
     first, second = zip(*pairs, strict=True)
-    return [row["transaction_id"] for row in await reader.fetch(sql, list(first), list(second))]
+    return Query(sql, (list(first), list(second)))

@@ -17,11 +17,12 @@ from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
-from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
+from tapgate.ledger.keys import build_key_query, build_reference_query
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import get_window_start
+from tapgate.store.combined import Query, fetch_together
 from tapgate.store.id_ranges import add_range
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
@@ -125,16 +126,44 @@ async def _load_state(
         for account in accounts.values()
         if account.owner_id is not None
     }
-    # Data of locked accounts that is read here cannot change before the batch commits.
-    await _load_requests(tx, state, keys)
     await _load_transactions(tx, state, keys)
-    await _load_cards(tx, state, keys)
-    await _load_pins(tx, state, commands)
-    await _load_agents(tx, state, commands)
+    await _load_rows(tx, state, keys, commands)
     await _load_cash_movements(tx, state, commands)
-    await windows.load_windows(tx, state, commands)
-    await _load_wrong_pins(tx, state, commands)
     return state
+
+
+async def _load_rows(
+    tx: Any, state: State, keys: BatchKeys, commands: Sequence[LedgerCommand]
+) -> None:
+    """Load everything that most batches need in one statement.
+
+    PostgreSQL takes the snapshot of a statement when the statement starts, which is after all locks
+    were granted. The statement therefore sees everything that was committed under these locks, and
+    the data of locked accounts that it reads cannot change before the batch commits. It must not
+    be merged with the statement that locks, whose snapshot is older than its locks.
+    """
+    by_key, by_reference, cards, pins, agents, wrong_pins, *window_totals = await fetch_together(
+        tx,
+        [
+            build_key_query(keys.request_keys | keys.lookup_keys),
+            build_reference_query(keys.partner_references),
+            _build_card_query(keys),
+            _build_pin_query(state, commands),
+            _build_agent_query(state, commands),
+            _build_wrong_pin_query(state, commands),
+            *windows.build_queries(state, commands),
+        ],
+    )
+    if by_key or by_reference:
+        key_ids, reference_ids = ({id_ for (id_,) in rows} for rows in (by_key, by_reference))
+        await _load_requests(tx, state, keys, key_ids, reference_ids)
+    _set_cards(state, cards)
+    state.pins |= {row[0]: PinState(*row) for row in pins}
+    state.agents = {row[0]: Agent(*row) for row in agents}
+    state.wrong_pin_counts = {(rule, account): count for rule, account, count in wrong_pins}
+    for rows in window_totals:
+        for rule_id, account_id, count, total in rows:
+            state.window_totals[rule_id, account_id] = (count, total)
 
 
 def _build_platform_account(account_id: int, kind: str) -> Account:
@@ -154,28 +183,28 @@ def _build_platform_account(account_id: int, kind: str) -> Account:
     )
 
 
-async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
-    by_key = await find_by_idempotency_keys(tx, keys.request_keys | keys.lookup_keys)
-    by_reference = await find_by_partner_references(tx, keys.partner_references)
-    if by_key or by_reference:
-        rows = await tx.fetch(
-            """SELECT id, scope, request_id, fingerprint, partner_id, partner_reference,
-                      to_account, amount, answer
-               FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3""",
-            *add_range([*by_key, *by_reference]),
-        )
-        state.prior_requests = {
-            (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
-            for row in rows
-            if row["id"] in by_key
-        }
-        state.prior_references = {
-            (row["partner_id"], row["partner_reference"]): _build_prior_request(row, None)
-            for row in rows
-            if row["id"] in by_reference
-        }
-        if len(rows) < len({*by_key, *by_reference}):
-            await _load_archived_requests(tx, state, keys, {row["id"] for row in rows})
+async def _load_requests(
+    tx: Any, state: State, keys: BatchKeys, by_key: set[int], by_reference: set[int]
+) -> None:
+    """Load earlier transactions, found by their idempotency keys and partner references."""
+    rows = await tx.fetch(
+        """SELECT id, scope, request_id, fingerprint, partner_id, partner_reference,
+                  to_account, amount, answer
+           FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3""",
+        *add_range(by_key | by_reference),
+    )
+    state.prior_requests = {
+        (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
+        for row in rows
+        if row["id"] in by_key
+    }
+    state.prior_references = {
+        (row["partner_id"], row["partner_reference"]): _build_prior_request(row, None)
+        for row in rows
+        if row["id"] in by_reference
+    }
+    if len(rows) < len(by_key | by_reference):
+        await _load_archived_requests(tx, state, keys, {row["id"] for row in rows})
 
 
 async def _load_archived_requests(
@@ -230,14 +259,14 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
         keys.card_serials.update(serial for serial in serials if serial)
 
 
-async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
-    """Load cards with their PINs: the holder's PIN, or a child card's own.
+def _build_card_query(keys: BatchKeys) -> Query | None:
+    """Return a query for cards with their PINs: the holder's PIN, or a child card's own.
 
     The status of the keyset is read here, because it may be retired after a proof was verified.
     """
     if not keys.card_serials:
-        return
-    rows = await tx.fetch(
+        return None
+    return Query(
         """SELECT cards.id, serial, cards.status, account_id, pin_holder_id, daily_limit, usage_day,
                   day_spent, day_unpinned, expires_at, keyset_id, key_version, last_counter,
                   keyset.status IS NOT DISTINCT FROM 'retired',
@@ -245,20 +274,22 @@ async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
            FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
                       LEFT JOIN card_keysets keyset ON keyset.id = keyset_id
            WHERE serial = ANY ($1::text[])""",
-        list(keys.card_serials),
+        (list(keys.card_serials),),
     )
-    state.cards = {row["serial"]: Card(*row[:_CARD_COLUMN_COUNT]) for row in rows}
-    state.pins = {
-        row["holder_id"]: PinState(*row[_CARD_COLUMN_COUNT:])
-        for row in rows
-        if row["holder_id"] is not None
-    }
-    if not {row["account_id"] for row in rows} <= {None, *state.accounts}:
-        raise StaleLoadError
 
 
-async def _load_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    """Load the PINs to verify for parties that are not identified by a card."""
+def _set_cards(state: State, rows: Sequence[tuple[Any, ...]]) -> None:
+    for row in rows:
+        card, pin = Card(*row[:_CARD_COLUMN_COUNT]), row[_CARD_COLUMN_COUNT:]
+        if card.account_id is not None and card.account_id not in state.accounts:
+            raise StaleLoadError
+        state.cards[card.serial] = card
+        if pin[0] is not None:
+            state.pins[pin[0]] = PinState(*pin)
+
+
+def _build_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
+    """Return a query for the PINs to verify for parties that are not identified by a card."""
     holders = [
         account.owner_id
         for command in commands
@@ -267,16 +298,17 @@ async def _load_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -
         if pin is not None and party.by != "card"
         if (account := state.find_party(party)[0]) is not None and account.owner_id is not None
     ]
-    if holders:
-        rows = await tx.fetch(
-            """SELECT holder_id, key_id, salt, verifier, failures, locked_until
-               FROM pins WHERE holder_id = ANY ($1::bigint[])""",
-            holders,
-        )
-        state.pins |= {row["holder_id"]: PinState(*row) for row in rows}
+    if not holders:
+        return None
+    return Query(
+        """SELECT holder_id, key_id, salt, verifier, failures, locked_until
+           FROM pins WHERE holder_id = ANY ($1::bigint[])""",
+        (holders,),
+    )
 
 
-async def _load_agents(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
+def _build_agent_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
+    """Return a query for agents, which are never identified by a card."""
     agent_ids = [
         account.owner_id
         for command in commands
@@ -288,14 +320,13 @@ async def _load_agents(tx: Any, state: State, commands: Sequence[LedgerCommand])
         state.accounts[commission.get_pair(row.type, payer, payee).float_id].owner_id
         for row, payer, payee in _list_held_cash(state)
     ]
-    if agent_ids:
-        rows = await tx.fetch(
-            """SELECT id, commission_account_id, commission_tier, parent_agent_id,
-                      commission_remainder
-               FROM agents WHERE id = ANY ($1::bigint[])""",
-            agent_ids,
-        )
-        state.agents = {row["id"]: Agent(*row) for row in rows}
+    if not agent_ids:
+        return None
+    return Query(
+        """SELECT id, commission_account_id, commission_tier, parent_agent_id, commission_remainder
+           FROM agents WHERE id = ANY ($1::bigint[])""",
+        (agent_ids,),
+    )
 
 
 def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
@@ -330,15 +361,15 @@ async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerC
         )
 
 
-async def _load_wrong_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
+def _build_wrong_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
     pin_rules = state.rules.pin_failure_rules
     if not pin_rules:
-        return
+        return None
+    payers = [command.payer for command in commands if isinstance(command, Command)]
     wallet_ids = {
         account.id
-        for command in commands
-        if isinstance(command, Command)
-        if (account := state.find_party(command.payer)[0]) is not None
-        and account.kind == chart.WALLET
+        for payer in payers
+        if (account := state.find_party(payer)[0]) is not None and account.kind == chart.WALLET
     }
-    state.wrong_pin_counts = await pin_failures.count_failures(tx, pin_rules, wallet_ids, state.now)
+    serials = {str(payer.key) for payer in payers if payer.by == "card"}
+    return pin_failures.build_count_query(pin_rules, wallet_ids, state.now, serials)

@@ -1,11 +1,12 @@
 """One writer per node: the workers of a node send their commands to one of them.
 
-The ledger is fast because a batch shares its round trips and its disk flush. If every worker wrote
-batches of its own, more workers would mean smaller batches. The worker that holds a lock file is
-therefore the writer: it executes the commands of all workers, which they send over a Unix socket.
-While there is no writer, for example because it was killed, each worker executes its own commands
-until another worker has taken over. Both ways are safe at any time, because commands are decided
-under the locks of the database.
+The ledger is fast because a batch shares its round trips and its disk flush. If every worker always
+wrote batches of its own, more workers would mean smaller batches. The worker that holds a lock file
+is therefore the writer: it executes the commands of all workers, which they send over a Unix
+socket. A worker that has enough commands for efficient batches executes them itself, because the
+writer uses only one core. So does every worker while there is no writer, for example because it was
+killed. Both ways are safe at any time, because commands are decided under the locks of the
+database.
 """
 
 import asyncio
@@ -36,6 +37,11 @@ _RESPONSE_TIMEOUT_SECONDS: Final = 10.0
 _MIN_EXPECTED_COMMANDS: Final = 8
 #: Number of batches after which one waits even if waiting does not seem worthwhile.
 _TRIAL_INTERVAL: Final = 16
+#: A worker with this many commands in progress at once executes them itself, and stops doing so
+#: below the second number. Larger batches save little (docs/benchmarks.md).
+_MIN_OWN_BATCH: Final = 28
+_MIN_OWN_BATCH_KEPT: Final = 24
+_PEAK_SECONDS: Final = 0.2
 #: The wait for more commands depends on the duration of the last batch, up to this one.
 _MAX_BATCH_SECONDS: Final = 0.03
 
@@ -178,6 +184,28 @@ class _WriterConnection:
                 self._reader.feed_eof()
 
 
+class _OwnLoad:
+    """Commands that requests to this worker have in progress, and whether they fill batches."""
+
+    def __init__(self) -> None:
+        self._count = self._peak = 0
+        self._measured_until = 0.0
+        self.fills_batches = False
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self._peak = max(self._peak, self._count)
+        now = monotonic()
+        if now > self._measured_until:
+            self._measured_until = now + _PEAK_SECONDS
+            minimum = _MIN_OWN_BATCH_KEPT if self.fills_batches else _MIN_OWN_BATCH
+            self.fills_batches = self._peak >= minimum
+            self._peak = self._count
+
+    def __exit__(self, *exception: object) -> None:
+        self._count -= 1
+
+
 class NodeLedger(Ledger):
     """Ledger of a worker that shares a writer with the other workers of its node."""
 
@@ -192,6 +220,7 @@ class NodeLedger(Ledger):
         self._expected_commands = 0
         self._has_expected = asyncio.Event()
         self._batches_without_wait = 0
+        self._own_load = _OwnLoad()
 
     async def start(self, url: str) -> Self:
         await super().start(url)
@@ -208,6 +237,10 @@ class NodeLedger(Ledger):
             async with asyncio.timeout(_HANDOVER_SECONDS):
                 await asyncio.gather(*(channel.closed.wait() for channel in self._channels))
         await super().stop()
+
+    async def submit(self, command: LedgerCommand) -> Outcome:
+        with self._own_load:
+            return await super().submit(command)
 
     async def _gather_batch(self) -> None:
         """Wait also for the other workers, whose commands arrive later than the writer's own.
@@ -253,7 +286,7 @@ class NodeLedger(Ledger):
         """
         self._batches_without_wait += 1
         total = min(size + arrived, MAX_BATCH_SIZE)
-        if not self._channels or total < _MIN_EXPECTED_COMMANDS:
+        if not self._channels or self._own_load.fills_batches or total < _MIN_EXPECTED_COMMANDS:
             return 0
         if arrived * 3 > size and self._batches_without_wait < _TRIAL_INTERVAL:
             return 0
@@ -265,6 +298,7 @@ class NodeLedger(Ledger):
         if (
             writer is None
             or writer.is_closing
+            or self._own_load.fills_batches
             or isinstance(command, ReviewDecision)
             or command.before_commit is not None  # a callback cannot be sent to another process
         ):

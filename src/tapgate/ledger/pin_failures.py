@@ -17,6 +17,7 @@ from tapgate.pins.lockout import PinMatcher, PinVerdict
 from tapgate.pins.storage import attempt_pin
 from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
+from tapgate.store.combined import Query
 from tapgate.store.transaction import Transaction
 
 #: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
@@ -41,23 +42,34 @@ async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> 
     )
 
 
-async def count_failures(
-    tx: Any, rules: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
-) -> dict[tuple[int, int], int]:
-    """Return the nonzero failure counts in the rules' windows, by (rule ID, account ID)."""
-    if not rules or not account_ids:
-        return {}
-    rows = await tx.fetch(
-        """SELECT rule.id, failure.account_id, count(*)
+def build_count_query(
+    rules: Collection[ComplianceRule],
+    account_ids: Collection[int],
+    now: datetime,
+    card_serials: Collection[str] = (),
+) -> Query | None:
+    """Return a query for the nonzero failure counts in the rules' windows.
+
+    Counts those of accounts and of the accounts of cards, as rule ID, account ID and count.
+    """
+    if not rules or not (account_ids or card_serials):
+        return None
+    return Query(
+        """SELECT rule.id, failure.account_id, count(*) AS failures
            FROM unnest($2::bigint[], $3::timestamptz[]) AS rule (id, since)
            JOIN pin_failures failure
-             ON failure.account_id = ANY ($1::bigint[]) AND failure.failed_at >= rule.since
+             ON failure.account_id = ANY (ARRAY(
+                    SELECT unnest($1::bigint[])
+                    UNION ALL SELECT account_id FROM cards WHERE serial = ANY ($4::text[])))
+            AND failure.failed_at >= rule.since
            GROUP BY 1, 2""",
-        list(account_ids),
-        [rule.id for rule in rules],
-        [now - timedelta(seconds=rule.window_seconds or 0) for rule in rules],
+        (
+            list(account_ids),
+            [rule.id for rule in rules],
+            [now - timedelta(seconds=rule.window_seconds or 0) for rule in rules],
+            list(card_serials),
+        ),
     )
-    return {(rule_id, account_id): failures for rule_id, account_id, failures in rows}
 
 
 async def check_pin(
@@ -89,7 +101,9 @@ async def _record_wrong_pin(tx: Transaction, holder_id: int) -> None:
     pin_rules = [
         rule for rule in await load_compliance_rules(tx) if rule.type == RuleType.PIN_FAILURES
     ]
-    failure_counts = await count_failures(tx, pin_rules, [wallet["id"]], now)
+    query = build_count_query(pin_rules, [wallet["id"]], now)
+    rows = [] if query is None else await tx.fetch(query.sql, *query.arguments)
+    failure_counts = {(rule_id, account_id): count for rule_id, account_id, count in rows}
     matches = find_wrong_pin_matches(pin_rules, failure_counts, wallet["id"], wallet["owner_id"])
     new_alerts = await raise_alerts(tx, matches, now, tx.new_id)
     await enqueue_alert_events(tx, new_alerts, now, tx.new_id)

@@ -34,8 +34,11 @@ def get_bucket_start(moment: datetime) -> datetime:
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
 
-async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -> None:
-    """Add a batch to the rollups: one statement, with one row per distinct key."""
+def build_rollup_rows(state: State, decisions: Sequence[Decision]) -> list[tuple[Any, ...]]:
+    """Return what a batch adds to the rollups, with one row per distinct key.
+
+    Sorted to avoid deadlocks: after 1,024 process starts, two processes can have the same slot.
+    """
     totals: dict[RollupKey, list[int]] = {}
     for key, sign, amount, fee in _iter_changes(state, decisions):
         total = totals.get(key)
@@ -44,26 +47,8 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
         total[0] += sign
         total[1] += sign * amount
         total[2] += sign * fee
-    if not totals:
-        return
-    # Sorted to avoid deadlocks: after 1,024 process starts, two processes can have the same slot.
     keys = sorted(totals, key=lambda key: (*key[:3], key.failure_code or ""))
-    await tx.execute(
-        f"""INSERT INTO figures (quarter, type, outcome, failure_code, slot, count, amount, fees)
-            SELECT quarter, type, outcome, failure_code, $1, count, amount, fees
-            FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[],
-                        $7::bigint[], $8::bigint[])
-              AS new (quarter, type, outcome, failure_code, count, amount, fees)
-            {ON_CONFLICT_ADD}""",
-        slot,
-        [key.bucket_start for key in keys],
-        [key.type for key in keys],
-        [key.outcome for key in keys],
-        [key.failure_code for key in keys],
-        [totals[key][0] for key in keys],
-        [totals[key][1] for key in keys],
-        [totals[key][2] for key in keys],
-    )
+    return [(*key, *totals[key]) for key in keys]
 
 
 def _iter_changes(

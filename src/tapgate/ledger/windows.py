@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from tapgate import ids
 from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.state import Account, State
 from tapgate.rules.compliance import ComplianceRule, get_subject_accounts
 from tapgate.schemas.compliance import RuleSubject
+from tapgate.store.combined import Query
 
 #: More than the time of a new ID can be ahead of the clock.
 _MAX_CLOCK_LEAD: Final = timedelta(hours=1)
@@ -25,63 +26,81 @@ _SELECT_BY_SUBJECT: Final = {
     RuleSubject.PAYEE: _SELECT_RECEIVED,
     RuleSubject.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
-#: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
 #: $5 and $6 are the start of the longest window and a time after now, so that PostgreSQL opens only
-#: the partitions in between.
+#: the partitions in between. $7 are cards, whose accounts are read in the same statement as the
+#: cards themselves. Each subject's transactions are read once for all rules: OFFSET 0 is an
+#: optimization fence. The types are split once per rule.
 _COUNT_BY_SUBJECT: Final = {
     subject: f"""
-        SELECT rule.id, subject.id, totals.count, totals.total
-        FROM unnest($1::bigint[]) AS subject (id)
-        CROSS JOIN (SELECT id, since, string_to_array(types, ' ') AS types
-                    FROM unnest($2::bigint[], $3::bigint[], $4::text[])
-                      AS parameters (id, since, types) OFFSET 0) AS rule
+        WITH rule AS MATERIALIZED (
+            SELECT id, since, string_to_array(types, ' ') AS types
+            FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS parameters (id, since, types)
+        )
+        SELECT rule.id, subject.id, count(*), sum(t.amount)::bigint
+        FROM (SELECT unnest($1::bigint[])
+              UNION SELECT account_id FROM cards WHERE serial = ANY ($7::text[])) AS subject (id)
         CROSS JOIN LATERAL (
-            SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
-            WHERE t.id >= $5 AND t.id < $6 AND t.id >= rule.since
-              AND t.type = ANY (rule.types) AND t.status <> 'failed'
-        ) AS totals WHERE totals.count > 0"""
+            SELECT * FROM ({transactions}) AS moved
+            WHERE moved.id >= $5 AND moved.id < $6 AND moved.status <> 'failed' OFFSET 0
+        ) AS t
+        JOIN rule ON t.id >= rule.since AND t.type = ANY (rule.types)
+        GROUP BY rule.id, subject.id"""
     for subject, transactions in _SELECT_BY_SUBJECT.items()
 }
 
 
-async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    """Load the window totals for a batch, with at most one statement per kind of subject."""
-    for subject, sql in _COUNT_BY_SUBJECT.items():
-        rules = state.rules.list_window_rules(subject)
-        accounts = _get_subject_account_ids(state, commands, subject, rules) if rules else None
-        if not accounts:
-            continue
-        since = [
-            ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0))
-            for rule in rules
-        ]
-        rows = await tx.fetch(
-            sql,
-            list(accounts),
+def build_queries(state: State, commands: Sequence[LedgerCommand]) -> list[Query | None]:
+    """Return a query for the window totals of each kind of subject, or None if not needed.
+
+    Its rows are a rule ID, an account ID, the count and the total amount. The cards are not loaded
+    yet: parties that are identified by a card are subjects by the serial of the card.
+    """
+    return [_build_query(state, commands, subject) for subject in _COUNT_BY_SUBJECT]
+
+
+def _build_query(
+    state: State, commands: Sequence[LedgerCommand], subject: RuleSubject
+) -> Query | None:
+    rules = state.rules.list_window_rules(subject)
+    if not rules:
+        return None
+    account_ids, card_serials = _find_subjects(state, commands, subject, rules)
+    if not account_ids and not card_serials:
+        return None
+    since = [
+        ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0)) for rule in rules
+    ]
+    return Query(
+        _COUNT_BY_SUBJECT[subject],
+        (
+            list(account_ids),
             [rule.id for rule in rules],
             since,
             [" ".join(rule.transaction_types) for rule in rules],
             min(since),
             ids.first_id_at(state.now + _MAX_CLOCK_LEAD),
-        )
-        for rule_id, account_id, count, total in rows:
-            state.window_totals[rule_id, account_id] = (count, total)
+            list(card_serials),
+        ),
+    )
 
 
-def _get_subject_account_ids(
+def _find_subjects(
     state: State, commands: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
-) -> set[int]:
+) -> tuple[set[int], set[str]]:
+    """Return the IDs of accounts and the serials of cards, which always belong to wallets."""
     screened_types = {kind for rule in rules for kind in rule.transaction_types}
-    return {
-        account.id
-        for command in commands
-        if isinstance(command, Command) and command.type in screened_types
-        for account in get_subject_accounts(
-            subject,
-            None if subject == RuleSubject.PAYEE else state.find_party(command.payer)[0],
-            None if subject == RuleSubject.PAYER else _find_payee(state, command),
-        )
-    }
+    account_ids: set[int] = set()
+    card_serials: set[str] = set()
+    for command in commands:
+        if not isinstance(command, Command) or command.type not in screened_types:
+            continue
+        payer = None if subject == RuleSubject.PAYEE else state.find_party(command.payer)[0]
+        payee = None if subject == RuleSubject.PAYER else _find_payee(state, command)
+        account_ids.update(account.id for account in get_subject_accounts(subject, payer, payee))
+        party = command.payer if subject == RuleSubject.PAYER else command.payee
+        if party.by == "card" and subject != RuleSubject.AGENT:
+            card_serials.add(str(party.key))
+    return account_ids, card_serials
 
 
 def _find_payee(state: State, command: Command) -> Account | None:

@@ -1,32 +1,82 @@
 """Database writes of a batch, in a constant number of statements."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from tapgate.ids import IdGenerator
-from tapgate.ledger import chart, commission, pin_failures, rollups
+from tapgate.ledger import commission, pin_failures, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
 from tapgate.ledger.low_float import find_low_floats
 from tapgate.ledger.receipts import enqueue_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
-from tapgate.ledger.state import Account, Card, Decision, NewTransaction, State, StoredTransaction
+from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 
-_TRANSACTION_COLUMNS: Final = (
-    "id", "type", "status", "channel", "amount", "fee_amount", "from_account", "to_account",
-    "from_balance", "to_balance", "held", "card_serial", "to_card_serial", "original_id",
-    "usage_day", "scope", "request_id", "fingerprint", "answer", "partner_id", "partner_reference",
-    "failure_code", "context", "currency", "created_at", "completed_at",
-)  # fmt: skip
-_ENTRY_COLUMNS: Final = ("transaction_id", "position", "debit_account", "credit_account", "amount")
+#: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
+_WRITE_LOCKED: Final = f"""
+    cards_written AS (
+        UPDATE cards
+        SET usage_day = new.usage_day, day_spent = new.day_spent, day_unpinned = new.day_unpinned,
+            last_counter = CASE WHEN cards.key_version = new.key_version
+                                THEN greatest(cards.last_counter, new.last_counter)
+                                ELSE cards.last_counter END
+        FROM unnest($1::batch_card[]) AS new WHERE cards.id = new.id RETURNING 1
+    ), accounts_written AS (
+        UPDATE accounts SET balance = new.balance, held = new.held, usage_day = new.usage_day,
+               day_used = new.day_used, month_used = new.month_used, updated_at = $3
+        FROM unnest($2::batch_account[]) AS new WHERE accounts.id = new.id RETURNING 1
+    ), entries_written AS (
+        INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
+        SELECT transaction_id, position, debit_account, credit_account, amount
+        FROM unnest($4::batch_entry[]) RETURNING 1
+    ), rollups_written AS (
+        INSERT INTO figures (quarter, type, outcome, failure_code, slot, count, amount, fees)
+        SELECT quarter, type, outcome, failure_code, $6, count, amount, fees
+        FROM unnest($5::batch_figure[]) {rollups.ON_CONFLICT_ADD} RETURNING 1
+    )"""
+#: PostgreSQL decides in which order it executes the parts of a statement. The condition on the
+#: counts makes it write everything else before it locks the merchants' accounts. They are last in
+#: the lock order, after the rollups, which two processes may share, and many batches wait for them.
+_CREDIT_MERCHANTS: Final = """
+    locked AS MATERIALIZED (
+        SELECT id FROM accounts
+        WHERE id = ANY ($7::bigint[]) AND 0 <= (SELECT count(*) FROM cards_written)
+            + (SELECT count(*) FROM accounts_written) + (SELECT count(*) FROM entries_written)
+            + (SELECT count(*) FROM rollups_written)
+        ORDER BY id FOR NO KEY UPDATE
+    ), credited AS (
+        UPDATE accounts SET balance = balance + new.delta, updated_at = $3
+        FROM unnest($7::bigint[], $8::bigint[]) AS new (id, delta) JOIN locked USING (id)
+        WHERE accounts.id = new.id
+        RETURNING accounts.id, accounts.balance
+    )"""
+_INSERT_TRANSACTIONS: Final = """
+    transactions_written AS (
+        INSERT INTO transactions (
+            id, type, status, channel, amount, fee_amount, from_account, to_account, from_balance,
+            to_balance, held, card_serial, to_card_serial, original_id, usage_day, scope,
+            request_id, fingerprint, answer, partner_id, partner_reference, failure_code, context,
+            currency, created_at, completed_at)
+        SELECT new.id, type, status, channel, amount, fee_amount, from_account, to_account,
+               from_balance, coalesce(to_balance, credited.balance + to_balance_offset), held,
+               card_serial, to_card_serial, original_id, usage_day, scope, request_id, fingerprint,
+               answer, partner_id, partner_reference, failure_code, context, $10, $3,
+               CASE status WHEN 'completed' THEN $3 END
+        FROM unnest($9::batch_transaction[]) AS new LEFT JOIN credited ON credited.id = to_account
+    )"""
+#: Returns the new balances of credited merchants.
+_WRITE: Final = (
+    f"WITH {_WRITE_LOCKED}, {_CREDIT_MERCHANTS}, {_INSERT_TRANSACTIONS}"
+    " SELECT id, balance FROM credited"
+)
 
 
 async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdGenerator) -> None:
-    await _update_accounts_and_cards(tx, state)
+    await _update_unlinked_cards(tx, state)
     await _update_pins(tx, state)
-    await _insert_entries(tx, decisions)
     await _insert_pin_failures(tx, state, decisions)
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
@@ -36,92 +86,123 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     low_floats = find_low_floats(state, decisions)
     await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)
     await enqueue_notifications(tx, state, decisions, low_floats)
-    await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
-    # Merchants' accounts are last in the lock order and stay locked until the commit, so only
-    # statements that need their balances follow.
-    merchant_balances = await _credit_merchants(tx, state)
-    new_rows = [decision.transaction for decision in decisions if decision.transaction is not None]
-    changed_rows = [row for row in state.transactions.values() if row.is_changed]
-    rows: list[NewTransaction | StoredTransaction] = [*new_rows, *changed_rows]
-    for row in rows:
-        _set_merchant_balance(row, state, merchant_balances)
-    await _insert_transactions(tx, state, new_rows)
-    await _update_transactions(tx, changed_rows)
+    # Merchants' accounts stay locked until the commit, so only statements that need their balances
+    # follow.
+    merchant_balances = await _write_rows(tx, state, decisions, new_id.slot)
+    await _update_transactions(tx, state, merchant_balances)
 
 
-async def _update_accounts_and_cards(tx: Any, state: State) -> None:
-    """Update balances, usage and counters. One statement for both tables costs less than two."""
+async def _write_rows(
+    tx: Any, state: State, decisions: Sequence[Decision], slot: int
+) -> dict[int, int]:
+    """Write what every batch writes; return the new balances of merchants by account ID."""
+    cards = [
+        (card.id, card.usage_day, card.day_spent, card.day_unpinned, card.key_version,
+         card.last_counter)
+        for card in state.cards.values()
+        if card.is_changed and card.account_id is not None
+    ]  # fmt: skip
+    changed = [account for account in state.accounts.values() if account.is_changed]
     accounts = [
-        account for account in state.accounts.values() if account.is_changed and account.is_locked
+        (row.id, row.balance, row.held, row.usage_day, row.day_used, row.month_used)
+        for row in changed
+        if row.is_locked
     ]
-    cards = [card for card in state.cards.values() if card.is_changed]
-    if accounts and cards:
+    merchants = [row for row in changed if not row.is_locked and row.owner_id is not None]
+    rollup_rows = rollups.build_rollup_rows(state, decisions)
+    if not (cards or changed or rollup_rows):
+        return {}
+    rows = await tx.fetch(
+        _WRITE,
+        cards,
+        accounts,
+        state.now,
+        _build_entries(decisions),
+        rollup_rows,
+        slot,
+        [row.id for row in merchants],
+        [row.delta for row in merchants],
+        [_build_row(row.transaction, state) for row in decisions if row.transaction is not None],
+        state.rules.currency,
+    )
+    return {row["id"]: row["balance"] for row in rows}
+
+
+def _build_entries(decisions: Sequence[Decision]) -> list[tuple[int, ...]]:
+    return [
+        (decision.transaction_id, position, *posting)
+        for decision in decisions
+        for position, posting in enumerate(decision.postings)
+    ]
+
+
+def _build_row(row: NewTransaction, state: State) -> tuple[Any, ...]:
+    key, reference = row.idempotency_key, row.reference
+    return (
+        row.id,
+        row.type,
+        row.status,
+        row.channel,
+        row.amount,
+        row.fee_amount,
+        row.from_account,
+        row.to_account,
+        row.from_balance,
+        row.to_balance,
+        _get_balance_offset(row, state),
+        row.held,
+        row.card_serial,
+        row.to_card_serial,
+        row.original_id,
+        row.usage_day,
+        key and key.scope,
+        key and key.request_id,
+        key and key.fingerprint,
+        encode_result(row.result),
+        reference and reference.partner_id,
+        reference and reference.reference,
+        row.failure_code,
+        row.context,
+    )
+
+
+def _get_balance_offset(row: NewTransaction | StoredTransaction, state: State) -> int | None:
+    """Return the difference to the balance that a credit-only payee has after the batch."""
+    if row.to_balance_offset is None or row.to_account is None:
+        return None
+    return row.to_balance_offset - state.accounts[row.to_account].delta
+
+
+async def _update_unlinked_cards(tx: Any, state: State) -> None:
+    """Update the counters of cards without an account, which are not locked.
+
+    Another process may have linked such a card and used it, and its counter may have risen. A
+    statement of its own, before all others that wait for locks.
+    """
+    cards = [card for card in state.cards.values() if card.is_changed and card.account_id is None]
+    if cards:
         await tx.execute(
-            _UPDATE_BOTH, *_build_account_columns(accounts), state.now, *_build_card_columns(cards)
+            """UPDATE cards SET last_counter = greatest(cards.last_counter, new.last_counter)
+               FROM unnest($1::bigint[], $2::smallint[], $3::integer[])
+                 AS new (id, key_version, last_counter)
+               WHERE cards.id = new.id AND cards.key_version = new.key_version""",
+            [card.id for card in cards],
+            [card.key_version for card in cards],
+            [card.last_counter for card in cards],
         )
-    elif accounts:
-        await tx.execute(_UPDATE_ACCOUNTS, *_build_account_columns(accounts), state.now)
-    elif cards:
-        await tx.execute(_UPDATE_CARDS.format(*range(1, 8)), *_build_card_columns(cards))
-
-
-_UPDATE_ACCOUNTS: Final = """
-    UPDATE accounts SET balance = new.balance, held = new.held, usage_day = new.usage_day,
-           day_used = new.day_used, month_used = new.month_used, updated_at = $7
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::date[], $5::bigint[], $6::bigint[])
-      AS new (id, balance, held, usage_day, day_used, month_used)
-    WHERE accounts.id = new.id"""
-#: Updates usage and counters. A card without an account is not locked. It has no usage of its own
-#: to store, but another process may have linked it and used it, and its counter may have risen.
-_UPDATE_CARDS: Final = """
-    UPDATE cards
-    SET usage_day = CASE WHEN new.is_locked THEN new.usage_day ELSE cards.usage_day END,
-        day_spent = CASE WHEN new.is_locked THEN new.day_spent ELSE cards.day_spent END,
-        day_unpinned = CASE WHEN new.is_locked THEN new.day_unpinned ELSE cards.day_unpinned END,
-        last_counter = CASE WHEN cards.key_version = new.key_version
-                            THEN greatest(cards.last_counter, new.last_counter)
-                            ELSE cards.last_counter END
-    FROM unnest(${}::bigint[], ${}::date[], ${}::bigint[], ${}::bigint[], ${}::smallint[],
-                ${}::integer[], ${}::boolean[])
-      AS new (id, usage_day, day_spent, day_unpinned, key_version, last_counter, is_locked)
-    WHERE cards.id = new.id"""
-_UPDATE_BOTH: Final = f"WITH card AS ({_UPDATE_CARDS.format(*range(8, 15))}) {_UPDATE_ACCOUNTS}"
-
-
-def _build_account_columns(rows: Sequence[Account]) -> tuple[list[Any], ...]:
-    return (
-        [row.id for row in rows],
-        [row.balance for row in rows],
-        [row.held for row in rows],
-        [row.usage_day for row in rows],
-        [row.day_used for row in rows],
-        [row.month_used for row in rows],
-    )
-
-
-def _build_card_columns(rows: Sequence[Card]) -> tuple[list[Any], ...]:
-    return (
-        [row.id for row in rows],
-        [row.usage_day for row in rows],
-        [row.day_spent for row in rows],
-        [row.day_unpinned for row in rows],
-        [row.key_version for row in rows],
-        [row.last_counter for row in rows],
-        [row.account_id is not None for row in rows],
-    )
 
 
 async def _update_pins(tx: Any, state: State) -> None:
     rows = [state.pins[holder] for holder in state.changed_pin_holders]
     if rows:
         await tx.execute(
-            """UPDATE pins SET failures = new.failures, locked_until = new.locked_until
-               FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[])
-                 AS new (holder_id, failures, locked_until)
+            """UPDATE pins SET key_id = new.key_id, salt = new.salt, verifier = new.verifier,
+                      failures = new.failures, locked_until = new.locked_until
+               FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[],
+                           $6::timestamptz[])
+                 AS new (holder_id, key_id, salt, verifier, failures, locked_until)
                WHERE pins.holder_id = new.holder_id""",
-            [row.holder_id for row in rows],
-            [row.failures for row in rows],
-            [row.locked_until for row in rows],
+            *map(list, zip(*map(msgspec.structs.astuple, rows), strict=True)),
         )
 
 
@@ -155,91 +236,13 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
         await commission.store_matches(tx, matches, state.now)
 
 
-async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
-    """Credit the changed credit-only accounts, and return their new balances by account ID."""
-    rows = [
-        account
-        for account in state.accounts.values()
-        if account.is_changed and not account.is_locked and account.owner_id is not None
-    ]
-    if not rows:
-        return {}
-    updated = await tx.fetch(
-        """WITH locked AS MATERIALIZED (
-               SELECT id FROM accounts WHERE id = ANY ($1::bigint[]) ORDER BY id
-               FOR NO KEY UPDATE
-           )
-           UPDATE accounts SET balance = balance + new.delta, updated_at = $3
-           FROM unnest($1::bigint[], $2::bigint[]) AS new (id, delta) JOIN locked USING (id)
-           WHERE accounts.id = new.id
-           RETURNING accounts.id, accounts.balance""",
-        [row.id for row in rows],
-        [row.delta for row in rows],
-        state.now,
-    )
-    return {row["id"]: row["balance"] for row in updated}
-
-
-def _set_merchant_balance(
-    row: NewTransaction | StoredTransaction, state: State, merchant_balances: dict[int, int]
-) -> None:
-    if row.to_balance_offset is not None and row.to_account is not None:
-        merchant: Account = state.accounts[row.to_account]
-        row.to_balance = merchant_balances[merchant.id] - merchant.delta + row.to_balance_offset
-
-
-async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransaction]) -> None:
-    if rows:
-        await tx.copy_records_to_table(
-            "transactions",
-            columns=_TRANSACTION_COLUMNS,
-            records=[_build_row(row, state.rules.currency, state.now) for row in rows],
-        )
-
-
-def _build_row(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, ...]:
-    key, reference = row.idempotency_key, row.reference
-    return (
-        row.id,
-        row.type,
-        row.status,
-        row.channel,
-        row.amount,
-        row.fee_amount,
-        row.from_account,
-        row.to_account,
-        row.from_balance,
-        row.to_balance,
-        row.held,
-        row.card_serial,
-        row.to_card_serial,
-        row.original_id,
-        row.usage_day,
-        key and key.scope,
-        key and key.request_id,
-        key and key.fingerprint,
-        encode_result(row.result),
-        reference and reference.partner_id,
-        reference and reference.reference,
-        row.failure_code,
-        row.context,
-        currency,
-        now,
-        now if row.status == chart.COMPLETED else None,
-    )
-
-
-async def _insert_entries(tx: Any, decisions: Sequence[Decision]) -> None:
-    rows = [
-        (decision.transaction_id, position, *posting)
-        for decision in decisions
-        for position, posting in enumerate(decision.postings)
-    ]
-    if rows:
-        await tx.copy_records_to_table("entries", columns=_ENTRY_COLUMNS, records=rows)
-
-
-async def _update_transactions(tx: Any, rows: Sequence[StoredTransaction]) -> None:
+async def _update_transactions(tx: Any, state: State, merchant_balances: Mapping[int, int]) -> None:
+    """Update refunded transactions, and those that were released or rejected after a review."""
+    rows = [row for row in state.transactions.values() if row.is_changed]
+    for row in rows:
+        offset = _get_balance_offset(row, state)
+        if offset is not None:
+            row.to_balance = merchant_balances[row.to_account] + offset
     if rows:
         await tx.execute(
             """UPDATE transactions SET status = new.status,

@@ -8,6 +8,7 @@ import msgspec
 
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
+from tapgate.pins.verifier import PinHash
 
 MAX_PIN_FAILURES = 3
 LOCK_DURATION = timedelta(minutes=30)
@@ -37,7 +38,8 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 #: Returns whether a PIN matches a stored PIN, using the key with which the stored PIN was hashed.
-PinMatcher = Callable[[PinState, str], bool]
+#: For a correct PIN of an older key, returns its hash with the newest key, which replaces it.
+PinMatcher = Callable[[PinState, str], bool | PinHash]
 
 
 def evaluate_pin(
@@ -48,8 +50,12 @@ def evaluate_pin(
         return PinVerdict(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}
         )
-    if is_correct_pin(state, pin):
-        return PinVerdict(msgspec.structs.replace(state, failures=0, locked_until=None))
+    match = is_correct_pin(state, pin)
+    if match:
+        stored = state if match is True else match
+        return PinVerdict(
+            PinState(state.holder_id, stored.key_id, stored.salt, stored.verifier, 0, None)
+        )
     failures = 1 if state.locked_until is not None else state.failures + 1
     locked_until = now + LOCK_DURATION if failures >= MAX_PIN_FAILURES else None
     return PinVerdict(

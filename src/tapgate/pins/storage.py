@@ -7,6 +7,8 @@ does. For the PIN of a child card, this is the wallet's account.
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from tapgate.pins.lockout import PinMatcher, PinState, PinVerdict, evaluate_pin
 from tapgate.pins.verifier import PinHash
 
@@ -42,9 +44,9 @@ async def attempt_pin(
     verdict = evaluate_pin(state, pin, is_correct_pin, now)
     if verdict.state != state:
         await tx.execute(
-            "UPDATE pins SET failures = $2, locked_until = $3 WHERE holder_id = $1",
-            holder_id,
-            verdict.state.failures,
-            verdict.state.locked_until,
+            """UPDATE pins SET key_id = $2, salt = $3, verifier = $4, failures = $5,
+                      locked_until = $6
+               WHERE holder_id = $1""",
+            *msgspec.structs.astuple(verdict.state),
         )
     return verdict

@@ -45,21 +45,27 @@ class PinVerifier:
 
     def hash(self, pin: str) -> StoredPin:
         salt = os.urandom(_SALT_BYTES)
-        return StoredPin(self._vault.key_id, salt, self._compute_verifier(salt, pin))
+        key_id = self._vault.key_id
+        return StoredPin(key_id, salt, self._compute_verifier(salt, pin, key_id))
 
-    def matches(self, stored: PinHash, pin: str) -> bool:
-        # Raise if the PIN was hashed with a different secret key. Otherwise every PIN would count
-        # as wrong and soon be locked.
-        self._vault.require_key(stored.key_id)
-        return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
+    def matches(self, stored: PinHash, pin: str) -> bool | StoredPin:
+        """Return whether a PIN is correct, or its new hash if an older secret key was used.
+
+        Raise VaultError if the key is not configured. Otherwise every PIN would count as wrong and
+        soon be locked.
+        """
+        verifier = self._compute_verifier(stored.salt, pin, stored.key_id)
+        if not hmac.compare_digest(stored.verifier, verifier):
+            return False
+        return stored.key_id == self._vault.key_id or self.hash(pin)
 
     def require_strong(self, field: str, pin: str, *, error: Code = Code.VALIDATION_FAILED) -> None:
         """Reject a new PIN that is easy to guess, unless the installation accepts weak PINs."""
         if self._refuse_weak and is_weak_pin(pin):
             raise invalid_field(field, "is too easy to guess", error)
 
-    def _compute_verifier(self, salt: bytes, pin: str) -> bytes:
-        return self._vault.keyed_hash("pin", salt + pin.encode())
+    def _compute_verifier(self, salt: bytes, pin: str, key_id: str) -> bytes:
+        return self._vault.keyed_hash("pin", salt + pin.encode(), key_id=key_id)
 
 
 def is_weak_pin(pin: str) -> bool:

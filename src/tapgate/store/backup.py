@@ -12,8 +12,8 @@ import asyncpg
 from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
-from tapgate.store.failures import DATABASE_ERRORS
-from tapgate.store.migrate import open_checked_connection, summarize_error
+from tapgate.store.failures import DATABASE_ERRORS, summarize_error
+from tapgate.store.migrate import open_checked_connection
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
@@ -55,11 +55,11 @@ async def create_backup(
             schema = await read_schema(connection)
             await _require_exported(connection, schema)
             manifest = await _build_manifest(connection, schema)
-            if manifest.secret_fingerprint not in (None, vault.key_id):
+            if manifest.secret_fingerprint not in (None, *vault.key_names):
                 raise StoreError(
                     f"the database uses secret key {manifest.secret_fingerprint}, but the"
-                    f" configured key is {vault.key_id}. Set TAPGATE_SECRET_KEY to the key of the"
-                    " installation"
+                    f" configured key is {vault.describe_keys()}. Set TAPGATE_SECRET_KEY to the key"
+                    " of the installation"
                 )
             writer = BackupWriter(file, vault)
             writer.write_manifest(manifest)

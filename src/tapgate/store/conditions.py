@@ -12,7 +12,8 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.errors import invalid_field
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.assignees import UNASSIGNED
+from tapgate.schemas.pagination import INVALID_CURSOR, OrderedPageQuery, PageOrder, PageQuery
 from tapgate.store.database import Database
 
 MIN_SEARCH_LENGTH = 3
@@ -43,6 +44,13 @@ class Conditions:
     def where_id(self, column: str, prefix: str, public_id: str | None) -> None:
         """Require that a column equals a public ID, unless it is None. The ID must be valid."""
         self.where(f"{column} = {{}}", None if public_id is None else ids.decode(prefix, public_id))
+
+    def where_assignee(self, column: str, assignee: str | None) -> None:
+        """Require the ID of an admin, or no admin if it is `none`, unless the filter is None."""
+        if assignee == UNASSIGNED:
+            self.add(f"{column} IS NULL")
+        else:
+            self.where_id(column, ids.ADMIN, assignee)
 
     def where_word(self, column: str, word: str | None) -> None:
         """Require that a column equals a word of a fixed set, unless the word is None.
@@ -133,12 +141,16 @@ class PageConditions(Conditions):
     ) -> None:
         super().__init__()
         self._limit, self._id_column = query.limit, id_column
-        self._order = order or f"{id_column} DESC"
+        self._is_ascending = isinstance(query, OrderedPageQuery) and query.order == PageOrder.OLDEST
+        self._order = order or (id_column if self._is_ascending else f"{id_column} DESC")
         self._add_position(query)
 
     def _add_position(self, query: PageQuery) -> None:
         """Exclude the rows of earlier pages."""
-        self.where(f"{self._id_column} < {{}}", query.before_id)
+        if self._is_ascending:
+            self.where(f"{self._id_column} > {{}}", query.after_id)
+        else:
+            self.where(f"{self._id_column} < {{}}", query.before_id)
 
     async def fetch(self, database: Database, select: str) -> list[asyncpg.Record]:
         """Return the rows of the page, plus one row if there are more."""
@@ -146,6 +158,50 @@ class PageConditions(Conditions):
             f"{select} WHERE {self} ORDER BY {self._order} LIMIT {self.bind(self._limit + 1)}",
             *self.values,
         )
+
+
+class NameConditions(PageConditions):
+    """Conditions of a list in the order of names, compared byte by byte.
+
+    `last_name` is the name of the last row of the previous page. It is not part of the cursor,
+    which would put personal data into URLs.
+    """
+
+    def __init__(self, query: PageQuery, id_column: str, name: str, last_name: str | None) -> None:
+        self._name, self._last_name = name, last_name
+        super().__init__(query, id_column, order=f"{name} USING ~<~, {id_column}")
+
+    def _add_position(self, query: PageQuery) -> None:
+        if self._last_name is not None:
+            last, last_id = self.bind(self._last_name), self.bind(query.before_id)
+            self.add(
+                f"""{self._name} ~>=~ {last}
+                    AND ({self._name} ~>~ {last} OR {self._id_column} > {last_id})"""
+            )
+
+
+async def start_name_page(
+    database: Database,
+    query: PageQuery,
+    id_column: str,
+    name: str,
+    *,
+    source: str,
+    visible: Conditions,
+) -> NameConditions:
+    """Return the conditions of a page in the order of names.
+
+    `name` is an SQL expression of the tables in `source`. The last row of the previous page must
+    still be `visible`, because its position would reveal the name.
+    """
+    last_name = None
+    if query.position:
+        visible.where(f"{id_column} = {{}}", query.before_id)
+        sql = f"SELECT {name} FROM {source} WHERE {visible}"
+        last_name = await database.fetchval(sql, *visible.values)
+        if last_name is None:
+            raise invalid_field("cursor", INVALID_CURSOR)
+    return NameConditions(query, id_column, name, last_name)
 
 
 def _is_indexed(spellings: Sequence[str]) -> bool:

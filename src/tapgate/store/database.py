@@ -14,6 +14,7 @@ from tapgate import telemetry
 from tapgate.errors import ApiError
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
+from tapgate.store.pipeline import begin
 from tapgate.store.pool import Pool
 from tapgate.store.sessions import (
     LONG_JOB_LIMITS,
@@ -51,6 +52,7 @@ class RaiseAfterCommit(Exception):  # noqa: N818 - an instruction rather than an
         self.error = error
 
 
+_BEGIN_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: For the current database transaction.
 USE_GENERIC_PLANS: Final = "SET LOCAL plan_cache_mode = force_generic_plan"
 
@@ -181,26 +183,33 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def generic_plans(self) -> AsyncIterator[asyncpg.Connection]:
-        """Open a read-only database transaction whose statements keep one plan per session.
+        """Open a snapshot whose statements keep one plan per session.
 
         For statements over partitions that have a range of IDs: planning them for the values of
         each call takes much longer than running them.
         """
-        async with self.connection() as connection, connection.transaction(readonly=True):
-            await connection.execute(USE_GENERIC_PLANS)
-            yield connection
+        async with self.connection() as connection:
+            # One round trip less than with asyncpg's transactions.
+            await connection.execute(f"{_BEGIN_SNAPSHOT}; {USE_GENERIC_PLANS}")
+            try:
+                yield connection
+            except Exception:
+                if not connection.is_closed():
+                    await connection.execute("ROLLBACK")
+                raise
+            await connection.execute("COMMIT")
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a database transaction that commits on exit and rolls back on an exception.
 
+        BEGIN is sent together with the first statement.
         `RaiseAfterCommit` commits it and raises the enclosed error.
         If the connection is lost during the commit, raise 503: the outcome is unknown.
         """
         with telemetry.start_span("database transaction", **_SPAN_ATTRIBUTES):
             async with self.connection() as tx:
-                transaction = tx.transaction()
-                await transaction.start()
+                transaction = begin(tx)
                 try:
                     yield tx
                 except RaiseAfterCommit as request:

@@ -77,7 +77,10 @@ class EmbeddedPostgres:
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._owner_lock.acquire():
-                raise FolderInUseError(f"another Tapgate instance is already using {self.data_dir}")
+                raise FolderInUseError(
+                    f"another Tapgate instance is already using {self.data_dir}. "
+                    "Stop it, or set TAPGATE_DATA_DIR to another folder"
+                )
             self._start_server()
         except OSError as error:
             self.stop()

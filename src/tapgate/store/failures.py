@@ -65,3 +65,8 @@ def classify_failure(error: BaseException, connection: Any) -> Failure | None:
     if isinstance(error, _CONFLICT_ERRORS) and _CONFLICT_TEXT in str(error):
         return Failure.BUSY
     return Failure.LOST if isinstance(error, _LOSS_ERRORS) else None
+
+
+def summarize_error(error: BaseException) -> str:
+    """Return the first line of the error's text, for an operator."""
+    return str(error).partition("\n")[0] or type(error).__name__

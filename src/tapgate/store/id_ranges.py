@@ -43,6 +43,18 @@ def iter_ranges(first: int, end: int, newest: int) -> Iterator[IdRange]:
     yield IdRange(first, end)
 
 
+async def fetch_oldest(
+    fetch: Callable[[IdRange, int], Awaitable[list[Any]]],
+    limit: int,
+    *,
+    newest: int,
+    first: int = 0,
+    end: int = MAX_ID,
+) -> list[Any]:
+    """Return the first `limit` rows of a query that is ordered by ascending ID."""
+    return await _fetch_ranges(fetch, limit, reversed(list(iter_ranges(first, end, newest))))
+
+
 async def fetch_newest(
     fetch: Callable[[IdRange, int], Awaitable[list[Any]]],
     limit: int,
@@ -56,8 +68,14 @@ async def fetch_newest(
     `fetch` returns the first rows of the query in a range, at most a number of them. Older ranges
     are read only until there are enough rows.
     """
+    return await _fetch_ranges(fetch, limit, iter_ranges(first, end, newest))
+
+
+async def _fetch_ranges(
+    fetch: Callable[[IdRange, int], Awaitable[list[Any]]], limit: int, ranges: Iterator[IdRange]
+) -> list[Any]:
     rows: list[Any] = []
-    for id_range in iter_ranges(first, end, newest):
+    for id_range in ranges:
         rows += await fetch(id_range, limit - len(rows))
         if len(rows) >= limit:
             break

@@ -12,7 +12,7 @@ import asyncpg
 from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection
-from tapgate.store.failures import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.store.lock_waits import BlockerWatch
 from tapgate.store.migration_plan import (
     FIRST_CLASSIFIED,
@@ -299,7 +299,3 @@ async def open_checked_connection(
         connection.terminate()
         raise
     return connection
-
-
-def summarize_error(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__

@@ -8,7 +8,7 @@ and its rows are COPY data.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from datetime import datetime
 
 import asyncpg
@@ -18,14 +18,9 @@ from tapgate.ids import first_id_at
 from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import BackupReader, Manifest
-from tapgate.store.failures import DATABASE_ERRORS
+from tapgate.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.store.legacy_backup import LegacyBackupReader
-from tapgate.store.migrate import (
-    MIGRATION_LOCK_KEY,
-    create_schema,
-    open_checked_connection,
-    summarize_error,
-)
+from tapgate.store.migrate import MIGRATION_LOCK_KEY, create_schema, open_checked_connection
 from tapgate.store.migration_plan import require_known_migrations
 from tapgate.store.schema import (
     MESSENGER_SCHEMA,
@@ -67,14 +62,14 @@ ProgressCallback = Callable[[str], None]
 
 
 def require_restorable(
-    manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
+    manifest: Manifest, *, key_ids: Collection[str], currency: str, clock: Clock = system_clock
 ) -> None:
     """Raise StoreError if the migrations or settings do not match, or if IDs could be reused."""
     require_known_migrations(manifest.migrations)
-    if manifest.secret_fingerprint not in (None, secret_fingerprint):
+    if manifest.secret_fingerprint not in (None, *key_ids):
         raise StoreError(
             f"the backup uses secret key {manifest.secret_fingerprint!a}, but the configured key is"
-            f" {secret_fingerprint}. Set TAPGATE_SECRET_KEY to its key, or copy the original"
+            f" {', '.join(key_ids)}. Set TAPGATE_SECRET_KEY to its key, or copy the original"
             " secrets.json to the data folder"
         )
     if manifest.currency not in (None, currency):

@@ -31,7 +31,7 @@ class SealedWriter:
         salt = os.urandom(_SALT_BYTES)
         self._file = file
         self._header = MAGIC + bytes.fromhex(vault.key_id) + salt
-        self._cipher = _create_cipher(vault, salt)
+        self._cipher = _create_cipher(vault, salt, vault.key_id)
         self._chunk_count = 0
         self._buffer = bytearray()
         self.bytes_written = file.write(self._header)
@@ -68,13 +68,14 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
     if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
         raise _build_altered_error()
     key_id, salt = header[len(MAGIC) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
-    if key_id != vault.key_id:
+    if key_id not in vault.key_names:
         raise StoreError(
-            f"it was created with secret key {key_id}, but the configured key is {vault.key_id}."
+            f"it was created with secret key {key_id}, but the configured key is"
+            f" {vault.describe_keys()}."
             " Set TAPGATE_SECRET_KEY to its key, or copy the original secrets.json to the data"
             " folder"
         )
-    cipher = _create_cipher(vault, salt)
+    cipher = _create_cipher(vault, salt, key_id)
     chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
     while True:
         next_chunk = file.read(CHUNK_BYTES + _TAG_BYTES)
@@ -87,8 +88,8 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
         chunk, number = next_chunk, number + 1
 
 
-def _create_cipher(vault: Vault, salt: bytes) -> AESGCM:
-    return AESGCM(vault.derive_key(_KEY_PURPOSE, salt))
+def _create_cipher(vault: Vault, salt: bytes, key_id: str) -> AESGCM:
+    return AESGCM(vault.derive_key(_KEY_PURPOSE, salt, key_id=key_id))
 
 
 def _build_nonce(number: int, *, is_last: bool) -> bytes:

@@ -77,7 +77,7 @@ class TransactionSide(NamedTuple):
     balance: int | None
 
 
-class Transaction(msgspec.Struct, frozen=True, kw_only=True):
+class Transaction(msgspec.Struct, frozen=True):
     """A stored transaction, with amounts in minor units."""
 
     id: int
@@ -89,16 +89,16 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     fee_payer: str | None
     refunded_amount: int
     currency: str
-    payer: TransactionSide | None  # None: declined because the card was not linked
-    payee: TransactionSide | None
     card_serial: str | None
     original_id: int | None
     request_id: str | None
     failure_code: str | None
-    encoded_result: bytes | None
-    context: Mapping[str, Any]
     created_at: datetime
     completed_at: datetime | None
+    encoded_result: bytes | None
+    context: Mapping[str, Any]
+    payer: TransactionSide | None  # None: declined because the card was not linked
+    payee: TransactionSide | None
 
     @property
     def account_ids(self) -> list[int]:

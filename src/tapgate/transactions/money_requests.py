@@ -15,6 +15,7 @@ from tapgate import ids, money
 from tapgate.api import idempotency
 from tapgate.api.guards import ApprovedCall
 from tapgate.api.request_context import RequestContext
+from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.chart import UNDER_REVIEW
 from tapgate.ledger.commands import (
@@ -95,9 +96,11 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
     services = request.services
     if request.approval is not None:
         command = _attach_approval(command, request.approval)
-    outcome = await submit(
-        services.ledger, services.database, request.caller, command, now=services.clock()
-    )
+    outcome = await submit(services, request.caller, command)
+    if request.approval is not None and outcome.replayed and outcome.code is None:
+        # The execution of an approval ends it in the same transaction, so another request has used
+        # the approval's ID as idempotency key, or the same partner reference.
+        raise ApiError(Code.DUPLICATE_REQUEST, "Another request has already made this transfer.")
     return MoneyResult(outcome, services.settings.currency)
 
 

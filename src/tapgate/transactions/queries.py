@@ -7,7 +7,7 @@ Every query has a range of IDs, so that PostgreSQL opens only the partitions of 
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import asyncpg
@@ -15,13 +15,19 @@ import asyncpg
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, require_found
+from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger.archived import get_end_id
+from tapgate.schemas.pagination import INVALID_CURSOR
 from tapgate.schemas.periods import parse_period_end, parse_period_start
-from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
+from tapgate.schemas.transactions import (
+    FLOW_TYPES,
+    TransactionFilters,
+    TransactionOrder,
+    TransactionRecord,
+)
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest
+from tapgate.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
 from tapgate.subscribers.restriction import exclude_hidden_accounts
 from tapgate.transactions.model import (
     Transaction,
@@ -31,43 +37,53 @@ from tapgate.transactions.model import (
     to_record,
 )
 
-#: Columns that are fields of `Transaction`.
-_COLUMNS: Final = (
-    "id", "type", "status", "channel", "amount", "fee_amount", "fee_payer", "refunded_amount",
-    "currency", "card_serial", "original_id", "request_id", "failure_code", "created_at",
-    "completed_at",
-)  # fmt: skip
-#: Expressions of columns that are not selected as stored. The stored fee of a held transaction is
-#: immutable, but it is charged only on release. Declined transactions are stored without a fee.
+#: Columns of the payer and the payee, in the order of the fields of `TransactionSide`.
+_SIDE_COLUMNS: Final = """
+    t.{0}_account, {0}_side.kind, {0}_side.owner_id, {0}_side.holder_name, {0}_side.public_name,
+    t.{1}, t.{0}_balance"""
+#: The stored fee of a held transaction is immutable, but it is charged only on release. Declined
+#: transactions are stored without a fee.
+_FEE_AMOUNT: Final = "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"
 #: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
 #: the entry of the fee tells who paid it; a scalar subquery always looks it up by the primary key.
 #: $2 and $3 are the lowest and the highest ID of the transactions.
-_EXPRESSIONS: Final = {
-    "fee_amount": "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END",
-    "fee_payer": """
-        CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
-             WHEN CASE t.held WHEN 0 THEN t.from_account = (
-                      SELECT debit_account FROM entries
-                      WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
-                        AND credit_account = (
-                          SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
-                  ELSE t.held > t.amount END THEN 'sender'
-             ELSE 'receiver' END""",
-}
+_FEE_PAYER: Final = """
+    CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
+         WHEN CASE t.held WHEN 0 THEN t.from_account = (
+                  SELECT debit_account FROM entries
+                  WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+                    AND credit_account = (
+                      SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
+              ELSE t.held > t.amount END THEN 'sender'
+         ELSE 'receiver' END"""
+#: The columns are in the order of the fields of `Transaction`.
 _SELECT: Final = f"""
-    SELECT {", ".join(f"{_EXPRESSIONS.get(name, f't.{name}')} AS {name}" for name in _COLUMNS)},
-           t.to_card_serial,
-           CASE t.status WHEN 'failed' THEN t.answer END AS answer, t.context,
-           t.from_account, t.to_account, t.from_balance, t.to_balance,
-           payer.kind AS from_kind, payer.owner_id AS from_owner,
-           payer.holder_name AS from_holder, payer.public_name AS from_public,
-           payee.kind AS to_kind, payee.owner_id AS to_owner, payee.holder_name AS to_holder,
-           payee.public_name AS to_public
+    SELECT t.id, t.type, t.status, t.channel, t.amount, {_FEE_AMOUNT}, {_FEE_PAYER},
+           t.refunded_amount, t.currency, t.card_serial, t.original_id, t.request_id,
+           t.failure_code, t.created_at, t.completed_at,
+           CASE t.status WHEN 'failed' THEN t.answer END, t.context,
+           {_SIDE_COLUMNS.format("from", "card_serial")},
+           {_SIDE_COLUMNS.format("to", "to_card_serial")}
     FROM transactions t
-    LEFT JOIN accounts payer ON payer.id = t.from_account
-    LEFT JOIN accounts payee ON payee.id = t.to_account
+    LEFT JOIN accounts from_side ON from_side.id = t.from_account
+    LEFT JOIN accounts to_side ON to_side.id = t.to_account
     WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
     ORDER BY t.id DESC"""
+_SIDE_COLUMN_COUNT: Final = len(TransactionSide._fields)
+_OWN_COLUMN_COUNT: Final = 17
+
+_SUM_SQL: Final = """
+    SELECT count(*), coalesce(sum(amount) FILTER (WHERE moved), 0),
+           coalesce(sum(fee_amount) FILTER (WHERE moved), 0)
+    FROM (SELECT amount, fee_amount, status NOT IN ('failed', 'under_review') AS moved
+          FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3) AS found"""
+
+#: Transactions that are sorted by amount, for which there is no index.
+_MAX_SORTED: Final = 10_000
+_SORT_SQL: Final = """
+    SELECT id FROM transactions
+    WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND (amount, id) < ($4, $5)
+    ORDER BY amount DESC, id DESC LIMIT $6"""
 
 #: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
 #: difference is at most a few seconds.
@@ -78,6 +94,13 @@ _MAX_RECEIPTS: Final = 200
 _HAS_APPROVAL_NUMBER: Final = """
     approval_number(t.id) = $3 AND t.type IN ('pos_payment', 'online_payment')
     AND t.status NOT IN ('failed', 'under_review')"""
+
+
+class TransactionSums(NamedTuple):
+    transactions: int
+    amount: int  # of completed transactions
+    fees: int
+    is_complete: bool
 
 
 async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
@@ -183,6 +206,14 @@ class TransactionQuery:
             account = self.conditions.bind(account_id)
             self._branches += [f"t.from_account = {account}", f"t.to_account = {account}"]
 
+    def include_types(self, types: Sequence[str]) -> None:
+        """Include transactions of these types, or filter by them if there are branches already."""
+        conditions = [f"t.type = '{name}'" for name in types]
+        if self._branches:
+            self.conditions.add(f"({' OR '.join(conditions)})")
+        else:
+            self._branches = conditions
+
     def include_card(self, serial: str, account_id: int | None) -> None:
         """Include the transactions of a card.
 
@@ -212,11 +243,11 @@ class TransactionQuery:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
     async def fetch_ids(
-        self, reader: asyncpg.Connection, id_range: IdRange, limit: int
+        self, reader: asyncpg.Connection, id_range: IdRange, limit: int, *, oldest: bool = False
     ) -> list[int]:
-        """Return the IDs of the newest matching transactions in a range."""
+        """Return the IDs of the newest or oldest matching transactions in a range."""
         count = len(self.conditions.values)
-        order_and_limit = f"ORDER BY id DESC LIMIT ${count + 3}"
+        order_and_limit = f"ORDER BY id {'ASC' if oldest else 'DESC'} LIMIT ${count + 3}"
         branches = [
             f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions}"
             f" AND t.id >= ${count + 1} AND t.id < ${count + 2} {order_and_limit})"
@@ -236,36 +267,99 @@ async def list_page(
     now: datetime,
     zone: ZoneInfo,
 ) -> list[Transaction]:
-    """Return a page of matching transactions, newest first, plus one row if there are more.
+    """Return a page of matching transactions in their order, plus one row if there are more.
 
     For admins, the list includes the transactions of hidden subscribers, which the calling code
     must mask. For other callers, it omits them.
     """
-    conditions, first_id, end_id = scope.conditions, 0, filters.before_id or MAX_ID
+    # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
+    # IDs and read all accounts for the join.
+    async with database.generic_plans() as reader:
+        page = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
+        transactions = {item.id: item for item in await list_by_ids(reader, page)}
+    return [transactions[number] for number in page if number in transactions]
+
+
+def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
+    """Return the position of a transaction in the list with these filters."""
+    if filters.order == TransactionOrder.AMOUNT:
+        return transaction.amount, transaction.id
+    return transaction.id
+
+
+async def _sort_by_amount(
+    reader: asyncpg.Connection, found: Collection[int], filters: TransactionFilters
+) -> list[int]:
+    """Return the IDs of a page of the transactions, largest amount first."""
+    if len(filters.position) not in (0, 2):
+        raise invalid_field("cursor", INVALID_CURSOR)
+    if not found:
+        return []
+    position = filters.position or (MAX_ID, MAX_ID)
+    rows = await reader.fetch(_SORT_SQL, *add_range(found), *position, filters.limit + 1)
+    return [row["id"] for row in rows]
+
+
+async def sum_newest(
+    database: Database,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> TransactionSums:
+    """Return the totals of the newest matching transactions, at most `filters.limit`."""
+    async with database.generic_plans() as reader:
+        found = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
+        if not found:
+            return TransactionSums(0, 0, 0, is_complete=True)
+        row = await reader.fetchrow(_SUM_SQL, *add_range(found[: filters.limit]))
+    transactions, amount, fees = map(int, row)
+    return TransactionSums(transactions, amount, fees, is_complete=len(found) <= filters.limit)
+
+
+async def _fetch_page_ids(
+    reader: asyncpg.Connection,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> list[int]:
+    oldest = filters.order == TransactionOrder.OLDEST
+    by_amount = filters.order == TransactionOrder.AMOUNT
+    conditions = scope.conditions
+    first_id, end_id = 0, MAX_ID
+    if oldest:
+        first_id = min(filters.after_id + 1, MAX_ID)
+    elif not by_amount:
+        end_id = filters.before_id
     conditions.where_word("t.type", filters.type)
+    if filters.flow is not None:
+        scope.include_types(FLOW_TYPES[filters.flow])
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
     # The ID range is approximate but can use an index; the condition on `created_at` is exact.
     if start is not None:
-        first_id = get_first_id(start - ID_TIME_TOLERANCE)
+        first_id = max(first_id, get_first_id(start - ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
     if end is not None:
         end_id = min(end_id, get_first_id(end + ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
-    # IDs and read all accounts for the join.
-    async with database.generic_plans() as reader:
-        page = await fetch_newest(
-            lambda id_range, limit: scope.fetch_ids(reader, id_range, limit),
-            filters.limit + 1,
-            newest=ids.first_id_at(now),
-            first=first_id,
-            end=end_id,
-        )
-        return await list_by_ids(reader, page)
+    fetch = fetch_oldest if oldest else fetch_newest
+    found = await fetch(
+        lambda id_range, limit: scope.fetch_ids(reader, id_range, limit, oldest=oldest),
+        _MAX_SORTED if by_amount else filters.limit + 1,
+        newest=ids.first_id_at(now),
+        first=first_id,
+        end=end_id,
+    )
+    return await _sort_by_amount(reader, found, filters) if by_amount else found
 
 
 def get_first_id(moment: datetime) -> int:
@@ -274,24 +368,9 @@ def get_first_id(moment: datetime) -> int:
 
 
 def _build_transaction(row: asyncpg.Record) -> Transaction:
-    return Transaction(
-        **{column: row[column] for column in _COLUMNS},
-        payer=_build_side(row, "from", row["card_serial"]),
-        payee=_build_side(row, "to", row["to_card_serial"]),
-        encoded_result=row["answer"],
-        context=row["context"] or {},
-    )
-
-
-def _build_side(row: asyncpg.Record, name: str, card_serial: str | None) -> TransactionSide | None:
-    if row[f"{name}_account"] is None:
-        return None
-    return TransactionSide(
-        account_id=row[f"{name}_account"],
-        kind=row[f"{name}_kind"],
-        owner_id=row[f"{name}_owner"],
-        holder_name=row[f"{name}_holder"],
-        public_name=row[f"{name}_public"],
-        card_serial=card_serial,
-        balance=row[f"{name}_balance"],
-    )
+    *values, context = row[:_OWN_COLUMN_COUNT]
+    values.append(context or {})
+    sides = row[_OWN_COLUMN_COUNT:]
+    for side in (sides[:_SIDE_COLUMN_COUNT], sides[_SIDE_COLUMN_COUNT:]):
+        values.append(None if side[0] is None else TransactionSide(*side))
+    return Transaction(*values)

@@ -27,7 +27,7 @@ from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.entries import get_entries
 from tapgate.transactions.model import Transaction, parse_user_id, to_record
-from tapgate.transactions.queries import TransactionQuery
+from tapgate.transactions.queries import TransactionQuery, TransactionSums
 
 #: Bounds the response: a payment can be refunded one minor unit at a time.
 MAX_REFUNDS: Final = 1_000
@@ -75,19 +75,38 @@ class TransactionReader(NamedTuple):
         )
 
     async def list_page(self, filters: TransactionFilters) -> Page[TransactionRecord]:
-        query, own_accounts = TransactionQuery(), []
+        found = await self._build_query(filters)
+        if found is None:
+            return Page([], has_more=False, next_cursor=None)
+        query, own_accounts = found
+        return await self._build_page(query, filters, own_accounts, full=self._is_admin)
+
+    async def sum_newest(self, filters: TransactionFilters) -> TransactionSums:
+        """Return the totals of the newest transactions of a list, at most `filters.limit`."""
+        found = await self._build_query(filters)
+        if found is None:
+            return TransactionSums(0, 0, 0, is_complete=True)
+        return await queries.sum_newest(
+            self.database, found[0], filters, self.caller, now=self.now, zone=self.zone
+        )
+
+    async def _build_query(
+        self, filters: TransactionFilters
+    ) -> tuple[TransactionQuery, list[int]] | None:
+        """Return the query of a list and the accounts of its user; None if there is no user."""
+        query, own_accounts = TransactionQuery(), list[int]()
         if filters.user_id is not None:
             own_accounts = await self._list_account_ids(filters.user_id)
             query.include_accounts(own_accounts)
             if not own_accounts:
-                return Page([], has_more=False, next_cursor=None)
+                return None
         if filters.card_serial is not None:
             account_id = await self._get_card_account_id(filters.card_serial)
             if own_accounts:
                 query.filter_by_card(filters.card_serial)
             else:
                 query.include_card(filters.card_serial, account_id)
-        return await self._build_page(query, filters, own_accounts, full=self._is_admin)
+        return query, own_accounts
 
     async def list_processor_page(
         self, processor_id: str, filters: TransactionFilters
@@ -146,11 +165,13 @@ class TransactionReader(NamedTuple):
         rows = await queries.list_page(
             self.database, query, filters, self.caller, now=self.now, zone=self.zone
         )
-        hidden = await self._find_hidden(rows)
+        # A list for other callers omits hidden subscribers, in the snapshot that it is read from.
+        hidden = await self._find_hidden(rows) if self._is_admin else set[int]()
         return paginate(
             rows,
             filters,
             lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
+            lambda row: queries.get_position(filters, row),
         )
 
     async def _get_replays(self, transaction_id: int) -> ReplaySummary:

@@ -25,11 +25,14 @@ _READ = Access(scope="payments:read", roles="ACSF", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
 
 
-@endpoints.get("/api/v1/transactions", access=_READ)
+@endpoints.get("/api/v1/transactions", access=_READ, heavy="expensive_order")
 async def list_transactions(
     request: RequestContext, query: TransactionFilters
 ) -> Page[TransactionRecord]:
-    """List transactions, newest first.
+    """List transactions, newest first, or oldest first with `order=oldest`.
+
+    With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+    first.
 
     With `user_id`, the list shows one user's transactions, and `direction` and `balance_after` are
     from that user's point of view. An agent's list covers the float and the commission account.
@@ -53,7 +56,7 @@ async def list_transactions(
     report=True,
 )
 async def export_transactions(request: RequestContext, query: ExportFilters) -> Reply[bytes]:
-    """Export transactions as CSV, newest first.
+    """Export transactions as CSV, newest first, or oldest first with `order=oldest`.
 
     Returns the same transactions as the list with the same filters, at most 50,000 per file. If
     there are more, the `X-Next-Cursor` header contains the `cursor` for the next file. Text that a
@@ -114,15 +117,17 @@ async def get_transaction_chain(request: RequestContext, id: TransactionId) -> T
     "/api/v1/processors/{id}/transactions",
     access=Access(scope="payments:read", roles="ACSF"),
     errors=(Code.PROCESSOR_NOT_FOUND,),
+    heavy="expensive_order",
 )
 async def list_processor_transactions(
     request: RequestContext, id: str, query: TransactionFilters
 ) -> Page[TransactionRecord]:
-    """List a processor's transactions, newest first.
+    """List a processor's transactions, newest first, or oldest first with `order=oldest`.
 
-    Names are abbreviated for all callers. `user_id` selects transactions with one counterparty.
-    Transactions of restricted subscribers are masked or omitted, as in the list of all
-    transactions.
+    With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+    first. Names are abbreviated for all callers. `user_id` selects transactions with one
+    counterparty. Transactions of restricted subscribers are masked or omitted, as in the list of
+    all transactions.
     """
     return await _create_reader(request).list_processor_page(id, query)
 

@@ -1,12 +1,12 @@
 """Submission of commands to the ledger on behalf of a caller."""
 
 import hashlib
-from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.auth.disclosure import (
     Audience,
     Subject,
@@ -26,9 +26,7 @@ from tapgate.ledger.commands import (
     PinPolicy,
     ScopedIdempotencyKey,
 )
-from tapgate.ledger.engine import Ledger
 from tapgate.schemas.transactions import Channel, MoneyRequest
-from tapgate.store.database import Database
 
 #: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
 #: which cannot vary.
@@ -49,30 +47,29 @@ _CHANNEL_BY_PRINCIPAL: Final = {
 }
 
 
-async def submit(
-    ledger: Ledger, database: Database, caller: Audience, command: Command, *, now: datetime
-) -> Outcome:
+async def submit(services: Services, caller: Audience, command: Command) -> Outcome:
     """Submit a command, and return its outcome without what the caller may not see."""
     # Query this before the ledger commits, so that if it fails with 503, nothing is executed.
     is_payee_hidden = not has_full_disclosure(caller) and await _is_payee_hidden(
-        database, caller, now, command.payee
+        services, caller, command.payee
     )
-    outcome = await ledger.submit(command)
+    outcome = await services.ledger.submit(command)
     return _redact_payee(outcome) if is_payee_hidden else outcome
 
 
-async def _is_payee_hidden(
-    database: Database, caller: Audience, now: datetime, payee: Party
-) -> bool:
+async def _is_payee_hidden(services: Services, caller: Audience, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber hidden from the caller.
 
     A subscriber who pays is not checked here: a caller without full disclosure must send the
     payer's PIN, or the route has already checked access to the payer.
     """
+    database, now = services.database, services.clock()
     match payee:
         case Party(by="account", key=int(account_id)):
             return bool(await find_hidden_accounts(database, caller, now, [account_id]))
         case Party(by="card", key=str(serial)):
+            if not await services.restricted_cards.is_restricted(serial):
+                return False
             subjects = [Subject("card", serial)]
             return bool(await find_hidden_subjects(database, caller, now, subjects))
         case Party(by="owner", key=int(owner_id), kind=chart.WALLET):

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.branding.model import Branding
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
@@ -29,6 +30,8 @@ _trail = AuditTrail("subscriber")
 LINK_LIFETIME: Final = timedelta(hours=24)
 #: Maximum number of files of one subscriber, including expired files that are not yet removed.
 MAX_FILES: Final = 100
+
+_HASH_PURPOSE: Final = "statement link"
 
 _CLEANUP_INTERVAL_SECONDS: Final = 600
 #: Long statements take seconds to render, which would block the event loop.
@@ -69,10 +72,12 @@ async def build_statement(
     )
 
 
-async def render_file(statement: Statement, format: FileFormat, vault: Vault) -> StatementFile:
+async def render_file(
+    statement: Statement, format: FileFormat, vault: Vault, *, branding: Branding
+) -> StatementFile:
     """Render and encrypt a file, so that later transactions do not change an issued statement."""
-    compressed = await rendering_threads.run(_render_compressed, statement, format)
-    sealed = vault.seal(compressed, _get_seal_context(statement.id))
+    compressed = await rendering_threads.run(_render_compressed, statement, format, branding)
+    sealed = vault.seal(compressed, get_seal_context(statement.id))
     return StatementFile(statement.id, format, statement.period, sealed)
 
 
@@ -97,7 +102,7 @@ async def issue_file(
         tx,
         file,
         subscriber_id,
-        token_hash=_hash_token(vault, link.token),
+        token_hash=vault.keyed_hash(_HASH_PURPOSE, link.token.encode()),
         created_at=statement.generated_at,
         expires_at=link.expires_at,
     )
@@ -110,7 +115,9 @@ async def fetch_file(
     database: Database, vault: Vault, token: str, *, now: datetime
 ) -> tuple[StatementFile, bytes]:
     """Return the file and its content for a token, or raise NOT_FOUND."""
-    file = await queries.find_file(database, _hash_token(vault, token), now)
+    file = await queries.find_file(
+        database, vault.list_keyed_hashes(_HASH_PURPOSE, token.encode()), now
+    )
     if file is None:
         raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
     return file, await asyncio.to_thread(_decrypt_file, vault, file)
@@ -126,26 +133,22 @@ async def remove_expired(database: Database, clock: Clock) -> NoReturn:
     await run_periodically(remove_batches, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
-def _render_compressed(statement: Statement, format: FileFormat) -> bytes:
-    return zlib.compress(_render(statement, format))
+def _render_compressed(statement: Statement, format: FileFormat, branding: Branding) -> bytes:
+    return zlib.compress(_render(statement, format, branding))
 
 
-def _render(statement: Statement, format: FileFormat) -> bytes:
+def _render(statement: Statement, format: FileFormat, branding: Branding) -> bytes:
     if format == "csv":
         return csv_file.render(statement)
     # Imported for the first PDF file: ReportLab would delay the start of every process.
     from tapgate.wallets.statements import pdf_file  # noqa: PLC0415
 
-    return pdf_file.render(statement)
+    return pdf_file.render(statement, branding)
 
 
 def _decrypt_file(vault: Vault, file: StatementFile) -> bytes:
-    return zlib.decompress(vault.open(file.sealed, _get_seal_context(file.id)))
+    return zlib.decompress(vault.open(file.sealed, get_seal_context(file.id)))
 
 
-def _hash_token(vault: Vault, token: str) -> bytes:
-    return vault.keyed_hash("statement link", token.encode())
-
-
-def _get_seal_context(statement_id: int) -> bytes:
+def get_seal_context(statement_id: int) -> bytes:
     return b"statement %d" % statement_id

@@ -8,9 +8,11 @@ from typing import Final
 from reportlab import rl_config
 from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from tapgate import ids
+from tapgate.branding.model import Branding
 from tapgate.wallets.statements.model import Statement, StatementLine
 from tapgate.wallets.statements.typesetting import (
     BOLD,
@@ -30,11 +32,11 @@ _BOTTOM: Final = 58.0
 _ROW_HEIGHT: Final = 23.0
 _HEADER_HEIGHT: Final = 20.0
 
-_TEXT_COLOR: Final = HexColor("#16202c")
-_MUTED_COLOR: Final = HexColor("#66717f")
-_LINE_COLOR: Final = HexColor("#d7dce2")
-_SHADE_COLOR: Final = HexColor("#f3f5f8")
-_ACCENT_COLOR: Final = HexColor("#0b4f6c")
+#: Colors of the console's light theme.
+_TEXT_COLOR: Final = HexColor("#161b24")
+_MUTED_COLOR: Final = HexColor("#545c69")
+_LINE_COLOR: Final = HexColor("#e2e6eb")
+_SHADE_COLOR: Final = HexColor("#f6f7f9")
 _WHITE: Final = HexColor("#ffffff")
 
 #: Left edges of the date and description columns, and right edges of the money columns.
@@ -45,17 +47,20 @@ _CREDIT_X: Final = _RIGHT - 90
 _BALANCE_X: Final = _RIGHT - 6
 _DESCRIPTION_WIDTH: Final = _DEBIT_X - 76 - _DESCRIPTION_X
 
+_LOGO_WIDTH, _LOGO_HEIGHT = 130.0, 22.0
+_MAX_HEADER_LINES: Final = 3
+
 _FIRST_TABLE_TOP: Final = _TOP - 208
 _NEXT_TABLE_TOP: Final = _TOP - 34
 _FIRST_PAGE_ROWS: Final = int((_FIRST_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _ROW_HEIGHT)
 _NEXT_PAGE_ROWS: Final = int((_NEXT_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _ROW_HEIGHT)
 
 
-def render(statement: Statement) -> bytes:
+def render(statement: Statement, branding: Branding) -> bytes:
     file = io.BytesIO()
     # `invariant` writes a fixed creation date and no random ID.
     canvas = Canvas(file, pagesize=A4, pageCompression=1, invariant=1)
-    _PdfRenderer(canvas, statement).render()
+    _PdfRenderer(canvas, statement, branding).render()
     canvas.save()
     return file.getvalue()
 
@@ -65,9 +70,11 @@ def count_pages(rows: int) -> int:
 
 
 class _PdfRenderer:
-    def __init__(self, canvas: Canvas, statement: Statement) -> None:
+    def __init__(self, canvas: Canvas, statement: Statement, branding: Branding) -> None:
         self._canvas = canvas
         self._statement = statement
+        self._branding = branding
+        self._accent_color = HexColor(branding.color)
         self._name = replace_missing_glyphs(statement.holder_name)
         self._period = (
             f"{_format_day(statement.period.first)} – {_format_day(statement.period.last)}"
@@ -79,7 +86,7 @@ class _PdfRenderer:
         canvas, statement = self._canvas, self._statement
         canvas.setTitle(f"Account statement, {self._period}")
         canvas.setAuthor(self._name)
-        canvas.setCreator("Tapgate")
+        canvas.setCreator(replace_missing_glyphs(self._branding.name))
         lines = iter(statement.iter_lines())
         for page in range(1, self._page_count + 1):
             if page == 1:
@@ -96,10 +103,11 @@ class _PdfRenderer:
 
     def _draw_header(self) -> None:
         statement = self._statement
-        self._set_fill_color(_ACCENT_COLOR)
+        self._set_fill_color(self._accent_color)
         self._canvas.rect(0, _HEIGHT - 10, _WIDTH, 10, stroke=0, fill=1)
-        self._draw_text(_LEFT, _TOP - 18, "Account statement", BOLD, 19, _ACCENT_COLOR)
+        self._draw_text(_LEFT, _TOP - 18, "Account statement", BOLD, 19, self._accent_color)
         self._draw_text(_LEFT, _TOP - 34, self._period, REGULAR, 10, _MUTED_COLOR)
+        self._draw_operator()
         column_width = (_RIGHT - _LEFT) / 4
         column_lefts = [_LEFT + column * column_width for column in range(4)]
         generated = statement.generated_at.astimezone(statement.zone)
@@ -117,6 +125,29 @@ class _PdfRenderer:
             self._draw_text(x, y, label, REGULAR, 7, _MUTED_COLOR)
             self._draw_text(x, y - 13, truncate_to_width(value, font, 9, max_width), font, 9)
 
+    def _draw_operator(self) -> None:
+        """Draw the logo, the operator's name and the statement header, aligned to the right."""
+        branding, y = self._branding, _TOP - 12
+        if branding.logo is not None:
+            self._canvas.drawImage(
+                ImageReader(io.BytesIO(branding.logo)),
+                _RIGHT - _LOGO_WIDTH,
+                _TOP - _LOGO_HEIGHT,
+                _LOGO_WIDTH,
+                _LOGO_HEIGHT,
+                mask="auto",
+                preserveAspectRatio=True,
+                anchor="e",
+            )
+            y -= 18
+        max_width = (_RIGHT - _LEFT) / 2
+        name = truncate_to_width(branding.name, BOLD, 8, max_width)
+        self._draw_text_right(_RIGHT, y, name, BOLD, 8)
+        lines = (branding.statement_header or "").splitlines()[:_MAX_HEADER_LINES]
+        for number, line in enumerate(lines, start=1):
+            text = truncate_to_width(line, REGULAR, 6.5, max_width)
+            self._draw_text_right(_RIGHT, y - 8 * number, text, REGULAR, 6.5, _MUTED_COLOR)
+
     def _draw_summary(self) -> None:
         canvas, statement = self._canvas, self._statement
         top, height = _TOP - 124, 62
@@ -126,7 +157,7 @@ class _PdfRenderer:
             ("Opening balance", statement.opening_balance, _TEXT_COLOR),
             ("Money in", statement.total_credits, _TEXT_COLOR),
             ("Money out", statement.total_debits, _TEXT_COLOR),
-            ("Closing balance", statement.closing_balance, _ACCENT_COLOR),
+            ("Closing balance", statement.closing_balance, self._accent_color),
         )
         column_width = (_RIGHT - _LEFT) / len(totals)
         for index, (label, minor, color) in enumerate(totals):
@@ -141,13 +172,13 @@ class _PdfRenderer:
 
     def _draw_running_header(self) -> None:
         max_width = (_RIGHT - _LEFT) / 2
-        self._draw_text(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, _ACCENT_COLOR)
+        self._draw_text(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, self._accent_color)
         text = f"{truncate_to_width(self._name, REGULAR, 8, max_width)} · {self._period}"
         self._draw_text_right(_RIGHT, _TOP - 10, text, REGULAR, 8, _MUTED_COLOR)
 
     def _draw_table(self, lines: list[StatementLine], top: float) -> None:
         canvas = self._canvas
-        self._set_fill_color(_ACCENT_COLOR)
+        self._set_fill_color(self._accent_color)
         canvas.rect(_LEFT, top - _HEADER_HEIGHT, _RIGHT - _LEFT, _HEADER_HEIGHT, stroke=0, fill=1)
         y = top - 13
         self._draw_text(_DATE_X, y, "Date", BOLD, 7.5, _WHITE)

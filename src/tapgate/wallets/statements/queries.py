@@ -1,7 +1,10 @@
-"""SQL queries for statements: movements of a wallet, and issued files."""
+"""SQL queries for statements: movements of an account, and issued files."""
 
-from datetime import datetime, timedelta
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import asyncpg
 
@@ -21,29 +24,39 @@ CLEANUP_BATCH_SIZE: Final = 200
 #: difference is at most a few seconds.
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
-#: All movements of a wallet since a point in time. A wallet is always the payer or the payee of a
-#: transaction that moves its money. $4 are the IDs below $3 of transactions that completed after a
-#: review, and $5 is the lowest ID of all. MATERIALIZED and OFFSET 0 fix the plan:
-#: first the transactions, then the entries of each transaction. If PostgreSQL underestimated the
-#: size of the tables, it might otherwise scan all entries for every transaction.
-_MOVEMENTS_SINCE: Final = """
+#: Transactions of an account that moved its money since $2: IDs from $3 to $4, and the transactions
+#: $5, with lower IDs, that completed after a review. $6 is the lowest ID of all. A wallet is always
+#: the payer or the payee of a transaction that moves its money.
+_FOUND: Final = """
     WITH found AS MATERIALIZED (
-        SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
-        UNION ALL
-        SELECT * FROM transactions WHERE to_account = $1 AND id >= $3
-        UNION ALL
-        SELECT * FROM transactions WHERE id = ANY ($4::bigint[]) AND id >= $5 AND id < $3
-    ), moved AS MATERIALIZED (
-        SELECT coalesce(t.completed_at, t.created_at) AS moved_at, t.id, t.type, t.context,
-               e.position, e.debit_account, e.credit_account,
-               CASE e.credit_account WHEN $1 THEN e.amount ELSE -e.amount END AS amount
+        SELECT * FROM (
+            SELECT {columns} FROM transactions WHERE from_account = $1 AND id >= $3 AND id < $4
+            UNION ALL
+            SELECT {columns} FROM transactions WHERE to_account = $1 AND id >= $3 AND id < $4
+            UNION ALL
+            SELECT {columns} FROM transactions
+            WHERE id = ANY ($5::bigint[]) AND id >= $6 AND id < $3
+        ) AS t
+        WHERE moved_at >= $2
+    )"""
+_MOVED_AT: Final = "coalesce(completed_at, created_at) AS moved_at"
+_SIGNED_AMOUNT: Final = "CASE credit_account WHEN $1 THEN amount ELSE -amount END"
+
+#: Movements before $7. MATERIALIZED and OFFSET 0 fix the plan: first the transactions, then the
+#: entries of each transaction. If PostgreSQL underestimated the size of the tables, it might
+#: otherwise scan all entries for every transaction.
+_MOVED: Final = f"""{_FOUND.format(columns=f"id, type, context, {_MOVED_AT}")},
+    moved AS MATERIALIZED (
+        SELECT t.*, e.position, e.amount, other.kind = 'fees' AS is_fee, other.public_name
         FROM found t
         CROSS JOIN LATERAL (
-            SELECT * FROM entries
-            WHERE transaction_id = t.id AND transaction_id >= $5
+            SELECT position, debit_account, credit_account, {_SIGNED_AMOUNT} AS amount FROM entries
+            WHERE transaction_id = t.id AND transaction_id >= $6
               AND $1 IN (debit_account, credit_account) OFFSET 0
         ) e
-        WHERE coalesce(t.completed_at, t.created_at) >= $2
+        JOIN accounts other
+          ON other.id = CASE e.credit_account WHEN $1 THEN e.debit_account ELSE e.credit_account END
+        WHERE moved_at < $7
     )"""
 
 #: Reviewed transactions may complete long after their ID was generated, and have a table of their
@@ -55,18 +68,24 @@ _FIND_RELEASED: Final = """
     SELECT transaction_id FROM released_transactions
     WHERE to_account = $1 AND completed_at >= $2 AND transaction_id < $3"""
 
-_BALANCE_BEFORE: Final = f"""{_MOVEMENTS_SINCE}
-    SELECT (SELECT balance FROM accounts WHERE id = $1)
-           - (SELECT coalesce(sum(amount), 0) FROM moved)::bigint"""
+#: Balance before all movements since $2. There may be thousands of them, so the entries are read in
+#: the order of their index.
+_BALANCE_BEFORE: Final = f"""{_FOUND.format(columns=f"id, {_MOVED_AT}")}
+    SELECT balance - (
+        SELECT coalesce(sum({_SIGNED_AMOUNT}), 0) FROM entries
+        WHERE transaction_id = ANY (ARRAY(SELECT id FROM found)) AND transaction_id >= $6
+          AND $1 IN (debit_account, credit_account))::bigint
+    FROM accounts WHERE id = $1"""
 
-_MOVEMENTS: Final = f"""{_MOVEMENTS_SINCE}
-    SELECT moved_at, moved.id, type, other.kind = 'fees' AS is_fee, amount,
-           coalesce(context ->> 'merchant_name', other.public_name) AS counterparty,
+_MOVEMENTS: Final = f"""{_MOVED}
+    SELECT moved_at, id, type, is_fee, amount,
+           coalesce(context ->> 'merchant_name', public_name) AS counterparty,
            context ->> 'memo' AS memo
-    FROM moved JOIN accounts other
-      ON other.id = CASE credit_account WHEN $1 THEN debit_account ELSE credit_account END
-    WHERE moved_at < $6
-    ORDER BY moved_at, moved.id, position"""
+    FROM moved ORDER BY moved_at, id, position"""
+
+_DAILY_MOVEMENTS: Final = f"""{_MOVED}
+    SELECT (moved_at AT TIME ZONE $8)::date, type, is_fee, count(*), sum(amount)::bigint
+    FROM moved GROUP BY 1, 2, 3"""
 
 
 class WalletActivity(NamedTuple):
@@ -74,30 +93,72 @@ class WalletActivity(NamedTuple):
     movements: list[Movement]
 
 
+class DailyMovements(NamedTuple):
+    """Movements of an account on one day, of one type of transaction."""
+
+    day: date
+    type: str
+    is_fee: bool
+    transactions: int
+    amount: int  # negative if the account was debited
+
+
 async def load_activity(
     database: Database, account_id: int, start: datetime, end: datetime
 ) -> WalletActivity:
     """Load the opening balance and the movements of a period from one snapshot.
 
-    The opening balance is the current balance minus all movements since the start of the period.
-    This is exact, and the query is faster for a more recent period.
+    The balances are the current balance minus all movements since then. This is exact, and the
+    query is faster for a more recent period.
     """
-    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), MAX_ID)
+    timeout = _QUERY_TIMEOUT_SECONDS
+    async with _open_snapshot(database, start, "from_date") as reader:
+        later = await _find_range(reader, account_id, end)
+        period = await _find_range(reader, account_id, start, end)
+        closing = await reader.fetchval(_BALANCE_BEFORE, *later, timeout=timeout)
+        rows = await reader.fetch(_MOVEMENTS, *period, end, timeout=timeout)
+    movements = [Movement(*row) for row in rows]
+    return WalletActivity(closing - sum(movement.amount for movement in movements), movements)
+
+
+async def sum_movements(
+    database: Database, account_id: int, start: datetime, end: datetime, zone: ZoneInfo
+) -> list[DailyMovements]:
+    """Return the movements of any account by day and type."""
+    async with _open_snapshot(database, start, "from") as reader:
+        arguments = await _find_range(reader, account_id, start, end)
+        rows = await reader.fetch(
+            _DAILY_MOVEMENTS, *arguments, end, zone.key, timeout=_QUERY_TIMEOUT_SECONDS
+        )
+    return [DailyMovements(*row) for row in rows]
+
+
+@asynccontextmanager
+async def _open_snapshot(
+    database: Database, start: datetime, field: str
+) -> AsyncIterator[asyncpg.Connection]:
+    """Open a snapshot for a period that begins at `start`.
+
+    `field` is the request's field to report if the period begins in an archived month.
+    """
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
         await archived.lock_live(reader)
-        await archived.require_live(reader, start, "from_date")
+        await archived.require_live(reader, start, field)
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
         await reader.execute(f"SET LOCAL enable_seqscan = off; {USE_GENERIC_PLANS}")
-        released = [
-            row["transaction_id"]
-            for row in await reader.fetch(_FIND_RELEASED, account_id, start, first_id)
-        ]
-        arguments = (account_id, start, first_id, released, min([first_id, *released]))
-        timeout = _QUERY_TIMEOUT_SECONDS
-        opening = await reader.fetchval(_BALANCE_BEFORE, *arguments, timeout=timeout)
-        rows = await reader.fetch(_MOVEMENTS, *arguments, end, timeout=timeout)
-    return WalletActivity(opening, [Movement(*row) for row in rows])
+        yield reader
+
+
+async def _find_range(
+    reader: asyncpg.Connection, account_id: int, start: datetime, end: datetime | None = None
+) -> tuple[object, ...]:
+    """Return the arguments of `_FOUND` for movements from `start` to `end`."""
+    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), MAX_ID)
+    end_id = MAX_ID if end is None else min(ids.first_id_at(end + _ID_TIME_TOLERANCE), MAX_ID)
+    rows = await reader.fetch(_FIND_RELEASED, account_id, start, first_id)
+    released = [row["transaction_id"] for row in rows]
+    return account_id, start, first_id, end_id, released, min([first_id, *released])
 
 
 class StatementFile(NamedTuple):
@@ -136,11 +197,13 @@ async def add_file(
     )
 
 
-async def find_file(database: Database, token_hash: bytes, now: datetime) -> StatementFile | None:
+async def find_file(
+    database: Database, token_hashes: Sequence[bytes], now: datetime
+) -> StatementFile | None:
     row = await database.fetchrow(
         """SELECT id, format, from_date, to_date, file FROM statements
-           WHERE token_hash = $1 AND expires_at > $2""",
-        token_hash,
+           WHERE token_hash = ANY ($1) AND expires_at > $2""",
+        token_hashes,
         now,
     )
     if row is None:

@@ -6,6 +6,7 @@ from typing import cast
 from tapgate import clock, ids
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
+from tapgate.branding.operations import get_branding
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.schemas.records import require_id
@@ -68,7 +69,12 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
         # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
-    file = await operations.render_file(statement, cast(FileFormat, body.format), services.vault)
+    file = await operations.render_file(
+        statement,
+        cast(FileFormat, body.format),
+        services.vault,
+        branding=await get_branding(services.database, services.settings, services.clock()),
+    )
     async with services.transaction() as tx:
         link = await operations.issue_file(tx, request.actor, statement, file, vault=services.vault)
     record.statement_url = f"{services.settings.public_url}{_FILES_PATH}/{link.token}"
