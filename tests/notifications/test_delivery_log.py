@@ -12,12 +12,15 @@ from drivers.webhooks import (
     WebhookReceiver,
     attempt_due_deliveries,
     create_endpoint,
+    encode_delivery_id,
     get_only_delivery,
     publish_event,
+    publish_ledger_event,
 )
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
+from tapgate.notifications.events import publish_data
 from tapgate.webhooks import delivery_queue, retry_schedule, sender
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 from tapgate.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
@@ -64,6 +67,30 @@ def test_decoded_response_never_exceeds_the_size_limit(length: int) -> None:
     for body in (b"\xf0" * length, "€".encode() * length, b"\xe2\x82" * length):
         text = decode_body_prefix(body[:MAX_RESPONSE_BYTES])
         assert text is not None and len(text.encode()) <= MAX_RESPONSE_BYTES
+
+
+async def test_deliveries_are_filtered_by_status(
+    harness: Harness, receiver: WebhookReceiver
+) -> None:
+    services = harness.services
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    receiver.enqueue_response(200, b"")
+    receiver.enqueue_response(500, b"")
+    for _ in range(2):
+        await publish_event(services)
+        await attempt_due_deliveries(services)
+    url = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
+    admin = await harness.create_admin()
+
+    async def count_deliveries(status: str) -> int:
+        response = await harness.get(url, params={"status": status}, auth=admin)
+        assert {record["status"] for record in response.json()["data"]} <= {status}
+        return len(response.json()["data"])
+
+    counts = [await count_deliveries(status) for status in ("delivered", "pending", "failed")]
+    assert counts == [1, 1, 0]
+    response = await harness.get(url, params={"status": "lost"}, auth=admin)
+    assert response.status_code == 422
 
 
 async def test_delivery_record_shows_status_duration_and_response_of_the_last_attempt(
@@ -211,3 +238,57 @@ async def test_polling_does_not_scan_deliveries_that_are_not_due(services: Servi
         explainer, now=services.clock(), limit=200, capacity=10, capacities={slow: 5}
     )
     assert max(count_rows_read(plan, "deliveries") for plan in explainer.plans) < 10
+
+
+async def test_delivery_is_shown_with_its_payload(
+    harness: Harness, services: Services, receiver: WebhookReceiver
+) -> None:
+    admin = await harness.create_admin()
+    await harness.create_subscriber(balance="5.00")
+    transaction_id = await services.database.fetchval("SELECT max(id) FROM transactions")
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    endpoint = ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)
+    await publish_ledger_event(services, "transaction.completed", transaction_id)
+    url = f"{ENDPOINTS_URL}/{endpoint}/deliveries"
+    (listed,) = (await harness.get(url, auth=admin)).json()["data"]
+    shown = (await harness.get(f"{url}/{listed['id']}", auth=admin)).json()
+    payload = shown.pop("payload")
+    assert shown == listed
+    receiver.enqueue_response(200, b"thanks")
+    await attempt_due_deliveries(services)
+    assert receiver.received[0].content == payload
+    shown = (await harness.get(f"{url}/{listed['id']}", auth=admin)).json()
+    assert (shown["response"], shown["payload"]) == ("thanks", payload)
+    other_id, _ = await create_endpoint(services, receiver.url)
+    other = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, other_id)}/deliveries"
+    for path in (f"{other}/{listed['id']}", f"{url}/dlv_x"):
+        assert (await harness.get(path, auth=admin)).status_code == 404
+
+
+async def test_payload_of_a_missing_record_is_null(
+    harness: Harness, services: Services, receiver: WebhookReceiver
+) -> None:
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    await publish_ledger_event(services, "transaction.completed", 5)
+    delivery = encode_delivery_id(await get_only_delivery(services))
+    endpoint = ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)
+    shown = await harness.get(
+        f"{ENDPOINTS_URL}/{endpoint}/deliveries/{delivery}", auth=await harness.create_admin()
+    )
+    assert shown.json()["payload"] is None
+
+
+async def test_payload_omits_personal_data_of_a_restricted_subscriber(
+    harness: Harness, services: Services, receiver: WebhookReceiver
+) -> None:
+    person = await harness.create_restricted_subscriber()
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    data = {**person, "status_reason": None}
+    async with services.transaction() as tx:
+        await publish_data(tx, "subscriber.created", data)
+    delivery = encode_delivery_id(await get_only_delivery(services))
+    endpoint = ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)
+    shown = await harness.get(
+        f"{ENDPOINTS_URL}/{endpoint}/deliveries/{delivery}", auth=await harness.create_admin()
+    )
+    assert set(shown.json()["payload"]["data"]) == {"id", "status", "status_reason", "restricted"}

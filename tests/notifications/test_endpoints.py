@@ -55,7 +55,8 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
         harness.client, admin, events=("card.linked", "alert.created", "card.linked")
     )
     assert created.keys() == {
-        "id", "url", "events", "status", "status_reason", "status_changed_at", "secret"
+        "id", "url", "events", "status", "status_reason", "status_changed_at", "failing_since",
+        "last_failure_at", "secret",
     }  # fmt: skip
     assert (created["status"], created["status_reason"]) == ("active", None)
     assert created["events"] == ["card.linked", "alert.created"]

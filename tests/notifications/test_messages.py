@@ -1,13 +1,13 @@
 """Messages to the messenger: sent at least once unless they expire, by one sender at a time."""
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import asyncpg
-import httpx2
 import msgspec
 import pytest
 from structlog.testing import capture_logs
@@ -18,7 +18,8 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
-from tapgate.store.work_queue import compute_backoff
+from tapgate.runtime.http_client import HttpClient
+from tapgate.store.work_queue import LEASE_DURATION, compute_backoff
 
 PHONE = "+23276123456"
 #: Longer than a real code, which could occur by chance in a row id or in sealed bytes.
@@ -48,8 +49,8 @@ def gateway(services: Services, messenger: FakeMessenger, clock: FakeClock) -> S
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+async def http() -> AsyncIterator[HttpClient]:
+    with contextlib.closing(HttpClient(timeout_seconds=30)) as http:
         yield http
 
 
@@ -71,10 +72,10 @@ async def _get_only_message(gateway: Services) -> asyncpg.Record:
 
 
 async def test_message_is_sent_signed_and_its_parameters_are_erased(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     await _enqueue_message(gateway)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     row = await _get_only_message(gateway)
     assert messenger.received == [
         {
@@ -86,7 +87,7 @@ async def test_message_is_sent_signed_and_its_parameters_are_erased(
         }
     ]
     assert (row["status"], row["parameters"]) == ("delivered", None)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     assert len(messenger.received) == 1
 
 
@@ -112,15 +113,15 @@ async def test_pending_message_is_stored_sealed_and_can_be_listed(gateway: Servi
 
 
 async def test_failed_message_is_retried_with_backoff_under_the_same_id(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
+    gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [500, 429]
     await _enqueue_message(gateway)
-    sender = MessageSender(gateway)
+    sender = MessageSender(gateway, http)
     delays = []
     for _ in range(3):
-        await sender.send_due(http)
-        await sender.send_due(http)
+        await sender.send_due()
+        await sender.send_due()
         row = await _get_only_message(gateway)
         delays.append((row["next_attempt_at"] - clock()).total_seconds())
         clock.advance(seconds=delays[-1])
@@ -139,13 +140,13 @@ async def test_backoff_grows_to_about_a_minute_with_jitter() -> None:
 
 
 async def test_expired_message_is_not_sent_and_its_parameters_are_erased(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
+    gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [503]
     await _enqueue_message(gateway)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     clock.advance(minutes=5)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     row = await _get_only_message(gateway)
     assert (row["status"], row["parameters"]) == ("expired", None)
     assert len(messenger.received) == 1
@@ -153,13 +154,13 @@ async def test_expired_message_is_not_sent_and_its_parameters_are_erased(
 
 
 async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
-    gateway: Services, http: httpx2.AsyncClient
+    gateway: Services, http: HttpClient
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
     gateway = dataclasses.replace(gateway, settings=settings)
     await _enqueue_message(gateway)
     with capture_logs() as lines:
-        await MessageSender(gateway).send_due(http)
+        await MessageSender(gateway, http).send_due()
     row = await _get_only_message(gateway)
     assert (row["status"], row["attempts"]) == ("pending", 1)
     assert [line["problem"] for line in lines] == ["ConnectError"]
@@ -168,34 +169,56 @@ async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
 
 
 async def test_unreachable_messenger_is_probed_with_only_some_messages(
-    gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: HttpClient
 ) -> None:
     """Thousands of messages may be pending, so only some of them are tried during an outage."""
     for _ in range(50):
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
-    await MessageSender(dataclasses.replace(gateway, settings=settings)).send_due(http)
+    await MessageSender(dataclasses.replace(gateway, settings=settings), http).send_due()
     attempted_sql = "SELECT count(*) FROM messages WHERE attempts > 0"
     assert 0 < await gateway.database.fetchval(attempted_sql) < 50
     clock.advance(minutes=1)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     assert len(messenger.received) == 50
 
 
+async def test_slow_messenger_does_not_outlast_the_leases_of_a_batch(
+    gateway: Services,
+    messenger: FakeMessenger,
+    clock: FakeClock,
+    http: HttpClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Messages that are not posted in time stay leased, and are sent when the lease expires."""
+    for _ in range(15):
+        await _enqueue_message(gateway)
+    with monkeypatch.context() as patch:
+        patch.setattr(messages, "_MAX_BATCH_SECONDS", -1.0)
+        await MessageSender(gateway, http).send_due()
+    assert 0 < len(messenger.received) < 15
+    leased_sql = "SELECT next_attempt_at FROM messages WHERE status = 'pending'"
+    leases = [row[0] for row in await gateway.database.fetch(leased_sql)]
+    assert leases == [clock() + LEASE_DURATION] * (15 - len(messenger.received))
+    clock.advance(seconds=30)
+    await MessageSender(gateway, http).send_due()
+    assert len({message["id"] for message in messenger.received}) == 15
+
+
 async def test_message_sealed_with_another_key_does_not_block_other_messages(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     await _enqueue_message(gateway, to="+23276000000")
     await gateway.database.execute("UPDATE messages SET parameters = 'sealed by another'")
     await _enqueue_message(gateway)
     with capture_logs() as lines:
-        await MessageSender(gateway).send_due(http)
+        await MessageSender(gateway, http).send_due()
     assert [message["to"] for message in messenger.received] == [PHONE]
     assert [line["problem"] for line in lines] == ["VaultError"]
 
 
 async def test_malformed_message_does_not_affect_other_messages(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     await _enqueue_message(gateway, to="+23276000000")
     malformed = await _get_only_message(gateway)
@@ -203,18 +226,18 @@ async def test_malformed_message_does_not_affect_other_messages(
     await gateway.database.execute("UPDATE messages SET parameters = $1", sealed)
     await _enqueue_message(gateway)
     with capture_logs() as lines:
-        await MessageSender(gateway).send_due(http)
+        await MessageSender(gateway, http).send_due()
     assert [line["problem"] for line in lines] == ["DecodeError"]
     rows = await gateway.database.fetch("SELECT status FROM messages ORDER BY id")
     assert [row["status"] for row in rows] == ["pending", "delivered"]
 
 
 async def test_concurrent_senders_send_each_message_once(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     for _ in range(50):
         await _enqueue_message(gateway)
-    await asyncio.gather(*(MessageSender(gateway).send_due(http) for _ in range(4)))
+    await asyncio.gather(*(MessageSender(gateway, http).send_due() for _ in range(4)))
     assert len(messenger.received) == 50
     assert len({message["id"] for message in messenger.received}) == 50
     undelivered_sql = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
@@ -222,17 +245,17 @@ async def test_concurrent_senders_send_each_message_once(
 
 
 async def test_sender_holds_no_row_lock_and_its_claim_excludes_other_senders(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: HttpClient
 ) -> None:
     messenger.allow_responses.clear()
     await _enqueue_message(gateway)
-    sending = asyncio.create_task(MessageSender(gateway).send_due(http))
+    sending = asyncio.create_task(MessageSender(gateway, http).send_due())
     await _wait_until_equal(lambda: _get_attempts(gateway), 1)
     open_transactions_sql = """SELECT count(*) FROM pg_stat_activity
                         WHERE datname = current_database() AND state LIKE 'idle in transaction%'"""
     assert await gateway.database.fetchval(open_transactions_sql) == 0
     await gateway.database.fetch("SELECT id FROM messages FOR UPDATE NOWAIT")
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     messenger.allow_responses.set()
     await sending
     assert len(messenger.received) == 1
@@ -240,11 +263,11 @@ async def test_sender_holds_no_row_lock_and_its_claim_excludes_other_senders(
 
 
 async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
+    gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.allow_responses.clear()
     await _enqueue_message(gateway)
-    killed = asyncio.create_task(MessageSender(gateway).send_due(http))
+    killed = asyncio.create_task(MessageSender(gateway, http).send_due())
     await _wait_until_equal(lambda: _count_requests(messenger), 1)
     killed.cancel()
     await asyncio.wait([killed])
@@ -253,25 +276,25 @@ async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
     messenger.received.clear()
 
     clock.advance(seconds=29)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     assert messenger.received == []
     clock.advance(seconds=1)
-    await MessageSender(gateway).send_due(http)
+    await MessageSender(gateway, http).send_due()
     assert len(messenger.received) == 1
     row = await _get_only_message(gateway)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
 async def test_expired_claim_does_not_postpone_the_current_claim(
-    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
+    gateway: Services, messenger: FakeMessenger, http: HttpClient, clock: FakeClock
 ) -> None:
     messenger.allow_responses.clear()
     messenger.statuses = [500, 500]
     await _enqueue_message(gateway)
-    slow = asyncio.create_task(MessageSender(gateway).send_due(http))
+    slow = asyncio.create_task(MessageSender(gateway, http).send_due())
     await _wait_until_equal(lambda: _get_attempts(gateway), 1)
     clock.advance(seconds=30)
-    successor = asyncio.create_task(MessageSender(gateway).send_due(http))
+    successor = asyncio.create_task(MessageSender(gateway, http).send_due())
     await _wait_until_equal(lambda: _get_attempts(gateway), 2)
     messenger.allow_responses.set()
     await asyncio.gather(slow, successor)

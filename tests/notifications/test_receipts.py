@@ -250,8 +250,8 @@ async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     enqueue_messages = receipts.enqueue_messages
 
-    async def enqueue_and_fail(*arguments: Any) -> None:
-        await enqueue_messages(*arguments)
+    async def enqueue_and_fail(*arguments: Any, **options: Any) -> None:
+        await enqueue_messages(*arguments, **options)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
@@ -271,8 +271,8 @@ async def test_notices_of_a_killed_worker_are_processed_by_another(
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender, receiver, "10.00")
     enqueued, enqueue_messages = asyncio.Event(), receipts.enqueue_messages
 
-    async def enqueue_and_hang(*arguments: Any) -> None:
-        await enqueue_messages(*arguments)
+    async def enqueue_and_hang(*arguments: Any, **options: Any) -> None:
+        await enqueue_messages(*arguments, **options)
         enqueued.set()
         await asyncio.Event().wait()
 
@@ -329,7 +329,7 @@ async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> 
     assert [row["expires_at"] for row in rows] == [completed_at + timedelta(hours=24)] * 2
     harness.advance_clock(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        await MessageSender(harness.services).send_due(http)
+        await MessageSender(harness.services, http).send_due()
     assert await list_pending_messages(harness, receiver) == []
 
 
@@ -376,3 +376,62 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
             (sender, PAYMENT_MADE, "Aminata K."),
         )
     ]
+
+
+async def test_receipts_are_sent_without_a_claim_while_the_messenger_accepts_messages(
+    harness: Harness,
+) -> None:
+    services = harness.services
+    messenger = FakeMessenger(services.settings.service_secrets["gateway"])
+    payer = await create_subscriber(harness, "Ibrahim", "100")
+    receiver = await create_subscriber(harness)
+
+    async def transfer() -> list[tuple[str, int]]:
+        """Transfer money; return the status and attempts of the two newest messages."""
+        await submit_and_get_id(harness, chart.TRANSFER_P2P, payer, receiver, "10.00")
+        await worker.enqueue_due()
+        rows = await harness.database.fetch(
+            "SELECT status, attempts FROM messages ORDER BY id DESC LIMIT 2"
+        )
+        return [(row["status"], row["attempts"]) for row in rows]
+
+    async with messenger.listen():
+        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        services = dataclasses.replace(services, settings=settings)
+        sender = MessageSender(services)
+        worker = ReceiptWorker(services, sender)
+        assert await transfer() == [("pending", 0)] * 2  # it is not known yet if it accepts them
+        await sender.send_due()
+        assert await transfer() == [("delivered", 1)] * 2
+        messenger.statuses = [503, 503]
+        assert await transfer() == [("pending", 1)] * 2
+        assert await transfer() == [("pending", 0)] * 2
+        assert len({message["id"] for message in messenger.received}) == 6
+
+
+async def test_receipt_of_a_killed_process_is_sent_when_its_lease_expires(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = harness.services
+    messenger = FakeMessenger(services.settings.service_secrets["gateway"])
+    payer = await create_subscriber(harness, "Ibrahim", "100")
+    receiver = await create_subscriber(harness)
+    async with messenger.listen():
+        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        services = dataclasses.replace(services, settings=settings)
+        killed = MessageSender(services)
+        killed.is_accepting = True
+
+        async def cancel(_: object) -> None:
+            raise asyncio.CancelledError
+
+        monkeypatch.setattr(killed, "_post", cancel)
+        await submit_and_get_id(harness, chart.TRANSFER_P2P, payer, receiver, "10.00")
+        with pytest.raises(asyncio.CancelledError):
+            await ReceiptWorker(services, killed).enqueue_due()
+        await MessageSender(services).send_due()
+        assert messenger.received == []
+        harness.advance_clock(seconds=30)
+        later = dataclasses.replace(services, clock=harness.services.clock)
+        await MessageSender(later).send_due()
+        assert len(messenger.received) == 2

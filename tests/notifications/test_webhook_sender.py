@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from drivers.webhooks import WebhookReceiver
-from tapgate.webhooks import http_client
-from tapgate.webhooks.http_client import encode_request, parse_target
+from tapgate.runtime import http_client
+from tapgate.runtime.http_client import encode_request, parse_target
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 
 HOST = "shop.example.com"

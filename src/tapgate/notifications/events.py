@@ -3,7 +3,8 @@
 An event is written in the database transaction of the change that it reports, and delivered later.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +25,12 @@ _PUBLISH_SQL: Final = """
     SELECT event.id, listeners.id, $4, $4 FROM event, listeners"""
 
 
+async def publish_data(tx: Transaction, event_type: str, data: Mapping[str, Any]) -> int:
+    """Write an event with a delivery for each subscribed endpoint; return their number."""
+    status: str = await tx.execute(_PUBLISH_SQL, tx.new_id(), event_type, data, tx.now())
+    return int(status.rpartition(" ")[2])
+
+
 async def publish(tx: Transaction, event_type: str, record: msgspec.Struct) -> None:
     """Write an event, with this record as data, and a delivery for each subscribed endpoint.
 
@@ -31,5 +38,4 @@ async def publish(tx: Transaction, event_type: str, record: msgspec.Struct) -> N
     endpoint subscribes to the event type.
     """
     assert event_type in WEBHOOK_EVENT_TYPES
-    data = msgspec.to_builtins(record)
-    await tx.execute(_PUBLISH_SQL, tx.new_id(), event_type, data, tx.now())
+    await publish_data(tx, event_type, msgspec.to_builtins(record))

@@ -8,23 +8,22 @@ never logged.
 """
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
 import structlog
 
 from tapgate import ids, signing
 from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.http_client import HttpClient
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
-from tapgate.tls import get_tls_context_for
+from tapgate.store.work_queue import LEASE_DURATION, ResultUpdate, WorkQueue, compute_backoff
 from tapgate.vault import Vault
 
 #: Name under which the gateway signs requests to other services.
@@ -32,8 +31,13 @@ SERVICE_NAME = "gateway"
 POLL_INTERVAL_SECONDS = 0.5
 
 _MESSAGES_PATH = "/api/v1/messages/template"
-_BATCH_SIZE = 20
+#: The first batch is small, because the messenger may be down. Later batches are larger.
+_FIRST_BATCH_SIZE = 20
+_BATCH_SIZE = 200
+_MAX_CONCURRENT_REQUESTS = 10
 _REQUEST_TIMEOUT_SECONDS = 10.0
+#: No request of a batch starts later. With the timeout of a request, it is less than a lease.
+_MAX_BATCH_SECONDS = 15.0
 
 _log = structlog.get_logger()
 
@@ -62,7 +66,18 @@ class PendingMessage(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
+class _Response(Protocol):
+    @property
+    def status_code(self) -> int: ...
+
+
+class MessengerClient(Protocol):
+    """HTTP client with which messages are sent. Raises an exception if there is no response."""
+
+    async def post(self, url: str, *, content: bytes, headers: Mapping[str, str]) -> _Response: ...
+
+
+class ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Message leased to this process."""
 
     id: int
@@ -73,7 +88,10 @@ class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
 
 
-_QUEUE = WorkQueue("messages", ", ".join(_ClaimedMessage.__struct_fields__))
+#: A message, and the problem with which its request failed, or None.
+_Result = tuple[ClaimedMessage, str | None]
+
+_QUEUE = WorkQueue("messages", ", ".join(ClaimedMessage.__struct_fields__))
 BACKLOG_SQL: Final = _QUEUE.build_backlog_sql("messages")
 _DELIVERED = ResultUpdate(_QUEUE, "status = 'delivered', parameters = NULL", {}, accepts_late=True)
 _RETRY = ResultUpdate(_QUEUE, "next_attempt_at = result.retry_at", {"retry_at": "timestamptz"})
@@ -96,24 +114,46 @@ async def enqueue_message(
     await enqueue_messages(tx, vault, [message])
 
 
-async def enqueue_messages(tx: Transaction, vault: Vault, messages: Sequence[Message]) -> None:
-    """Enqueue several messages in one statement."""
+async def enqueue_messages(
+    tx: Transaction, vault: Vault, messages: Sequence[Message], *, is_claimed: bool = False
+) -> list[ClaimedMessage]:
+    """Enqueue several messages in one statement, and return them.
+
+    With `is_claimed`, they are leased to this process, which sends them after `tx` commits.
+    """
     if not messages:
-        return
-    messages_with_ids = [(tx.new_id(), message) for message in messages]
+        return []
+    attempts, now = int(is_claimed), tx.now()
+    claims = [_build_claim(vault, tx.new_id(), message, attempts) for message in messages]
     await tx.execute(
         """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
-                                 next_attempt_at, created_at)
-           SELECT new.*, $7::timestamptz, $7::timestamptz
+                                 attempts, next_attempt_at, created_at)
+           SELECT new.*, $7::smallint, $8::timestamptz, $9::timestamptz
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
                        $6::timestamptz[]) AS new""",
-        [message_id for message_id, _ in messages_with_ids],
+        [claim.id for claim in claims],
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_seal_parameters(vault, *pair) for pair in messages_with_ids],
+        [claim.parameters for claim in claims],
         [message.expires_at for message in messages],
-        tx.now(),
+        attempts,
+        now + LEASE_DURATION if is_claimed else now,
+        now,
+    )
+    return claims
+
+
+def _build_claim(vault: Vault, message_id: int, message: Message, attempts: int) -> ClaimedMessage:
+    return ClaimedMessage(
+        id=message_id,
+        recipient=message.to,
+        template=message.template,
+        language=message.language,
+        parameters=vault.seal(
+            msgspec.json.encode(message.parameters), build_seal_context(message_id)
+        ),
+        attempts=attempts,
     )
 
 
@@ -145,39 +185,62 @@ class MessageSender:
     Any number of instances may run, because a message is leased to one of them at a time.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, client: MessengerClient | None = None) -> None:
         self._database = services.database
         self._vault = services.vault
         self._clock = services.clock
+        self._own_client = HttpClient(timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+        self._client: MessengerClient = client or self._own_client
         self._url = services.settings.messenger_url + _MESSAGES_PATH
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
+        self._signature = ("", "")  # the latest, with its timestamp
+        #: Whether the messenger has accepted a message of the latest batch.
+        self.is_accepting = False
 
     async def run(self) -> NoReturn:
         """Send messages until canceled. Continue after outages of the database or messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
-        async with httpx2.AsyncClient(
-            timeout=_REQUEST_TIMEOUT_SECONDS,
-            trust_env=False,
-            verify=get_tls_context_for(self._url),
-        ) as client:
+        try:
             await run_periodically(
-                partial(self.send_due, client), every=POLL_INTERVAL_SECONDS, name="messages.sender"
+                self.send_due, every=POLL_INTERVAL_SECONDS, name="messages.sender"
             )
+        finally:
+            self._own_client.close()
 
-    async def send_due(self, client: httpx2.AsyncClient) -> None:
+    async def send_due(self) -> None:
         """Expire messages past their deadline, then send due messages in batches.
 
         Stops after a batch in which every message fails. Without a service secret, nothing is sent.
         """
         await self._expire()
+        limit = _FIRST_BATCH_SIZE
         while self._secret is not None:
-            rows = await _QUEUE.claim(self._database, now=self._clock(), limit=_BATCH_SIZE)
-            claimed = [_ClaimedMessage(**row) for row in rows]
-            problems = await asyncio.gather(*(self._post(client, claim) for claim in claimed))
-            await self._record_results(list(zip(claimed, problems, strict=True)))
-            if len(claimed) < _BATCH_SIZE or None not in problems:
+            rows = await _QUEUE.claim(self._database, now=self._clock(), limit=limit)
+            await self.send([ClaimedMessage(**row) for row in rows])
+            if len(rows) < limit or not self.is_accepting:
                 return  # no more due messages, or the messenger is probably down
+            limit = _BATCH_SIZE
+
+    async def send(self, claims: Sequence[ClaimedMessage]) -> None:
+        """Post messages that are leased to this process, and record the results.
+
+        If the messenger is slow, the remaining messages are due again when their leases expire.
+        """
+        results: list[_Result] = []
+        remaining, stops_at = iter(claims), time.monotonic() + _MAX_BATCH_SECONDS
+
+        async def post_remaining() -> None:
+            for claim in remaining:
+                results.append((claim, await self._post(claim)))
+                if time.monotonic() > stops_at:
+                    return
+
+        lanes = min(len(claims), _MAX_CONCURRENT_REQUESTS)
+        await asyncio.gather(*(post_remaining() for _ in range(lanes)))
+        if claims:
+            self.is_accepting = any(problem is None for _, problem in results)
+        await self._record_results(results)
 
     async def _expire(self) -> None:
         await self._database.execute(
@@ -186,7 +249,7 @@ class MessageSender:
             self._clock(),
         )
 
-    async def _record_results(self, results: Sequence[tuple[_ClaimedMessage, str | None]]) -> None:
+    async def _record_results(self, results: Sequence[_Result]) -> None:
         await _DELIVERED.record(
             self._database, [(claim, {}) for claim, problem in results if problem is None]
         )
@@ -204,22 +267,21 @@ class MessageSender:
             [(claim, {"retry_at": now + compute_backoff(claim.attempts)}) for claim, _ in failed],
         )
 
-    async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
+    async def _post(self, claim: ClaimedMessage) -> str | None:
         """Post the message; return None on success, else the exception's name or the status.
 
         Raises no exception, because the results of a batch are recorded together.
         """
         try:
-            body = self._encode_body(claim)
-            async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
-                response = await client.post(
-                    self._url, content=body, headers=self._build_headers(claim)
-                )
+            response = await self._client.post(
+                self._url, content=self._encode_body(claim), headers=self._build_headers(claim)
+            )
         except Exception as error:
             return type(error).__name__
-        return None if response.is_success else f"status {response.status_code}"
+        status = response.status_code
+        return None if 200 <= status < 300 else f"status {status}"
 
-    def _encode_body(self, claim: _ClaimedMessage) -> bytes:
+    def _encode_body(self, claim: ClaimedMessage) -> bytes:
         return msgspec.json.encode(
             {
                 "to": claim.recipient,
@@ -229,27 +291,30 @@ class MessageSender:
             }
         )
 
-    def _build_headers(self, claim: _ClaimedMessage) -> dict[str, str]:
+    def _build_headers(self, claim: ClaimedMessage) -> dict[str, str]:
         timestamp = str(int(self._clock().timestamp()))
-        secret = (self._secret or "").encode()
-        path = urlsplit(self._url).path
         return {
             "Content-Type": "application/json",
             "Idempotency-Key": ids.encode(ids.MESSAGE, claim.id),
             "X-Service-Name": SERVICE_NAME,
             "X-Service-Timestamp": timestamp,
-            "X-Service-Signature": signing.sign_service(secret, "POST", path, b"", timestamp),
+            "X-Service-Signature": self._sign(timestamp),
         }
 
+    def _sign(self, timestamp: str) -> str:
+        """Sign a request. The signature does not cover the body, so it is valid for a second."""
+        if self._signature[0] != timestamp:
+            secret = (self._secret or "").encode()
+            path = urlsplit(self._url).path
+            signature = signing.sign_service(secret, "POST", path, b"", timestamp)
+            self._signature = (timestamp, signature)
+        return self._signature[1]
 
-def _build_seal_context(message_id: int) -> bytes:
+
+def build_seal_context(message_id: int) -> bytes:
     """Return the vault context that binds sealed parameters to their message."""
     return b"message %d" % message_id
 
 
-def _seal_parameters(vault: Vault, message_id: int, message: Message) -> bytes:
-    return vault.seal(msgspec.json.encode(message.parameters), _build_seal_context(message_id))
-
-
 def _open_parameters(vault: Vault, message_id: int, sealed: bytes) -> list[str]:
-    return msgspec.json.decode(vault.open(sealed, _build_seal_context(message_id)), type=list[str])
+    return msgspec.json.decode(vault.open(sealed, build_seal_context(message_id)), type=list[str])

@@ -20,7 +20,7 @@ from tapgate.ledger.receipts import (
     PAYMENT_REJECTED,
     PAYMENT_RELEASED,
 )
-from tapgate.notifications.messages import Message, enqueue_messages
+from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
 from tapgate.schemas.subscribers import SubscriberLanguage
 from tapgate.settings import ALL_RECEIPTS, NO_NOTIFICATIONS, NO_RECEIPTS, RECEIVED_RECEIPTS
@@ -94,8 +94,11 @@ _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, s
 
 
 class ReceiptWorker:
-    def __init__(self, services: Services) -> None:
+    """Enqueues the messages, and passes them to `sender` while the messenger accepts messages."""
+
+    def __init__(self, services: Services, sender: MessageSender | None = None) -> None:
         self._services = services
+        self._sender = sender
 
     async def run(self) -> NoReturn:
         await run_periodically(
@@ -107,7 +110,11 @@ class ReceiptWorker:
             pass
 
     async def _enqueue_batch(self) -> bool:
-        """Enqueue one batch of receipts; return whether more may be due."""
+        """Enqueue one batch of receipts; return whether more may be due.
+
+        Messages that this process sends are enqueued with a lease, which saves their claim.
+        """
+        sender = self._sender if self._sender is not None and self._sender.is_accepting else None
         async with self._services.transaction() as tx:
             rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
             hidden = await find_hidden_accounts(
@@ -123,7 +130,11 @@ class ReceiptWorker:
                     else [_build_payment_message(row, hidden, now)]
                 )
             ]
-            await enqueue_messages(tx, self._services.vault, messages)
+            claims = await enqueue_messages(
+                tx, self._services.vault, messages, is_claimed=sender is not None
+            )
+        if sender is not None:
+            await sender.send(claims)
         return len(rows) == BATCH_SIZE
 
 

@@ -6,6 +6,8 @@ from typing import Final
 
 import asyncpg
 
+from tapgate import ids
+from tapgate.schemas.records import require_record
 from tapgate.store.database import Database
 from tapgate.store.work_queue import ResultUpdate, WorkQueue
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
@@ -14,14 +16,11 @@ _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
 #: `data` is read as text, because metadata may contain JSON that Python cannot decode, such as very
 #: long numbers.
-_QUEUE = WorkQueue(
-    "deliveries",
-    """job.id, job.endpoint_id, job.event_id, job.attempts, job.attempts_before,
-       job.next_attempt_at, event.type AS event, event.subject_id, event.data::text,
-       event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
-       endpoint.previous_secret_expires_at, endpoint.status_changed_at""",
-    destination="endpoint_id",
-)
+_CLAIMED_COLUMNS: Final = """job.id, job.endpoint_id, job.event_id, job.attempts,
+    job.attempts_before, job.next_attempt_at, event.type AS event, event.subject_id,
+    event.data::text, event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
+    endpoint.previous_secret_expires_at, endpoint.status_changed_at"""
+_QUEUE = WorkQueue("deliveries", _CLAIMED_COLUMNS, destination="endpoint_id")
 #: Deliveries to disabled endpoints wait until the endpoint is enabled.
 BACKLOG_SQL: Final = _QUEUE.build_backlog_sql(
     "webhooks",
@@ -100,6 +99,16 @@ async def claim(
         join=_JOIN_EVENT_AND_ENDPOINT,
     )
     return [ClaimedDelivery(**row) for row in rows]
+
+
+async def get(database: Database, delivery_id: int) -> ClaimedDelivery:
+    """Return a delivery as it would be claimed, without claiming it."""
+    row = await database.fetchrow(
+        f"""SELECT {_CLAIMED_COLUMNS} FROM deliveries job {_JOIN_EVENT_AND_ENDPOINT}
+            WHERE job.id = $1""",
+        delivery_id,
+    )
+    return ClaimedDelivery(**require_record(ids.DELIVERY, row))
 
 
 async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:

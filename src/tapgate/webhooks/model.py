@@ -13,6 +13,7 @@ from tapgate.schemas.records import build_record
 from tapgate.schemas.webhooks import (
     DisabledEndpoint,
     WebhookDelivery,
+    WebhookDeliveryDetails,
     WebhookEndpointRecord,
     WebhookEndpointWithSecret,
 )
@@ -68,8 +69,13 @@ def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpoin
 
 
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    """Return the record for the audit log. The URL's query, which may be secret, is removed."""
-    return msgspec.structs.replace(to_record(row), url=strip_query(row["url"]))
+    """Return the record for the audit log.
+
+    The URL's query, which may be secret, and the state of deliveries are removed.
+    """
+    return msgspec.structs.replace(
+        to_record(row), url=strip_query(row["url"]), failing_since=None, last_failure_at=None
+    )
 
 
 def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
@@ -90,6 +96,17 @@ def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> Webho
         row,
         id=ids.encode(ids.DELIVERY, row["id"]),
         response=None if hide_response else row["response"],
+    )
+
+
+def to_delivery_details(
+    row: Mapping[str, Any], body: bytes | None, *, hide_response: bool
+) -> WebhookDeliveryDetails:
+    """Return the record of a delivery with its request body, if that is known."""
+    delivery = to_delivery(row, hide_response=hide_response)
+    return WebhookDeliveryDetails(
+        **msgspec.structs.asdict(delivery),
+        payload=None if body is None else msgspec.json.decode(body),
     )
 
 

@@ -6,13 +6,16 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.auth import secret_rows
-from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.records import require_record
+from tapgate.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-_ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
+_ENDPOINT_COLUMNS = """id, url, events, status, status_reason, status_changed_at, failing_since,
+    last_failure_at"""
+#: An endpoint that is disabled, or whose last attempt failed.
+IS_FAILING = "(status = 'disabled' OR status = 'active' AND failing_since IS NOT NULL)"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
     deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
     events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
@@ -26,9 +29,11 @@ async def get(source: Database | Transaction, endpoint_id: int) -> asyncpg.Recor
     )
 
 
-async def list_page(database: Database, query: PageQuery) -> list[asyncpg.Record]:
+async def list_page(database: Database, query: WebhookEndpointFilters) -> list[asyncpg.Record]:
     conditions = PageConditions(query)
     conditions.add("deleted_at IS NULL")
+    if query.failing is not None:
+        conditions.add(IS_FAILING if query.failing else f"NOT {IS_FAILING}")
     return await conditions.fetch(database, f"SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints")
 
 
@@ -108,13 +113,24 @@ async def delete(tx: Transaction, endpoint_id: int) -> asyncpg.Record:
 
 
 async def list_deliveries(
-    database: Database, endpoint_id: int, query: PageQuery
+    database: Database, endpoint_id: int, query: WebhookDeliveryFilters
 ) -> list[asyncpg.Record]:
     conditions = PageConditions(query, "deliveries.id")
     conditions.where("endpoint_id = {}", endpoint_id)
+    conditions.where_word("deliveries.status", query.status)
     return await conditions.fetch(
         database, f"SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id"
     )
+
+
+async def get_delivery(database: Database, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
+    row = await database.fetchrow(
+        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
+            WHERE deliveries.id = $2 AND endpoint_id = $1""",
+        endpoint_id,
+        delivery_id,
+    )
+    return require_record(ids.DELIVERY, row)
 
 
 async def insert_event(

@@ -5,18 +5,21 @@ from operator import itemgetter
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate.schemas.webhooks import (
     NewWebhookEndpoint,
     SecretRotation,
     WebhookDelivery,
+    WebhookDeliveryDetails,
+    WebhookDeliveryFilters,
+    WebhookEndpointFilters,
     WebhookEndpointRecord,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
-from tapgate.webhooks import model, operations, queries
-from tapgate.webhooks.event_data import find_hidden_responses
+from tapgate.webhooks import delivery_queue, model, operations, queries
+from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 
 endpoints = Endpoints("Webhooks", "/api/v1/admin/webhook-endpoints", access=Access(roles="A"))
 
@@ -42,9 +45,12 @@ async def create_webhook_endpoint(
 
 @endpoints.get("")
 async def list_webhook_endpoints(
-    request: RequestContext, query: PageQuery
+    request: RequestContext, query: WebhookEndpointFilters
 ) -> Page[WebhookEndpointRecord]:
-    """List webhook endpoints, newest first."""
+    """List webhook endpoints, newest first.
+
+    With `failing=true`, only endpoints that are disabled or whose last attempt failed.
+    """
     rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
@@ -119,9 +125,9 @@ async def delete_webhook_endpoint(request: RequestContext, id: WebhookEndpointId
         await operations.delete(tx, request.actor, id, signals=services.signals)
 
 
-@endpoints.get("/{id}/deliveries")
+@endpoints.get("/{id}/deliveries", heavy="status")
 async def list_deliveries(
-    request: RequestContext, id: WebhookEndpointId, query: PageQuery
+    request: RequestContext, id: WebhookEndpointId, query: WebhookDeliveryFilters
 ) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
@@ -138,6 +144,29 @@ async def list_deliveries(
         lambda row: model.to_delivery(row, hide_response=row["id"] in hidden),
         itemgetter("id"),
     )
+
+
+@endpoints.get("/{id}/deliveries/{delivery_id}")
+async def get_delivery(
+    request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
+) -> WebhookDeliveryDetails:
+    """Get a delivery to a webhook endpoint.
+
+    `payload` is the body of the request as it would be sent now.
+    """
+    services = request.services
+    await queries.get(services.database, id)
+    row = await queries.get_delivery(services.database, id, delivery_id)
+    delivery = await delivery_queue.get(services.database, delivery_id)
+    loaded = await load_event_data(services, services.event_record_loaders, [delivery])
+    data = loaded[delivery.event_id]
+    body = (
+        model.encode_body(delivery.event, delivery.occurred_at, data)
+        if isinstance(data, str)
+        else None
+    )
+    hidden = await find_hidden_responses(services, request.caller, [row])
+    return model.to_delivery_details(row, body, hide_response=delivery_id in hidden)
 
 
 @endpoints.post("/{id}/deliveries/{delivery_id}/redeliver")

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 import httpx2
 
 from tapgate import VERSION
-from tapgate.schemas.urls import TargetRejectedError
-from tapgate.webhooks.http_client import (
+from tapgate.runtime.http_client import (
     MAX_RESPONSE_BYTES,
     ConnectError,
     Connection,
@@ -22,6 +21,7 @@ from tapgate.webhooks.http_client import (
     encode_request,
     parse_target,
 )
+from tapgate.schemas.urls import TargetRejectedError
 from tapgate.webhooks.target_urls import (
     Resolver,
     require_public,

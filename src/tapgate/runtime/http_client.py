@@ -1,14 +1,17 @@
-"""HTTP/1.1 client for webhooks, with persistent connections.
+"""HTTP/1.1 client for webhooks and messages, with persistent connections.
 
-A connection belongs to one scheme, host name, port and address. It is reused only for requests to
-the same host name after the same address has been checked again. The client follows no redirects,
-uses no proxy, reads at most the start of a response body, and bounds the size of response headers.
+A connection belongs to one scheme, host name, port and address. For webhooks, it is reused only for
+requests to the same host name after the same address has been checked again. The client follows no
+redirects, uses no proxy, reads at most the start of a response body, and bounds the size of
+response headers.
 """
 
 import asyncio
+import contextlib
 import ssl
 import time
 from collections import deque
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
@@ -252,6 +255,48 @@ class ConnectionPool:
                 del self._idle[key]
 
 
+class Response(NamedTuple):
+    status_code: int
+
+
+class HttpClient:
+    """Client for trusted services, whose addresses are not checked.
+
+    Requests must be idempotent: if the server closes an idle connection, the request is repeated on
+    a new one.
+    """
+
+    def __init__(self, *, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._pool = ConnectionPool()
+
+    async def post(self, url: str, *, content: bytes, headers: Mapping[str, str]) -> Response:
+        """Send a POST request and return the response, without its body."""
+        target = parse_target(url)
+        request = encode_request(target, headers, content)
+        async with asyncio.timeout(self._timeout_seconds):
+            connection = self._pool.take(target, target.server_name)
+            if connection is not None:
+                with contextlib.suppress(ConnectionReset):
+                    return await self._send(target, connection, request)
+            connection = await self._pool.connect(
+                target, target.server_name, timeout_seconds=self._timeout_seconds
+            )
+            return await self._send(target, connection, request)
+
+    async def _send(self, target: Target, connection: Connection, request: bytes) -> Response:
+        try:
+            status = await connection.send(request, timeout_seconds=self._timeout_seconds)
+            await connection.wait_for_body()
+        finally:
+            self._pool.release(target, target.server_name, connection)
+        return Response(status)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._pool.close_idle()
+
+
 def _get_key(target: Target, address: str) -> _PoolKey:
     return target.is_tls, target.server_name, target.port, address
 
@@ -260,7 +305,7 @@ def _is_expired(connection: Connection) -> bool:
     return time.monotonic() - connection.idle_since > _MAX_IDLE_SECONDS
 
 
-def encode_request(target: Target, headers: dict[str, str], body: bytes) -> bytes:
+def encode_request(target: Target, headers: Mapping[str, str], body: bytes) -> bytes:
     lines = [f"POST {target.path} HTTP/1.1", f"Host: {target.host_header}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines.append(f"Content-Length: {len(body)}")
