@@ -17,10 +17,10 @@ import asyncpg
 import pytest
 
 from drivers.actors import Admin, require_success
+from drivers.forked import ForkedProcess, become, start_forked
 from drivers.processes import (
     ADMIN,
     TAPGATE_EXECUTABLE,
-    become,
     build_environ,
     open_client,
     run_gateway,
@@ -42,7 +42,7 @@ async def run_tapgate(
     url: str = "",
     cwd: Path | None = None,
     uid: int | None = None,
-    while_running: Callable[[asyncio.subprocess.Process], Any] | None = None,
+    while_running: Callable[[ForkedProcess], Any] | None = None,
     max_file_bytes: int | None = None,
     stdout: int = asyncio.subprocess.PIPE,
     **variables: str,
@@ -53,8 +53,8 @@ async def run_tapgate(
         process_options["preexec_fn"] = partial(become, uid, uid)
     if max_file_bytes is not None:
         sizes = (max_file_bytes, max_file_bytes)
-        process_options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
-    process = await asyncio.create_subprocess_exec(
+        process_options["preexec_fn"] = partial(resource.setrlimit, resource.RLIMIT_FSIZE, sizes)
+    process = await start_forked(
         TAPGATE_EXECUTABLE,
         *arguments,
         cwd=cwd,
@@ -86,7 +86,6 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
 ) -> None:
     uid = unprivileged_uid
     path, new = public_tmp_path / "file.backup", public_tmp_path / "new"
-    assert (await run_tapgate(data_dir, "migrate", uid=uid))[0] == 0
     status, output, error = await run_tapgate(data_dir, "backup", path, uid=uid)
     assert (status, error) == (0, "")
     assert re.match(
@@ -112,10 +111,10 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
 ) -> None:
     """After the restore, a subscriber of the source installation can send money."""
     source_folder, target_folder = public_tmp_path / "source", public_tmp_path / "target"
-    for folder in (source_folder, target_folder):
-        folder.mkdir()
-        copy = ["cp", "-a", cluster, folder / "gateway"]
-        await asyncio.to_thread(subprocess.run, copy, check=True)
+    source_folder.mkdir()
+    target_folder.mkdir()
+    copy = ["cp", "-a", cluster, source_folder / "gateway"]
+    await asyncio.to_thread(subprocess.run, copy, check=True)
     async with (
         run_gateway(source_folder, "", workers=1) as address,
         open_client(address) as client,
@@ -184,7 +183,7 @@ async def test_interrupted_backup_leaves_no_backup_file(
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
 
-    async def interrupt(process: asyncio.subprocess.Process) -> None:
+    async def interrupt(process: ForkedProcess) -> None:
         """Send the signal while the backup waits for a table, with the file partly written."""
         while not await fetch_rows(
             url,
@@ -231,7 +230,7 @@ async def test_killed_restore_leaves_nothing_and_can_be_repeated(
     path = public_tmp_path / "backup"
     assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
 
-    async def interrupt(process: asyncio.subprocess.Process) -> None:
+    async def interrupt(process: ForkedProcess) -> None:
         """Kill the process after tables were filled and before the restore is complete."""
         while not await fetch_rows(
             empty_database_url,

@@ -8,18 +8,16 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-from asyncpg import UndefinedTableError
 
 from tapgate import VERSION, quick_start, supervisor
-from tapgate.child_process import StartError
 from tapgate.cli import admin, card, keys, sign, start
-from tapgate.errors import ApiError
-from tapgate.settings import SettingsError, load_settings, read_setting_files
+from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error
+from tapgate.settings import load_settings, read_setting_files
 from tapgate.store import StoreError
-from tapgate.vault import Vault, VaultError
+from tapgate.vault import Vault
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",
@@ -53,14 +51,8 @@ def main() -> None:
     try:
         read_setting_files(os.environ)
         app()
-    except (SettingsError, StoreError, StartError, VaultError) as error:
-        _exit_with_error(str(error))
-    except ApiError as error:
-        _exit_with_error(error.message or error.error)
-    except UndefinedTableError:
-        _exit_with_error(
-            "the database has no tables yet: start Tapgate once, or run `tapgate migrate`"
-        )
+    except OPERATOR_ERRORS as error:
+        _exit_with_error(describe_error(error))
     finally:
         gc.freeze()  # otherwise the interpreter searches all modules for garbage before it exits
 
@@ -217,6 +209,34 @@ def archive(
 
 
 @app.command()
+def rekey(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only show what still needs an older key.")
+    ] = False,
+    discard: Annotated[
+        bool,
+        typer.Option(
+            "--discard",
+            help="Also invalidate what only an older key can verify, such as PINs that were not"
+            " used since. Their holders have to set new ones.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Discard without asking.")] = False,
+    pause: Annotated[
+        float, typer.Option(min=0, max=60, help="Seconds to wait after every batch.")
+    ] = 0.02,
+) -> None:
+    """Move all data to the newest key of TAPGATE_SECRET_KEY, which lists it first.
+
+    Tapgate can keep running. If the command is interrupted, run it again: it continues. It exits
+    with status 1 while an older key is needed.
+    """
+    from tapgate.cli.rekey import run_rekey  # noqa: PLC0415
+
+    run_rekey(pause_seconds=pause, check=check, discard=discard, confirmed=yes)
+
+
+@app.command()
 def backup(
     file: Annotated[
         Path | None,
@@ -312,6 +332,56 @@ def chat(
     from tapgate.cli.chat import run_chat  # noqa: PLC0415
 
     run_chat(load_settings(os.environ), url=url, phone=phone, token=token, once=once)
+
+
+@app.command()
+def listen(
+    forward_to: Annotated[
+        str, typer.Option(help="URL that receives the events, such as http://localhost:3000/hook.")
+    ],
+    event: Annotated[
+        list[str] | None,
+        typer.Option(help="Event to forward, such as transaction.completed. Can be repeated."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Address of the gateway. Defaults to this installation.")
+    ] = None,
+) -> None:
+    """Forward events to a local URL, signed like webhooks. Stop with Ctrl-C.
+
+    Uses the credentials of TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD, or of the generated
+    first admin. Not available in production.
+    """
+    from tapgate.cli import event_listener  # noqa: PLC0415
+    from tapgate.gateway_installation import get_first_admin_path  # noqa: PLC0415
+
+    settings = load_settings(os.environ)
+    login = event_listener.get_login(settings, get_first_admin_path(settings.data_dir))
+    asyncio.run(event_listener.listen(url or settings.local_url, login, forward_to, event or ["*"]))
+
+
+@app.command()
+def trigger(
+    event: Annotated[
+        str | None, typer.Argument(help="Event, such as transaction.completed.")
+    ] = None,
+) -> None:
+    """Send an event to the webhook endpoints that subscribe to it, or list all events.
+
+    The event contains the newest record of its kind, or sample data. Not available in staging and
+    production.
+    """
+    from tapgate.cli.trigger import list_events, require_event, trigger_event  # noqa: PLC0415
+
+    if event is None:
+        print(list_events())
+        return
+    require_event(load_settings(os.environ), event)
+
+    async def task(services: Any) -> None:
+        print(await trigger_event(services, event))
+
+    keys.run_with_services(task)
 
 
 def _override_environ(**options: str | int | None) -> dict[str, str]:

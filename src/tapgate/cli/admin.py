@@ -25,11 +25,13 @@ def reset_password(
 ) -> None:
     """Print a link with which an admin sets a new password.
 
-    The current password stops working and the admin's sessions end.
+    The current password stops working and the admin's sessions end. If approval rules hold changes
+    of admins, the command refuses while other admins can make and approve the change.
     """
 
     async def task(services: Any) -> None:
         from tapgate.admin import operations, queries  # noqa: PLC0415
+        from tapgate.approvals.operations import require_unguarded_reset  # noqa: PLC0415
 
         auth, actor = services.authenticator, operator.build_actor()
         admin = await queries.find_by_email(services.database, email)
@@ -37,6 +39,7 @@ def reset_password(
             raise ApiError(Code.NOT_FOUND, f"there is no admin with the email address {email}")
         unusable_hash = await auth.passwords.hash_unknown()
         async with services.transaction() as tx:
+            await require_unguarded_reset(tx, admin["id"])
             if factors:
                 await operations.reset_factors(
                     tx, actor, admin["id"], factors=auth.factors, sessions=auth.sessions

@@ -74,9 +74,7 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
         manifest = source.manifest
-        restore.require_restorable(
-            manifest, secret_fingerprint=vault.key_id, currency=settings.currency
-        )
+        restore.require_restorable(manifest, key_ids=vault.key_names, currency=settings.currency)
         with supervisor.provide_database_url(settings, exclusive=True) as url:
             with _show_progress("Restoring") as report:
                 skipped_tables = _run_until_signal(restore.restore_backup(url, source, report))

@@ -8,7 +8,8 @@ import msgspec
 import typer
 
 from tapgate import supervisor
-from tapgate.settings import Settings, SettingsError, load_settings
+from tapgate.settings import Settings, load_settings
+from tapgate.settings_reader import SettingsError
 
 app = typer.Typer(help="Simulate taps of cards, outside production.", no_args_is_help=True)
 

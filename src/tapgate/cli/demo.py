@@ -6,7 +6,7 @@ import uvloop
 
 from tapgate import supervisor
 from tapgate.cli import operator
-from tapgate.gateway import require_same_installation
+from tapgate.gateway_installation import require_same_installation
 from tapgate.gateway_services import open_services
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError, build_demo

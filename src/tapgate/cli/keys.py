@@ -54,6 +54,7 @@ def create(
                 operator.build_actor(),
                 new_key,
                 created_by=admin_id,
+                has_unknown_holder=True,
                 api_keys=services.authenticator.api_keys,
             )
         print(key)
@@ -106,13 +107,15 @@ def delete(
 
 
 def run_with_services(task: ServiceTask) -> None:
-    from tapgate.gateway import require_same_installation  # noqa: PLC0415
+    from tapgate.gateway_installation import require_same_installation  # noqa: PLC0415
     from tapgate.gateway_services import open_services  # noqa: PLC0415
+    from tapgate.runtime.nodes import require_common_keys  # noqa: PLC0415
 
     settings = load_settings(os.environ)
 
     async def run(url: str) -> None:
         async with open_services(settings, url) as services:
+            await require_common_keys(services.database, services.vault)
             await require_same_installation(services)
             await task(services)
 

@@ -5,7 +5,8 @@ from rich.console import Console
 from tapgate.clock import format_rfc3339
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.notifications.messages import list_pending
-from tapgate.settings import Settings, SettingsError
+from tapgate.settings import Settings
+from tapgate.settings_reader import SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from tapgate import private_files, supervisor
 from tapgate.child_process import StartError
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.runtime.node_files import get_socket_path
-from tapgate.settings import DEFAULT_MESSENGER_URL, NO_DEMO, Settings, load_settings
+from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, load_settings
+from tapgate.settings_reader import DEVELOPMENT, NO_DEMO
 from tapgate.store import FolderInUseError
 from tapgate.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
+from tapgate.store.database import Database
 from tapgate.supervisor import PrepareHook, Service
 
 #: Variables withheld from the gateway's workers, which do not need these secrets.
@@ -23,6 +24,9 @@ _MESSENGER_SECRETS = frozenset(
     }
 )
 
+#: Variables withheld from the messenger.
+_GATEWAY_SECRETS = frozenset({"TAPGATE_OIDC_CLIENT_SECRET"})
+
 
 def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
     settings = load_settings(environ)
@@ -31,16 +35,32 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
         services.append(_build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
 
+    from tapgate.gateway_installation import get_first_admin_path  # noqa: PLC0415
+
+    credentials = get_first_admin_path(settings.data_dir)
+    is_first_start = not credentials.exists()
+    links: list[str] = []
+
     async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
         for hook in prepare_hooks:
             async for line in hook(settings, database_url):
                 yield line
+        # The link is printed on a terminal only, never to a log file.
+        if settings.environment == DEVELOPMENT and sys.stdout.isatty():
+            links.append(await _create_sign_in_link(settings, database_url))
 
     def list_hints() -> Sequence[str]:
         chat_hints = [_render_chat_hint(settings)] if with_messenger else []
         demo_file = settings.data_dir / "demo.txt"
         demo_hints = [f"  Sample requests:   cat {demo_file}"] if demo_file.exists() else []
-        return [*_list_gateway_hints(settings), *chat_hints, *demo_hints, "Press Ctrl-C to stop."]
+        sign_in_hints = [f"  Sign in once:      {link}" for link in links]
+        sign_in_hints += _list_credential_hints(credentials, is_new=is_first_start)
+        return [
+            *_list_gateway_hints(settings, sign_in_hints),
+            *chat_hints,
+            *demo_hints,
+            "Press Ctrl-C to stop.",
+        ]
 
     supervisor.run(settings, environ, services, prepare, list_hints)
 
@@ -72,6 +92,9 @@ def _build_gateway_services(settings: Settings) -> list[Service]:
     )
     if not settings.report_workers:
         return [gateway]
+    # Imports structlog, which `quick_start` makes faster once the command runs.
+    from tapgate.runtime.node_files import get_socket_path  # noqa: PLC0415
+
     path = get_socket_path(settings.data_dir, "reports.sock")
     reports = gateway._replace(
         name="report worker",
@@ -91,6 +114,7 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
         settings.messenger_port,
         settings.messenger_workers,
         database_connections=get_messenger_connections(settings.database_connections),
+        withheld_variables=_GATEWAY_SECRETS,
     )
 
 
@@ -100,12 +124,12 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
 
 def _load_gateway_hook(settings: Settings) -> PrepareHook:
     if settings.demo != NO_DEMO:
-        from tapgate.sandbox import gateway as sandbox  # noqa: PLC0415
+        from tapgate.sandbox import installation  # noqa: PLC0415
 
-        return sandbox.prepare_installation
-    from tapgate import gateway  # noqa: PLC0415
+        return installation.prepare_installation
+    from tapgate.gateway_installation import prepare_installation  # noqa: PLC0415
 
-    return gateway.prepare_installation
+    return prepare_installation
 
 
 def _load_messenger_hook() -> PrepareHook:
@@ -114,9 +138,17 @@ def _load_messenger_hook() -> PrepareHook:
     return prepare
 
 
-def _list_gateway_hints(settings: Settings) -> list[str]:
-    from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
+async def _create_sign_in_link(settings: Settings, database_url: str) -> str:
+    from tapgate.sandbox.sign_in_link import create_link  # noqa: PLC0415
 
+    database = await Database.connect(database_url, size=1)
+    try:
+        return await create_link(settings, database)
+    finally:
+        await database.close()
+
+
+def _list_gateway_hints(settings: Settings, sign_in_hints: Sequence[str]) -> list[str]:
     url = settings.public_url
     simulators = [
         f"  POS simulator:     {url}/simulator/pos",
@@ -124,19 +156,22 @@ def _list_gateway_hints(settings: Settings) -> list[str]:
     ]
     return [
         f"  Console:           {url}/console",
-        *_list_credential_hints(get_first_admin_path(settings.data_dir)),
+        *sign_in_hints,
         *(simulators if settings.has_simulators else ()),
         f"  Guide:             {url}/guide",
         f"  API reference:     {url}/docs",
     ]
 
 
-def _list_credential_hints(file: Path) -> list[str]:
-    """Return the generated credentials of the first admin: on a terminal, not in a log file."""
+def _list_credential_hints(file: Path, *, is_new: bool) -> list[str]:
+    """Return the generated credentials of the first admin, or the file that has them.
+
+    The password is printed once: at the first start, and on a terminal, not in a log file.
+    """
     if not file.exists():
         return []
     lines = private_files.read(file)
-    if not sys.stdout.isatty() or len(lines) != 2:
+    if not (is_new and sys.stdout.isatty()) or len(lines) != 2:
         return [f"  Credentials:       {file}"]
     email, password = lines
     return [f"  Email:             {email}", f"  Password:          {password}"]

@@ -1,0 +1,32 @@
+"""Messages for errors that the operator can fix."""
+
+from typing import Final
+
+from asyncpg import UndefinedTableError
+
+from tapgate.child_process import StartError
+from tapgate.errors import ApiError
+from tapgate.settings_reader import SettingsError
+from tapgate.store import StoreError
+from tapgate.store.failures import Failure, summarize_error
+from tapgate.vault import VaultError
+
+OPERATOR_ERRORS: Final = (
+    ApiError,
+    SettingsError,
+    StartError,
+    StoreError,
+    UndefinedTableError,
+    VaultError,
+)
+
+
+def describe_error(error: Exception) -> str:
+    """Return one line that says what is wrong. The API hides the cause of a lost connection."""
+    if isinstance(error, UndefinedTableError):
+        return "the database has no tables yet: start Tapgate once, or run `tapgate migrate`"
+    if not isinstance(error, ApiError):
+        return str(error)
+    if error.message == Failure.LOST.value and error.__cause__ is not None:
+        return f"the database is unavailable: {summarize_error(error.__cause__)}"
+    return error.message or error.error
