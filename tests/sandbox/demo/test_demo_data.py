@@ -23,7 +23,7 @@ from tapgate.sandbox.demo import build as demo
 from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
 from tapgate.sandbox.demo.examples import load_example_person, load_examples
-from tapgate.sandbox.gateway import prepare_installation
+from tapgate.sandbox.installation import prepare_installation
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 

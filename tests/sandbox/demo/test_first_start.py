@@ -15,7 +15,8 @@ from harness import PRODUCTION_ENVIRON
 from tapgate.cli import DemoSize, app
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.examples import load_example_phone
-from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
+from tapgate.settings import load_settings
+from tapgate.settings_reader import DEMO_SIZES, NO_DEMO, SettingsError
 
 
 async def read_hints(running: RunningGateway) -> list[str]:

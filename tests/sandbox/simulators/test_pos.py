@@ -19,7 +19,7 @@ from tapgate.errors import Code
 from tapgate.pos.routes import pos_endpoints
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings import SettingsError
+from tapgate.settings_reader import SettingsError
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 

@@ -61,7 +61,10 @@ def without_notifications(settings: Settings) -> Settings:
 
 @contextlib.asynccontextmanager
 async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
-    """Hold the build lock; raise `DemoError` if the demo exists or is already being built."""
+    """Hold the build lock.
+
+    Raise `DemoError` if the demo exists or is already being built, or approval rules exist.
+    """
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_LOCK_KEY):
             raise DemoError("another process is already loading the demo data")
@@ -69,6 +72,11 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
             if await is_built(database):
                 raise DemoError(
                     "demo data already exists: to load it again, use an empty data folder"
+                )
+            if await database.fetchval("SELECT EXISTS (SELECT FROM approval_rules)"):
+                raise DemoError(
+                    "approval rules exist, and demo data would create money without approvals: use"
+                    " an empty data folder"
                 )
             yield
         finally:
@@ -107,6 +115,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
                 SYSTEM_ACTOR,
                 NewApiKey(name="demo", scopes=list(Scope)),
                 created_by=admin_id,
+                has_unknown_holder=True,
                 api_keys=services.authenticator.api_keys,
             )
         lines = example_requests.render_examples(

@@ -18,7 +18,7 @@ from tapgate.sandbox.simulators.search import search_records
 from tapgate.sandbox.software_card import load_chip_keys
 from tapgate.schemas.card_proofs import Authenticity
 from tapgate.schemas.cards import CardStatus
-from tapgate.settings import DEVELOPMENT
+from tapgate.settings_reader import DEVELOPMENT
 
 pages: Final = Pages()
 

@@ -12,14 +12,20 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
+from tapgate.console.translation.translator import Language
 from tapgate.http.endpoint import Reply
-from tapgate.sandbox.simulators import phone, pos
+from tapgate.sandbox.simulators import phone, pos, sign_in
 
 _PACKAGE: Final = "tapgate.sandbox.simulators"
 
 _index_pages: Final = Pages()
 
-PAGES: Final[tuple[Pages, ...]] = (_index_pages, pos.pages, phone.pages)
+PAGES: Final[tuple[Pages, ...]] = (
+    _index_pages,
+    pos.pages,
+    phone.pages,
+    sign_in.pages,
+)
 
 
 @_index_pages.get("/simulator")
@@ -32,6 +38,6 @@ def build_simulator_site() -> PageSite:
     return PageSite(
         "/simulator",
         chain.from_iterable(PAGES),
-        build_environment(_PACKAGE, "tapgate.console"),
+        {Language.EN: build_environment(_PACKAGE, "tapgate.console")},
         PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS),
     )

@@ -16,9 +16,16 @@ export async function post(path, fields, csrf) {
   return response;
 }
 
-/** `getTerminal()` returns the selected terminal: `{id, processor}`. */
-export function createKeyring(csrf, getTerminal) {
+/** The key can be created once the admin has verified a second factor. */
+export class VerificationError extends Error {}
+
+/**
+ * `getTerminal()` returns the selected terminal: `{id, processor}`. `onVerified()` is called when a
+ * key was created after the admin has verified a second factor.
+ */
+export function createKeyring(csrf, getTerminal, onVerified) {
   const element = (id) => document.getElementById(id);
+  const verifyForm = element("verify");
   let key = null;
 
   function showKey() {
@@ -34,10 +41,24 @@ export function createKeyring(csrf, getTerminal) {
     element("key-reveal").setAttribute("aria-pressed", String(isRevealed));
   }
 
+  /** Shows the prompt for a second factor, which the server sent instead of a key. */
+  async function showPrompt(response) {
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const slot = verifyForm.querySelector("[data-step-up]");
+    slot.replaceChildren(page.querySelector(".step-up"));
+    verifyForm.hidden = false;
+    slot.querySelector("input:not([type=hidden]), button, a").focus();
+    throw new VerificationError("Verify your identity below to create the signing key.");
+  }
+
   async function getKey() {
     if (key) return key;
     const { id, processor } = getTerminal();
-    const response = await post("/simulator/pos/keys", { processor_id: processor, terminal_id: id }, csrf);
+    const proof = Object.fromEntries(new FormData(verifyForm));
+    const response = await post("/simulator/pos/keys", { processor_id: processor, terminal_id: id, ...proof }, csrf);
+    if (response.headers.has("HX-Retarget")) await showPrompt(response);
+    verifyForm.hidden = true;
+    verifyForm.querySelector("[data-step-up]").replaceChildren();
     if (!response.ok || response.headers.has("HX-Redirect")) {
       throw new Error(`The signing key could not be created (status ${response.status}).`);
     }
@@ -58,7 +79,7 @@ export function createKeyring(csrf, getTerminal) {
 
   // Deleting needs the session, so the key is deleted before a form such as sign-out is submitted.
   async function deleteKeyBeforeSubmit(event) {
-    if (!key) return;
+    if (!key || event.defaultPrevented) return;
     event.preventDefault();
     await deleteKey();
     event.target.submit();
@@ -71,6 +92,11 @@ export function createKeyring(csrf, getTerminal) {
 
   element("key-reveal").addEventListener("click", (event) => {
     setRevealed(event.currentTarget.getAttribute("aria-pressed") !== "true");
+  });
+  verifyForm.addEventListener("submit", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    getKey().then(onVerified).catch(() => {});
   });
   addEventListener("submit", deleteKeyBeforeSubmit);
   addEventListener("pagehide", deleteKeyOnLeave);

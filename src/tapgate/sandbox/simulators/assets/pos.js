@@ -2,7 +2,7 @@
 import { createAmountFormatter } from "./amounts.js";
 import { createCardPicker, listenForPhysicalCards, maskSerial } from "./cards.js";
 import { describeError } from "./error-texts.js";
-import { createKeyring } from "./keys.js";
+import { createKeyring, VerificationError } from "./keys.js";
 import { createReceiptList } from "./receipts.js";
 import { sendSigned } from "./request-inspector.js";
 import { createSoftwareCards } from "./software-cards.js";
@@ -22,7 +22,7 @@ function startTerminal() {
   const MAX_AMOUNT_DIGITS = 12;
   const CLONE_CODES = new Set(["CARD_NOT_GENUINE", "CARD_PROOF_USED"]);
   const amounts = createAmountFormatter(root.dataset.currency, Number(root.dataset.decimals));
-  const keyring = createKeyring(root.dataset.csrf, getTerminal);
+  const keyring = createKeyring(root.dataset.csrf, getTerminal, () => isUnverified && submit());
   const receipts = createReceiptList(startRefund);
   const softwareCards = createSoftwareCards(root.dataset.csrf, (card) => cards.select(card));
   const cards = createCardPicker((card) => {
@@ -37,6 +37,7 @@ function startTerminal() {
   let minor = "";
   let pin = "";
   let request = null; // {path, value, onSuccess}: the current or the last request
+  let isUnverified = false; // whether the request waits for the admin's second factor
   let refundedReceipt = null; // the receipt of the payment to refund
 
   function getTerminal() {
@@ -57,7 +58,7 @@ function startTerminal() {
   }
 
   function reset() {
-    [minor, pin, request, refundedReceipt] = ["", "", null, null];
+    [minor, pin, request, refundedReceipt, isUnverified] = ["", "", null, null, false];
     if (mode === "payment") return askAmount();
     askTap(mode === "balance" ? "The balance requires the cardholder's PIN." : "");
   }
@@ -127,11 +128,14 @@ function startTerminal() {
 
   async function submit() {
     screen = "busy";
+    isUnverified = false;
     show("Processing", "…");
     try {
       showResult(await sendSigned(await keyring.getKey(), request.path, request.value));
     } catch (error) {
       screen = "done";
+      isUnverified = error instanceof VerificationError;
+      if (isUnverified) return show("Verify your identity", "–", error.message, "warn");
       const note = error instanceof TypeError ? "The outcome is unknown. Replay the request to get it. It is executed only once." : error.message;
       show("No response", "–", note, "bad");
     }
