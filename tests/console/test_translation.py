@@ -1,0 +1,268 @@
+"""The console in French: catalogs, escaping, and the choice of the language."""
+
+import ast
+import html
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+from jinja2 import nodes
+
+import tapgate
+from drivers.console import ConsoleClient, ConsoleClients
+from drivers.console_texts import (
+    list_action_texts,
+    list_labels,
+    list_module_texts,
+    list_script_texts,
+    list_template_texts,
+)
+from harness import Harness
+from tapgate.console.console import build_console
+from tapgate.console.labels import use_console_terms
+from tapgate.console.rendering import build_environment
+from tapgate.console.translation import translator as translator_module
+from tapgate.console.translation.html_texts import HtmlScanner
+from tapgate.console.translation.template_texts import TranslatingEnvironment, parse_template
+from tapgate.console.translation.translator import (
+    Language,
+    Translator,
+    get_translator,
+    negotiate,
+)
+from tapgate.errors import TABLE, ApiError, Code
+
+_FRENCH: Final = get_translator(Language.FR)
+_API_CATALOG: Final = "api.toml"
+_PLACEHOLDER: Final = re.compile(r"{\w*}")
+#: Words of the English interface that a French page does not contain.
+_ENGLISH_WORDS: Final = re.compile(
+    r"\b(the|and|with|your|customers?|cards|merchants?|amount|balance|settings|search|created|edit"
+    r"|this|status:|limits|fees|none|never|yet|all|from|nothing)\b",
+    re.IGNORECASE,
+)
+#: English words in names of rules and ledger accounts, which are data.
+_DATA: Final = {
+    "/console/compliance/rules": {"amount"},
+    "/console/ledger": {"and", "Customer", "Merchant", "Balance"},
+}
+_PAGES: Final = (
+    "/console", "/console/work", "/console/subscribers", "/console/cards", "/console/keysets",
+    "/console/cards/upload", "/console/transactions", "/console/agents",
+    "/console/agents/liquidity", "/console/processors", "/console/partners", "/console/ledger",
+    "/console/compliance", "/console/compliance/rules", "/console/kyc", "/console/approvals",
+    "/console/approvals/rules", "/console/support", "/console/limits", "/console/webhooks",
+    "/console/api-keys", "/console/request-logs", "/console/administrators", "/console/audit",
+    "/console/nodes", "/console/settings", "/console/account", "/console/search",
+)  # fmt: skip
+
+
+def test_every_text_has_a_translation_and_every_translation_is_used() -> None:
+    templates = list_template_texts()
+    texts = list_action_texts() | list_module_texts() | list_labels() | list_script_texts()
+    texts |= templates.keys()
+    own = {f"{name}: {text}" for text, names in templates.items() for name in names}
+    own |= {f"label: {label}" for label in list_labels()}
+    translated = {
+        key for name, catalog in _FRENCH.catalogs.items() if name != _API_CATALOG for key in catalog
+    }
+    assert sorted(texts - translated) == [], "without a translation"
+    assert sorted(translated - texts - own) == [], "not used"
+
+
+def test_no_text_in_an_expression_of_a_template_is_overlooked() -> None:
+    """A text in a place that the translation does not know would stay English."""
+    environment, found = build_environment("tapgate.console"), " ".join(list_template_texts())
+    overlooked = {
+        constant.value
+        for name in environment.list_templates()
+        for constant in parse_template(environment, name).find_all(nodes.Const)
+        if isinstance(constant.value, str)
+        and re.match(r"[A-Z][a-z']+ ", constant.value)
+        and " ".join(constant.value.split()) not in found
+    }
+    assert overlooked == set()
+
+
+def test_every_translation_of_an_api_message_is_used() -> None:
+    messages = {_normalize(text) for text in _list_strings()}
+    messages |= {_normalize(text) for _, text in TABLE.values()}
+    unused = [
+        key
+        for key in _FRENCH.catalogs[_API_CATALOG]
+        if not {_normalize(key), _normalize(key).removesuffix(" {}")} & messages
+        # composed of two parts, or of a type
+        and not key.startswith(("Exceeds the threshold", "must be a "))
+    ]
+    assert unused == []
+
+
+def _list_strings() -> set[str]:
+    """Return the strings of all modules, with {} for the values in them."""
+    strings = set()
+    for file in Path(tapgate.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                strings.add(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (
+                    part.value if isinstance(part, ast.Constant) else "{}" for part in node.values
+                )
+                strings.add("".join(map(str, parts)))
+    return strings
+
+
+def _normalize(text: str) -> str:
+    return _PLACEHOLDER.sub("{}", use_console_terms(text))
+
+
+def test_every_error_code_has_a_text() -> None:
+    for code in Code:
+        text = _FRENCH.translate_error(ApiError(code))
+        assert text != use_console_terms(TABLE[code][1]), code
+
+
+def test_translations_have_the_placeholders_of_their_texts() -> None:
+    for name, catalog in _FRENCH.catalogs.items():
+        for key, text in catalog.items():
+            found = set(re.findall(r"{\w+}", text))
+            expected = set(re.findall(r"{\w+}", key))
+            # The message of a value may be shorter than that of the API.
+            is_valid = found <= expected if name == _API_CATALOG else found == expected
+            assert is_valid, key
+
+
+def test_a_text_has_one_translation() -> None:
+    keys = Counter(key for catalog in _FRENCH.catalogs.values() for key in catalog)
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_catalogs_are_valid_toml() -> None:
+    for file in (Path(translator_module.__file__).parent / "fr").glob("*.toml"):
+        texts = tomllib.loads(file.read_text())
+        assert texts.keys() == _FRENCH.catalogs[file.name].keys(), file.name
+
+
+def test_spaces_before_high_punctuation_do_not_break() -> None:
+    assert _FRENCH.translate("Delete this key?") == "Supprimer cette clé\u00a0?"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<p>Name</p>", '<p>&lt;b&gt; &amp; "</p>'.replace('"', "&quot;")),
+        ('<p title="Name">', '<p title="&lt;b&gt; &amp; &quot;">'),
+        ('<p class="Name">', '<p class="Name">'),
+        ("<code>Name</code>", "<code>Name</code>"),
+        ("{{ 'Name' }}", "&lt;b&gt; &amp; &#34;"),
+        ("{{ _('Name') }}", "&lt;b&gt; &amp; &#34;"),
+        ("<p>{% if true %}Name{% endif %}</p>", "<p>&lt;b&gt; &amp; &quot;</p>"),
+        (
+            "<p{% if true %} title='x'{% endif %}>Name</p>",
+            "<p title='x'>&lt;b&gt; &amp; &quot;</p>",
+        ),
+        ("<p>{{ a.b }} of {{ c | upper }}</p>", "<p>&lt;C&gt; / &lt;b&gt;</p>"),
+        ("{{ 'Back to ' ~ c }}", "&lt;- &lt;c&gt;"),
+    ],
+)
+def test_translations_and_values_are_escaped(source: str, expected: str) -> None:
+    texts = {"Name": '<b> & "', "{b} of {c}": "{c} / {b}", "Back to {c}": "<- {c}"}
+    translator = Translator(Language.FR, {"test.toml": texts})
+    environment = TranslatingEnvironment(autoescape=True)
+    environment.translate = translator.translate
+    environment.macros = {}
+    environment.globals["_"] = translator.translate
+    rendered = environment.from_string(source).render(a={"b": "<b>"}, c="<c>")
+    assert rendered == expected
+
+
+def test_scanner_distinguishes_texts_from_tags() -> None:
+    runs = list(HtmlScanner().split(['<a href="x" title="Open">Go</a>']))
+    assert [run.pieces for run in runs if run.is_text] == [["Open"], ["Go"]]
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        (None, "en"),
+        ("fr-CI,fr;q=0.9,en;q=0.8", "fr"),
+        ("en-GB,en;q=0.9,fr;q=0.8", "en"),
+        ("de,fr;q=0.2", "fr"),
+        ("fr;q=0", "en"),
+        ("fr;q=x,;;=,", "en"),
+    ],
+)
+def test_language_is_negotiated(header: str | None, language: str) -> None:
+    assert negotiate(header) == language
+
+
+def test_both_languages_have_the_same_templates() -> None:
+    """Every template compiles in French too."""
+    environment = build_console()._templates[Language.FR]
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
+async def test_sign_in_page_has_the_language_of_the_browser(
+    signed_out_client: ConsoleClient,
+) -> None:
+    page = await signed_out_client.get("/console/sign-in", **{"Accept-Language": "fr"})
+    assert '<html lang="fr"' in page.text and "Se connecter" in page.text
+    page = await signed_out_client.get("/console/sign-in")
+    assert '<html lang="en"' in page.text and "Sign in" in page.text
+
+
+async def test_preference_takes_precedence_over_the_browser(ada: ConsoleClient) -> None:
+    await _choose(ada, "fr")
+    page = await ada.get("/console/subscribers")
+    assert '<html lang="fr"' in page.text and "Clients" in page.text
+    assert '"X-Language": "fr"' in page.text and "/console/texts/fr.js" in page.text
+    missing = await ada.get("/console/subscribers/none")
+    assert missing.status_code == 404 and "introuvable" in missing.text
+    await _choose(ada, "en")
+    page = await ada.get("/console/subscribers", **{"Accept-Language": "fr"})
+    assert '<html lang="en"' in page.text and "X-Language" not in page.text
+
+
+async def test_dialog_has_the_language_of_its_page(ada: ConsoleClient) -> None:
+    path = "/console/actions/subscriber.register"
+    headers = {"HX-Request": "true", "X-Language": "fr"}
+    assert "Ajouter un client" in (await ada.get(path, **headers)).text
+    assert "Add customer" in (await ada.get(path, **{"HX-Request": "true"})).text
+    headers["X-Language"] = "../en"
+    assert "Add customer" in (await ada.get(path, **headers)).text
+
+
+async def test_script_texts_are_served(signed_out_client: ConsoleClient) -> None:
+    script = await signed_out_client.get("/console/texts/fr.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert "Colonnes" in script.text
+    assert (await signed_out_client.get("/console/texts/de.js")).status_code == 404
+
+
+async def test_french_pages_contain_no_english_words(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    client = await console_clients.create_signed_in("A")
+    await _choose(client, "fr")
+    found = {}
+    for path in _PAGES:
+        page = await client.get(path)
+        assert page.status_code == 200, path
+        words = set(_ENGLISH_WORDS.findall(_extract_text(page.text))) - _DATA.get(path, set())
+        if words:
+            found[path] = words
+    assert found == {}
+
+
+async def _choose(client: ConsoleClient, language: str) -> None:
+    await client.submit_action("account.preferences", {"language": language})
+
+
+def _extract_text(page: str) -> str:
+    """Return what people read, without names, code and the settings of the node."""
+    body = re.sub(r"<(code|pre|kbd|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]*>", " ", body))

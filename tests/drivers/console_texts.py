@@ -1,0 +1,168 @@
+"""Texts of the console that people read, found in its templates, scripts and modules."""
+
+import ast
+import re
+from collections.abc import Iterator
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Final, get_args
+
+import tapgate
+from tapgate import schemas
+from tapgate.auth.actors import ANONYMOUS, SYSTEM_ACTOR
+from tapgate.auth.principals import PrincipalKind
+from tapgate.console import labels
+from tapgate.console.actions import Action
+from tapgate.console.console import ACTIONS
+from tapgate.console.pages import commission, general_ledger, limits
+from tapgate.console.rendering import build_environment
+from tapgate.console.translation.template_texts import (
+    TemplateTranslator,
+    list_macros,
+    parse_template,
+)
+from tapgate.errors import TABLE, Code
+from tapgate.ledger import chart
+from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
+
+_PACKAGE: Final = Path(tapgate.__file__).parent
+_CONSOLE: Final = _PACKAGE / "console"
+#: Texts that are recognized without a mark: they begin with a capitalized word or a number.
+_CAPITALIZED: Final = re.compile(r"[A-Z][a-z']*(?: |$|[a-z]{2,}|[.:-])(?:[^_/]*|.* .*)|\d+ [a-z]+")
+#: Calls whose texts are part of `ACTIONS`, or are no texts.
+_OTHER_CALLS: Final = re.compile(
+    r"Action|Field|_?build_\w*action|partial|_RuleForm|getLogger|fromhex|Markup|import_module"
+    r"|TypeVar"
+)
+#: Capitalized texts that are not shown to people: headers, names of columns, units.
+_NOT_SHOWN: Final = frozenset(
+    {
+        "B", "Cache-Control", "Clear-Site-Data", "Content-Disposition", "Content-Security-Policy",
+        "Credentials(...)", "Cross-Origin-Opener-Policy", "HtmlScanner", "Lax", "Location", "M",
+        "Permissions-Policy", "Referrer-Policy", "Row", "Serial No.", "Set-Cookie", "Strict",
+        "The ", "Vary", "X-Next-Cursor", "X-Rows", "Z", "Beancount", "Expiry Date", "Allow",
+        "Action", "Android", "Chrome", "Edg", "Edge", "Field", "Firefox", "Linux", "Mac OS X",
+        "Opera", "Reset PIN?", "Safari", "Samsung Internet", "SamsungBrowser", "Windows",
+    }
+)  # fmt: skip
+#: Requirements of KYC levels, and names in the details of alerts and declines.
+_DETAIL_NAMES: Final = (
+    "attempts_remaining", "available", "limit", "phone_number", "refundable_amount", "required",
+    "rule_type", "transaction_type", "used", "webhook_test",
+)  # fmt: skip
+#: Values of the API that no page shows as labels.
+_UNLABELED: Final = frozenset(
+    {
+        "DELETE", "GET", "POST", "PUT", "beancount", "clock_offset", "csv", "day",
+        "draining", "en", "fr", "hledger", "internal", "json", "month", "newest", "oldest",
+        "second_admin", "sun", "totp", "week", "more_needed",
+    }
+)  # fmt: skip
+_SCRIPT_TEXT: Final = re.compile(r"""\btranslate\(\s*"((?:[^"\\]|\\.)*)\"""")
+_PLACEHOLDER: Final = re.compile(r"{(\w+)}")
+
+
+def list_template_texts() -> dict[str, set[str]]:
+    """Return the texts of templates, with the names of the templates that contain them."""
+    environment = build_environment("tapgate.console")
+    macros, texts = list_macros(environment), dict[str, set[str]]()
+    for name in environment.list_templates():
+
+        def record(text: str, name: str = name) -> str:
+            texts.setdefault(text, set()).add(name)
+            return text
+
+        TemplateTranslator(record, macros).translate_template(parse_template(environment, name))
+    return texts
+
+
+def list_script_texts() -> set[str]:
+    return {
+        match[1]
+        for file in (_CONSOLE / "assets").glob("*.js")
+        for match in _SCRIPT_TEXT.finditer(file.read_text())
+    }
+
+
+def list_action_texts() -> set[str]:
+    """Return the texts of actions, which some modules build from parts."""
+    own = (limits._FEE_ACTION, commission._CHANGE_ACTION, general_ledger._CHANGE_ACTION)
+    return {text for action in (*ACTIONS, *own) for text in _list_texts(action) if text}
+
+
+def _list_texts(action: Action) -> Iterator[str]:
+    yield from (action.title, action.button, action.description, action.success_message)
+    for field in action.fields:
+        if field.kind not in ("hidden", "credential"):
+            yield from (field.label, field.hint)
+            labels = (choice[1] for choice in field.choices if isinstance(choice, tuple))
+            yield from (label for label in labels if not label.isdigit())
+
+
+def list_module_texts() -> set[str]:
+    """Return the texts in the console's modules, except those of actions."""
+    texts: set[str] = set()
+    for file in _CONSOLE.rglob("*.py"):
+        finder = _TextFinder()
+        finder.visit(ast.parse(file.read_text()))
+        texts |= finder.texts
+    return texts - _NOT_SHOWN
+
+
+class _TextFinder(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.texts: set[str] = set()
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Texts with values are written with placeholders instead."""
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        if name in ("translate", "source_text", "translate_plural"):
+            for argument in node.args:
+                self._add_texts(argument)
+        elif not _OTHER_CALLS.fullmatch(name):
+            self.generic_visit(node)
+
+    def _add_texts(self, node: ast.expr) -> None:
+        if isinstance(node, ast.IfExp):
+            self._add_texts(node.body)
+            self._add_texts(node.orelse)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.texts.add(node.value)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        """Messages of errors are in `list_api_messages`."""
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        pass
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and _CAPITALIZED.fullmatch(node.value):
+            self.texts.add(node.value)
+
+
+def list_labels() -> set[str]:
+    """Return the labels of the API's values that pages show."""
+    values = {
+        *chart.TRANSACTION_TYPES,
+        *(code for code in Code if TABLE[code][0] == 404),
+        *MESSAGE_TEMPLATES,
+        *_DETAIL_NAMES,
+        *get_args(PrincipalKind),
+        *(actor["type"] for actor in (ANONYMOUS, SYSTEM_ACTOR.record)),
+    }
+    for module in iter_modules(schemas.__path__):
+        for item in vars(import_module(f"tapgate.schemas.{module.name}")).values():
+            if isinstance(item, type) and issubclass(item, Enum) and item is not Code:
+                values |= {str(member.value) for member in item}
+    shown = {value for value in values - _UNLABELED if value.isidentifier()}
+    return {labels.humanize(value) for value in shown} | {
+        labels.get_decline_reason(code) for code in Code
+    }
