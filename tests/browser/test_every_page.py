@@ -4,6 +4,7 @@ Each page must open and fit the viewport, and be accessible at desktop width. If
 names a folder, screenshots are saved there: `make pictures`.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from itertools import chain
@@ -24,6 +25,7 @@ from tapgate.sandbox.simulators.site import PAGES as SIMULATORS
 #: Detail pages, and the list from which a record is taken.
 _DETAIL_PAGE_LISTS: Final = {
     "/console/subscribers/{id}": "subscribers",
+    "/console/subscribers/{id}/timeline": "subscribers",
     "/console/cards/{serial}": "cards",
     "/console/cards/{serial}/personalize": "cards",
     "/console/cards/{serial}/taps": "cards",
@@ -39,25 +41,42 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/support/{id}": "support/requests",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
     "/console/approvals/{id}": "approvals",
+    "/console/request-logs/{id}": "admin/request-logs",
 }
+_DELIVERY_PATH: Final = "/console/webhooks/{id}/deliveries/{delivery_id}"
 #: Paths that return redirects, fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
     "/console/approvals/banner",
     "/console/audit/verify",
+    "/console/brand.css",
+    "/console/logo.png",
     "/console/ledger/gl-codes",
     "/console/ledger/journal",
     "/console/kyc/next",
+    "/console/compliance/next",
+    "/console/export/{name}",
+    "/console/support/next",
     "/console/limits/commission",
     "/console/limits/fees/{type}",
     "/console/invitation",
     "/console/search/pick",
     "/console/sign-in",
+    "/console/sso/callback",
+    "/console/sso/start",
+    "/console/sso/verify",
     "/console/subscribers/{id}/documents/{document_id}",
     "/console/transactions/export",
+    "/console/texts/{file}",
+    "/console/transactions/totals",
+    "/console/agents/totals",
+    "/console/processors/totals",
+    "/console/partners/totals",
+    "/console/processors/{id}/summary",
     "/simulator/phone/form-key",
     "/simulator/phone/messages",
     "/simulator/phone/people",
     "/simulator/pos/cards",
+    "/simulator/sign-in",
 }
 
 _DECLARED_PATHS: Final = sorted(
@@ -93,19 +112,33 @@ _DARK_MODE_PATHS: Final = {
 @pytest.fixture(scope="session")
 async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
     """Return the URL of each page, with IDs from the demo data."""
-    await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
+    hook = require_success(
+        await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
+    )["id"]
+    delivery = require_success(await ada.post(f"admin/webhook-endpoints/{hook}/test"))["id"]
     rule = {"operation": "keysets", "roles": ["system_admin"], "approvers": 1}
     require_success(await ada.put("admin/approval-rules", data=[rule]))
     require_success(await ada.post("cards/keysets", name="Second supplier"))
+    await _log_request(ada)
     urls = {}
     for path in _DECLARED_PATHS:
         name = _PATH_PARAMETER.search(path)
         urls[path] = path
-        if name is not None:
+        if path == _DELIVERY_PATH:
+            urls[path] = f"/console/webhooks/{hook}/deliveries/{delivery}"
+        elif name is not None:
             listed = require_success(await ada.get(_DETAIL_PAGE_LISTS[path], limit=1))["data"]
             urls[path] = path.replace(name[0], listed[0][name[1]])
     _, tap_url = await deployment.run_command("card", "tap", "DEMO-000002")
     return urls | {_TAP_PATH: f"{_TAP_PATH}?{urlsplit(tap_url.strip()).query}"}
+
+
+async def _log_request(ada: Admin) -> None:
+    """Send a request with an API key, and wait until it is listed."""
+    app = await ada.create_app("cards:read")
+    await app.get("cards/NONE-1")
+    while not require_success(await ada.get("admin/request-logs"))["data"]:
+        await asyncio.sleep(0.1)
 
 
 async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
@@ -131,6 +164,34 @@ async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
                 await tab.page.emulate_media(color_scheme="light")
             await tab.page.set_viewport_size(PHONE_VIEWPORT)
     assert {path: found for path, found in findings.items() if found} == {}
+
+
+@pytest.fixture
+async def french(ada: Admin) -> AsyncIterator[None]:
+    """Show the console in French to the admin of all tests, until the end of the test."""
+    require_success(await ada.put("admin/me/preferences", language="fr"))
+    yield
+    require_success(await ada.put("admin/me/preferences", language=""))
+
+
+@pytest.mark.usefixtures("french")
+async def test_every_page_fits_a_phone_and_a_desktop_in_french(
+    tab: Tab, page_urls: dict[str, str]
+) -> None:
+    """French texts are longer than English ones. The simulators are in English."""
+    findings: dict[str, str | int] = {}
+    for path, url in page_urls.items():
+        if not path.startswith("/console"):
+            continue
+        await tab.open(url)
+        if (language := await tab.page.evaluate("document.documentElement.lang")) != "fr":
+            findings[path] = language
+        for device, viewport in (("phone", PHONE_VIEWPORT), ("desktop", DESKTOP_VIEWPORT)):
+            await tab.page.set_viewport_size(viewport)
+            await tab.take_screenshot(f"french-{_build_screenshot_name(path)}-{device}")
+            if (pixels := await _get_overflow(tab)) > 0:
+                findings[f"{path} on a {device}"] = pixels
+    assert findings == {}
 
 
 async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str, str]]:

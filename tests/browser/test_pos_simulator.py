@@ -238,7 +238,7 @@ async def test_terminal_key_is_deleted_when_the_page_is_left(
     assert not await is_deleted()
     if leaving == "by signing out":
         await page.get_by_role("button", name="Sign out").click()
-        await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
     else:
         await pos_page.tab.open("/simulator")
     await wait_until(is_deleted)

@@ -13,7 +13,7 @@ async def test_subscriber_search_filters_while_typing(
 ) -> None:
     page = tab.page
     await tab.open("/console")
-    await page.get_by_role("link", name="Customers").click()
+    await page.get_by_role("link", name="Customers", exact=True).click()
     rows = page.locator("#rows tr")
     assert await rows.count() > 10
     await page.get_by_role("searchbox", name="Search").press_sequentially(

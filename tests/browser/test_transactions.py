@@ -5,7 +5,7 @@ import re
 from playwright.async_api import expect
 
 from browser.conftest import DemoCustomer
-from drivers.actors import Admin
+from drivers.actors import Admin, require_success
 from drivers.chromium import Tab, download_csv
 
 
@@ -65,7 +65,7 @@ async def test_form_selects_a_record_by_name(
 ) -> None:
     page, agents = tab.page, await ada.list_all("agents")
     await tab.open(f"/console/subscribers/{demo_customer.id}")
-    await page.get_by_role("button", name="Cash in").click()
+    await tab.choose_action("Cash in")
     agent = page.get_by_role("combobox", name="Agent")
     await agent.press_sequentially(agents[0]["name"])
     await expect(agent).to_have_attribute("aria-expanded", "true")
@@ -107,3 +107,20 @@ async def test_journal_of_a_day_is_downloaded(
     assert heads[:3] == ["date", "transaction_id", "entry"]
     assert {row[0] for row in rows} == {day}
     assert completed[0]["id"] in {row[1] for row in rows}
+
+
+async def test_receipt_is_found_by_its_approval_code(tab: Tab, ada: Admin) -> None:
+    listed = require_success(await ada.get("transactions", type="pos_payment", status="completed"))
+    transaction = next(row for row in listed["data"] if row["approval_code"])
+    page = tab.page
+    await tab.open("/console")
+    await page.keyboard.press("Control+k")
+    search = page.get_by_role("combobox", name="Search customers, cards, payments")
+    await expect(search).to_be_focused()
+    await search.press_sequentially(transaction["approval_code"])
+    option = page.get_by_role("option").first
+    await expect(option).to_be_visible()
+    await search.press("ArrowDown")
+    await search.press("Enter")
+    await expect(page).to_have_url(re.compile(f"/console/transactions/{transaction['id']}"))
+    await expect(page.get_by_role("main")).to_contain_text(transaction["approval_code"])

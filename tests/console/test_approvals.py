@@ -2,7 +2,8 @@
 
 import html
 
-from builders.approvals import RULES_URL
+from builders.approvals import RULES_URL, build_rule, set_rules
+from builders.card_proofs import create_keyset
 from builders.participants import create_agent, get_balances
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
@@ -13,6 +14,9 @@ async def test_held_form_is_approved_from_the_inbox(
 ) -> None:
     rules_page = await ada.get_page_text("/console/approvals/rules")
     assert "Use the recommended rules" in rules_page
+    alone = await ada.post_form("/console/approvals/rules", {"recommended": "yes"})
+    assert (alone.status_code, "Add another system administrator" in alone.text) == (403, True)
+    await harness.create_admin()
     saved = await ada.post_form("/console/approvals/rules", {"recommended": "yes"})
     assert saved.status_code == 303, saved.text
     assert len((await harness.get(RULES_URL, auth=await harness.create_admin())).json()["data"]) > 9
@@ -55,3 +59,48 @@ async def test_change_of_rules_is_sent_for_approval(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
     )
     assert (wrong.status_code, "Not saved" in wrong.text) == (422, True)
+
+
+async def test_keyset_forms_say_that_they_were_sent_for_approval(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    keyset = await create_keyset(harness)
+    await set_rules(harness, build_rule("keysets"))
+    for action, form, parameters in (
+        ("keyset.create", {"name": "Bureau"}, {}),
+        ("keyset.rotate", {"name": keyset["name"]}, {}),
+        ("keyset.retire", {}, {"id": keyset["id"]}),
+    ):
+        sent = await ada.submit_action(action, form, **parameters)
+        shown = await ada.get_page_text(sent.headers["HX-Redirect"])
+        assert "Sent for approval" in shown, action
+        assert "created." not in shown and "retired." not in shown
+    (only,) = (
+        await harness.get("/api/v1/cards/keysets", auth=await harness.create_admin())
+    ).json()["data"]
+    assert only["status"] == "active"
+
+
+async def test_maker_sees_the_invitation_link_of_an_approved_admin(
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await set_rules(harness, build_rule("admin_users", roles=["system_admin"]))
+    form = {"name": "Eve", "email": "eve@example.com", "role": "support_user"}
+    path = (await ada.submit_action("administrator.create", form)).headers["HX-Redirect"]
+    approver = await console_clients.create_signed_in("A")
+    await approver.submit_action("approval.approve", id=path.rpartition("/")[2])
+    assert "/console/invitation#" not in await approver.get_page_text(path)
+    assert "/console/invitation#" in await ada.get_page_text(path)
+    assert "/console/invitation#" not in await ada.get_page_text(path), "shown once"
+
+
+async def test_request_that_empties_a_list_is_shown(ada: ConsoleClient, harness: Harness) -> None:
+    key = await harness.create_api_key("payments:write")
+    await set_rules(harness, build_rule("api_keys"))
+    body = {"name": "Shop 2", "allowed_ips": []}
+    held = await harness.put(
+        f"/api/v1/admin/api-keys/{key.id}", json=body, auth=await harness.create_admin()
+    )
+    assert held.status_code == 202, held.text
+    page = await ada.get_page_text(f"/console/approvals/{held.json()['approval']['id']}")
+    assert "Shop 2" in page

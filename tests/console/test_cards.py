@@ -105,7 +105,7 @@ async def test_keysets_are_created_rotated_and_retired_without_showing_their_key
     await ada.submit_action("keyset.rotate", {"name": "City cards"})
     page = await ada.get_page_text("/console/keysets")
     assert "<code>66E94B</code>" in page and "AB" * 16 not in page
-    assert len(re.findall(r'data-label="Version">([12])<', page)) == 2
+    assert len(re.findall(r'data-label="Version" class="labeled">([12])<', page)) == 2
     newest = re.findall(r"keyset\.retire\?id=(cks_\w+)", page)[0]
     await ada.submit_action("keyset.retire", {}, id=newest)
     page = await ada.get_page_text("/console/keysets")
@@ -160,6 +160,46 @@ async def test_rejected_taps_are_listed_with_a_link_to_the_alert(
         assert "Already used" in text and "Accepted" in text
     text = await ada.get_page_text(f"/console/compliance/alerts/{alert['id']}")
     assert f'href="{path}"' in text
+
+
+async def test_alert_about_an_unlinked_card_is_found_among_many(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    pos, chip = await create_signing_pos(harness, balance="100")
+    proof = tap(chip)
+    await pos.pay("10", card_proof=proof)
+    await pos.pay("10", card_proof=proof)
+    (alert,) = await list_clone_alerts(harness)
+    await harness.database.execute("UPDATE alerts SET subscriber_id = NULL")
+    await harness.database.execute(
+        """UPDATE cards SET subscriber_id = NULL, account_id = NULL, pin_holder_id = NULL,
+               linked_at = NULL, status = 'UNASSIGNED'"""
+    )
+    for _ in range(55):
+        body = {"alert_type": "by hand", "severity": "HIGH", "details": {}}
+        await harness.post("/api/v1/compliance/alerts", json=body, auth=harness.get_service_auth())
+    text = await ada.get_page_text(f"/console/cards/{pos.card}")
+    assert f'href="/console/compliance/alerts/{alert["id"]}"' in text
+    await harness.database.execute("UPDATE alerts SET status = 'resolved'")
+    assert "may have been cloned" not in await ada.get_page_text(f"/console/cards/{pos.card}")
+
+
+async def test_serial_does_not_reveal_the_alert_of_a_restricted_customer(
+    harness: Harness,
+) -> None:
+    pos, chip = await create_signing_pos(harness, balance="100")
+    proof = tap(chip)
+    await pos.pay("10", card_proof=proof)
+    await pos.pay("10", card_proof=proof)
+    compliance = await harness.create_admin("C")
+    query = {"card_serial": pos.card}
+    found = await harness.get("/api/v1/compliance/alerts", params=query, auth=compliance)
+    assert len(found.json()["data"]) == 1
+    await harness.put(
+        f"/api/v1/subscribers/{pos.customer['id']}", json={"restricted": True}, auth=compliance
+    )
+    found = await harness.get("/api/v1/compliance/alerts", params=query, auth=compliance)
+    assert found.json()["data"] == []
 
 
 URL = "/console/cards/upload"

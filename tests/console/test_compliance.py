@@ -9,6 +9,7 @@ from builders.payments import build_transfer, get_rules_by_name, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
+from tapgate.console.translation.translator import Language, get_translator
 
 QUEUE_URL = "/console/compliance"
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -200,15 +201,20 @@ async def test_rule_can_be_changed_and_deactivated(
 async def test_every_default_rule_has_a_description_for_every_action(harness: Harness) -> None:
     rules = (await get_rules_by_name(harness)).values()
     assert {rule["type"] for rule in rules} <= set(CHANGE_ACTIONS)
+    english = get_translator(Language.EN)
     for action in ("alert", "review", "block"):
         for rule in rules:
-            assert describe_rule(rule | {"action": action}).endswith(".")
-    assert describe_rule((await get_rules_by_name(harness))["Busy agent"]) == (
+            assert describe_rule(rule | {"action": action}, english).endswith(".")
+    busy = (await get_rules_by_name(harness))["Busy agent"]
+    assert describe_rule(busy, english) == (
         "More than 200 transactions by one agent in a day: allow and alert."
+    )
+    assert describe_rule(busy, get_translator(Language.FR)) == (
+        "Plus de 200 transactions par un même agent en un jour\u00a0: autoriser et alerter."
     )
     total = {"type": "CUMULATIVE_AMOUNT", "threshold": "2500.00", "currency": "SLE"}
     total["subject"] = "payer"
-    assert describe_rule(total | {"window_seconds": 172_800, "action": "block"}) == (
+    assert describe_rule(total | {"window_seconds": 172_800, "action": "block"}, english) == (
         "More than 2,500.00 SLE sent in 2 days: decline and alert."
     )
 

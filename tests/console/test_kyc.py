@@ -37,8 +37,7 @@ async def test_queue_lists_the_longest_waiting_customer_first(
     response = await officer.get("/console/kyc/next")
     assert response.headers["Location"] == f"/console/kyc/{later['id']}"
     text = await officer.get_page_text("/console/kyc")
-    assert text.index("Later Kamara") < text.index("Earlier Kamara")
-    assert "Waiting for the customer" in text
+    assert "Later Kamara" in text and "Earlier Kamara" not in text
 
 
 async def test_review_shows_requirements_of_the_next_level_and_limits(

@@ -17,7 +17,7 @@ from builders.auth import EMAIL, PASSWORD
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 
 
 @pytest.fixture(autouse=True)
@@ -297,7 +297,7 @@ async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> No
     )
     assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
     assert "tapgate_said=; " in response.headers["Set-Cookie"]
-    assert 'class="flash"' not in (await ada.get("/console")).text
+    assert 'class="toast"' not in (await ada.get("/console")).text
 
 
 async def test_sign_in_asks_for_the_code_of_an_enrolled_app(
@@ -371,3 +371,10 @@ async def test_invited_administrator_sets_a_password(
     accepted = await signed_out_client.post_without_csrf("/console/invitation", body)
     assert accepted.headers["Location"] == "/console/sign-in"
     assert (await signed_out_client.sign_in(form["email"], PASSWORD)).status_code == 303
+
+
+async def test_root_leads_to_the_console(signed_out_client: ConsoleClient) -> None:
+    response = await signed_out_client.client.get("/")
+    assert (response.status_code, response.headers["location"]) == (303, "/console")
+    assert (await signed_out_client.client.head("/")).status_code == 303
+    assert (await signed_out_client.client.post("/", content=b"")).status_code == 405

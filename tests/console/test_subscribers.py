@@ -4,6 +4,7 @@ import re
 
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
+from reporting.test_timeline import TEXT, create_history
 from tapgate import ids
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -118,3 +119,24 @@ async def test_support_users_see_whether_the_last_code_was_delivered(
         text = (await support.get(path)).text
         assert "Not delivered" not in text
         assert "Delivered" in text
+
+
+async def test_timeline_shows_what_happened(ada: ConsoleClient, harness: Harness) -> None:
+    customer = await create_history(harness)
+    page = f"/console/subscribers/{customer['id']}"
+    assert f'href="{page}/timeline"' in await ada.get_page_text(page)
+    text = await ada.get_page_text(f"{page}/timeline")
+    for part in ("Wrong PIN", "Lost phone", "Alert: Stolen phone", "Message from the customer"):
+        assert part in text, part
+    assert TEXT not in text
+    filtered = await ada.get_page_text(f"{page}/timeline?kind=alert")
+    assert "Stolen phone" in filtered and "Wrong PIN" not in filtered
+
+
+async def test_timeline_of_a_restricted_customer_requires_a_code(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    customer = await harness.create_restricted_subscriber()
+    page = f"/console/subscribers/{customer['id']}"
+    response = await ada.get(f"{page}/timeline")
+    assert (response.status_code, response.headers["Location"]) == (303, page)

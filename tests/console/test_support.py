@@ -106,13 +106,13 @@ async def test_navigation_shows_the_number_of_open_requests(
     console_clients: ConsoleClients, support: ConsoleClient, harness: Harness
 ) -> None:
     page = "/console/subscribers"
-    assert " open</span>" not in await support.get_page_text(page)
+    assert " waiting</span>" not in await support.get_page_text(page)
     requests = [await send_message(harness, "Hello", f"+2327655510{n}") for n in range(3)]
     await support.submit_action("support.close", id=requests[0]["id"])
-    badge = '2<span class="visually-hidden"> open</span>'
+    badge = '2<span class="visually-hidden"> waiting</span>'
     assert badge in await support.get_page_text(page)
     officer = await console_clients.create_signed_in("C")
-    assert " open</span>" not in await officer.get_page_text(page)
+    assert " waiting</span>" not in await officer.get_page_text(page)
 
 
 async def test_number_of_open_requests_is_counted_up_to_a_limit(
@@ -124,7 +124,7 @@ async def test_number_of_open_requests_is_counted_up_to_a_limit(
     )
     response = await harness.get("/api/v1/support/summary", auth=await harness.create_admin("S"))
     assert response.json() == {"open": 100}
-    assert '99+<span class="visually-hidden"> open</span>' in await support.get_page_text(
+    assert '99+<span class="visually-hidden"> waiting</span>' in await support.get_page_text(
         "/console/subscribers"
     )
 

@@ -21,6 +21,8 @@ _COVERED_ELSEWHERE = {
     "PUT /api/v1/ledger/gl-codes": "the form of GL codes",
     "POST /api/v1/admin/logout": "the sign-out button",
     "PUT /api/v1/admin/approval-rules": "the form of approval rules",
+    "POST /api/v1/admin/me/step-up/oidc/start": "the page to verify your identity",
+    "POST /api/v1/admin/me/step-up/oidc": "the page to verify your identity",
 }
 #: Endpoints that the console does not offer: the person enters the code and the new PIN in chat.
 _NOT_OFFERED = {

@@ -6,18 +6,19 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.console import pickers, stale_check
-from tapgate.console.form_errors import describe_field_error, replace_field_names
+from tapgate.console import pickers, stale_check, step_up
+from tapgate.console.form_errors import describe_error, describe_field_error
 from tapgate.console.form_fields import Field
 from tapgate.console.forms import FormData
-from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
+from tapgate.console.translation.translator import Translator
 from tapgate.console.typed_input import clean_amount, clean_phone_number
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 
+_DONE: Final = "Done."
 _DETERMINERS: Final = frozenset({"a", "an", "this"})
 
 
@@ -30,8 +31,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     `prefill_path` is the resource that provides the current values. The form submits all of them,
     so the action is rejected if any of them has changed since the form was rendered.
     `redirect_path` is the page to open on success, by default the previous page. Its parameters
-    may also come from the response. `result_template` renders the response instead of a redirect.
-    `message_field` is the response field whose text replaces `success_message`.
+    may also come from the response. `result_template` renders the response instead of a redirect,
+    with `result_field` only if the response has this field.
+    `message_field` is the response field whose text replaces `success_message`. `sends_body` sends
+    a body although there are no fields.
     """
 
     name: str
@@ -40,20 +43,32 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     button: str = ""
     description: str = ""
     fields: tuple[Field, ...] = ()
-    success_message: str = "Done."
+    success_message: str = _DONE
     is_dangerous: bool = False
     moves_money: bool = False
     required_field: str | None = None
     prefill_path: str | None = None
     redirect_path: str | None = None
     result_template: str | None = None
+    result_field: str | None = None
     message_field: str | None = None
+    sends_body: bool = False
 
     def __post_init__(self) -> None:
         if not self.button:
             words = self.title.removesuffix("?").split()
             label = " ".join(word for word in words if word not in _DETERMINERS)
             msgspec.structs.force_setattr(self, "button", label)
+
+    def translate(self, translator: Translator) -> "Action":
+        return msgspec.structs.replace(
+            self,
+            title=translator.translate(self.title),
+            button=translator.translate(self.button),
+            description=translator.translate(self.description),
+            success_message=translator.translate(self.success_message),
+            fields=tuple(field.translate(translator) for field in self.fields),
+        )
 
     @property
     def method(self) -> str:
@@ -117,7 +132,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
         path_params, form = _get_path_params(action, request.query), request.form
         body: dict[str, Any] | None = None
         try:
-            if action.fields or action.moves_money:
+            if action.fields or action.moves_money or action.sends_body:
                 body = await _build_body(request, action)
             if action.prefill_path is not None:
                 stale_check.require_unchanged(
@@ -126,7 +141,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
                 )
             response = await request.send(action.method, action.path, body, **path_params)
         except ApiError as error:
-            if error.code is Code.UNAUTHORIZED:
+            if step_up.concerns_session(error):
                 raise
             submitted = {field.name: _get_submitted_value(field, form) for field in action.fields}
             return _render_form(
@@ -150,7 +165,9 @@ def _render_result(
     request: PageRequest, action: Action, response: Any, path_params: Mapping[str, str]
 ) -> Reply[bytes]:
     """Return the result of an action: its result template, or a redirect with a message."""
-    if action.result_template is not None:
+    if action.result_template is not None and (
+        action.result_field is None or action.result_field in response
+    ):
         return request.render(
             action.result_template, result=response, action=action, path_params=path_params
         )
@@ -163,8 +180,13 @@ def _render_result(
         path,
         action.success_message
         if action.message_field is None
-        else end_sentence(use_console_terms(response[action.message_field])),
+        else end_sentence(_describe_result(request, response[action.message_field])),
     )
+
+
+def _describe_result(request: PageRequest, message: str) -> str:
+    """Return the API's message about a result, or a general one if it has no translation."""
+    return request.translator.translate_message(message) or request.translate(_DONE)
 
 
 async def _load_current_values(request: PageRequest, action: Action) -> dict[str, Any]:
@@ -206,7 +228,7 @@ async def _require_allowed(request: PageRequest, action: Action | None) -> Actio
     fields = tuple(
         field for field in action.fields if request.can_access(action.endpoint, field.name)
     )
-    return msgspec.structs.replace(action, fields=fields)
+    return msgspec.structs.replace(action, fields=fields).translate(request.translator)
 
 
 def _get_path_params(action: Action, query: FormData) -> dict[str, str]:
@@ -292,6 +314,8 @@ def _parse_field(field: Field, form: FormData, country: str | None) -> Any:
         text = clean_phone_number(text, country)
     elif field.kind in ("money", "number"):
         text = clean_amount(text)
+    elif field.kind == "moment":
+        text = text and _to_utc(text)
     match field.kind:
         case "many" | "lines":
             lines = "\n".join(form.get_all(field.name)).splitlines()
@@ -302,8 +326,8 @@ def _parse_field(field: Field, form: FormData, country: str | None) -> Any:
             return _parse_number(text)
         case "secret":
             return form.get_raw(field.name) or None
-        case "moment":
-            return None if text is None else _to_utc(text)
+        case "credential":
+            return step_up.parse_credential(text)
     return text and text.replace("\r\n", "\n")  # browsers submit line breaks as CRLF
 
 
@@ -348,9 +372,9 @@ def _render_form(
         request_id=request_id,
         fingerprint=fingerprint,
         error=error,
-        error_text=error and replace_field_names(error.message or error.error, action.fields),
+        error_text=error and describe_error(error, action.fields, request.translator),
         field_errors={
-            name: describe_field_error(visible[name], message)
+            name: describe_field_error(visible[name], message, request.translator)
             for name, message in invalid.items()
             if name in visible
         },

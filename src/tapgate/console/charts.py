@@ -1,20 +1,22 @@
-"""Layout of bar charts: positions of bars, labels and grid lines. The template draws them."""
+"""Layout of bar charts: heights of bars, labels and grid lines. The template draws them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-WIDTH: Final = 640
-HEIGHT: Final = 200
-_LEFT_MARGIN: Final = 64
-_RIGHT_MARGIN: Final = 22
-_TOP_MARGIN: Final = 10
-_BOTTOM_MARGIN: Final = 24
+#: Height of the plot in CSS pixels, as in `charts.css`. All charts have the same baseline.
+HEIGHT: Final = 180
+_TOP_MARGIN: Final = 6
+_BASELINE: Final = HEIGHT - 1
 _MAX_LABELS: Final = 8
-_BAR_GAP: Final = Decimal("0.22")  # as a fraction of the slot of a bar
 _ROUND_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
+_MONTHS: Final = (
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
+
+Translate = Callable[[str], str]
 
 
 class BarSegment(NamedTuple):
@@ -26,12 +28,12 @@ class BarSegment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    x: Decimal
-    width: Decimal
-    center: Decimal
+    """Bar of a bucket. On phones, minor labels are hidden."""
+
     segments: list[BarSegment]
     label: str
     has_label: bool
+    is_minor_label: bool
     values: list[Decimal]
 
 
@@ -46,34 +48,34 @@ class Chart(NamedTuple):
     bars: list[Bar]
     grid_lines: list[GridLine]
     kinds: Sequence[str]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = _LEFT_MARGIN
-    right: int = WIDTH - _RIGHT_MARGIN
-    bottom: int = HEIGHT - _BOTTOM_MARGIN
 
 
 def build_bar_chart(
-    buckets: Sequence[Mapping[str, Any]], kinds: Sequence[str], *, period: str, zone: ZoneInfo
+    buckets: Sequence[Mapping[str, Any]],
+    kinds: Sequence[str],
+    *,
+    period: str,
+    zone: ZoneInfo,
+    translate: Translate = str,
 ) -> Chart:
     """Build a chart with one bar per bucket, its segments stacked in the order of `kinds`."""
     values = [[Decimal(str(bucket[kind])) for kind in kinds] for bucket in buckets]
     top = _round_up(max((sum(row, Decimal(0)) for row in values), default=Decimal(0)))
-    slot_width = Decimal(WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN) / max(len(buckets), 1)
     label_interval = -(-len(buckets) // _MAX_LABELS) or 1
-    return Chart(
-        bars=[
+    bars = []
+    for index, (bucket, row) in enumerate(zip(buckets, values, strict=True)):
+        rank, remainder = divmod(len(buckets) - 1 - index, label_interval)
+        bars.append(
             Bar(
-                x=_round_coordinate(_LEFT_MARGIN + slot_width * (index + _BAR_GAP / 2)),
-                width=_round_coordinate(slot_width * (1 - _BAR_GAP)),
-                center=_round_coordinate(_LEFT_MARGIN + slot_width * (index + Decimal("0.5"))),
                 segments=_stack_segments(kinds, row, top),
-                label=_format_label(bucket["start"], period, zone),
-                has_label=(len(buckets) - 1 - index) % label_interval == 0,
+                label=_format_label(bucket["start"], period, zone, translate),
+                has_label=remainder == 0,
+                is_minor_label=rank % 2 == 1,
                 values=row,
             )
-            for index, (bucket, row) in enumerate(zip(buckets, values, strict=True))
-        ],
+        )
+    return Chart(
+        bars=bars,
         grid_lines=[
             GridLine(_to_y(top * halves / 2, top), _format_short(top * halves / 2))
             for halves in (0, 1, 2)
@@ -93,8 +95,7 @@ def _stack_segments(kinds: Sequence[str], row: Sequence[Decimal], top: Decimal) 
 
 
 def _to_y(value: Decimal, top: Decimal) -> Decimal:
-    plot_height = Decimal(HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN)
-    return _round_coordinate(_TOP_MARGIN + plot_height - plot_height * value / top)
+    return _round_coordinate(_BASELINE - (_BASELINE - _TOP_MARGIN) * value / top)
 
 
 def _round_up(value: Decimal) -> Decimal:
@@ -113,9 +114,11 @@ def _format_short(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def _format_label(start: str, period: str, zone: ZoneInfo) -> str:
+def _format_label(start: str, period: str, zone: ZoneInfo, translate: Translate) -> str:
     start_time = datetime.fromisoformat(start).astimezone(zone)
-    return f"{start_time:%H:%M}" if period == "day" else f"{start_time.day} {start_time:%b}"
+    if period == "day":
+        return f"{start_time:%H:%M}"
+    return f"{start_time.day} {translate(_MONTHS[start_time.month - 1])}"
 
 
 def _round_coordinate(value: Decimal) -> Decimal:

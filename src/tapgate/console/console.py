@@ -19,6 +19,7 @@ from tapgate.console.pages import (
     commission,
     compliance,
     compliance_rules,
+    exports,
     general_ledger,
     keysets,
     kyc,
@@ -28,24 +29,32 @@ from tapgate.console.pages import (
     partners,
     personalization,
     processors,
+    request_logs,
     search,
+    settings,
     sign_in,
+    single_sign_on,
     subscribers,
     support,
+    texts,
     transactions,
     wallets,
     webhooks,
+    work,
 )
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
+from tapgate.console.translation.translator import Language, get_translator
 
 _PACKAGE: Final = "tapgate.console"
 
 #: Modules with `pages`, with `ACTIONS`, or with both.
 _MODULES: Final = (
     sign_in,
+    single_sign_on,
     account,
     overview,
+    work,
     search,
     subscribers,
     wallets,
@@ -60,6 +69,7 @@ _MODULES: Final = (
     partners,
     webhooks,
     api_keys,
+    request_logs,
     administrators,
     audit,
     compliance,
@@ -70,6 +80,9 @@ _MODULES: Final = (
     approvals,
     support,
     nodes,
+    exports,
+    settings,
+    texts,
 )
 PAGES: Final[tuple[Pages, ...]] = tuple(
     module.pages for module in _MODULES if hasattr(module, "pages")
@@ -82,8 +95,13 @@ ACTIONS: Final[tuple[Action, ...]] = tuple(
 @cache
 def build_console() -> PageSite:
     """Return the console, which has no state of its own."""
-    templates = build_environment(_PACKAGE)
-    templates.globals["actions"] = {action.name: action for action in ACTIONS}
+    templates = {language: build_environment(_PACKAGE, language=language) for language in Language}
+    for language, environment in templates.items():
+        translator = get_translator(language)
+        environment.globals["actions"] = {
+            action.name: action.translate(translator) for action in ACTIONS
+        }
+        environment.globals["exports"] = exports.EXPORTS
     pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])
     return PageSite(
         "/console", pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)

@@ -2,9 +2,11 @@
 
 from typing import Any, Literal, NamedTuple
 
+from tapgate.console.translation.translator import Translator
+
 FieldKind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
-    "email", "tel", "date", "moment", "picture", "hidden", "lines", "picker",
+    "email", "tel", "date", "color", "moment", "picture", "hidden", "credential", "lines", "picker",
 ]  # fmt: skip
 
 
@@ -21,6 +23,18 @@ class Field(NamedTuple):
     resets: bool = False  # when left empty, an empty string is sent to reset the value
     picks: str = ""  # kinds of records that a picker finds, separated by commas
     record_field: str = ""  # the field of the record with the current value, if not `name`
+
+    def translate(self, translator: Translator) -> "Field":
+        return self._replace(
+            label=translator.translate(self.label),
+            hint=translator.translate(self.hint),
+            choices=tuple(
+                choice
+                if isinstance(choice, str)
+                else (choice[0], translator.translate_label(choice[1]))
+                for choice in self.choices
+            ),
+        )
 
     @property
     def options(self) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Final
 from tapgate import ids
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
+from tapgate.schemas.transactions import MoneyFlow
 
 _LABELS: Final[Mapping[str, str]] = {
     chart.TRANSFER_P2P: "Send money",
@@ -26,6 +27,14 @@ _LABELS: Final[Mapping[str, str]] = {
     "compliance_user": "Compliance",
     "support_user": "Support",
     "finance_user": "Finance",
+}
+
+_FLOW_LABELS: Final[Mapping[str, str]] = {
+    MoneyFlow.PAYMENTS: "Payments",
+    MoneyFlow.MONEY_IN: "Money in",
+    MoneyFlow.MONEY_OUT: "Money out",
+    MoneyFlow.REFUNDS: "Refunds",
+    MoneyFlow.INTERNAL: "Internal moves",
 }
 
 #: Words that are spelled or named differently in labels.
@@ -77,6 +86,7 @@ _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
     ids.CARD_KEYSET: "Keyset",
     ids.DELIVERY: "Delivery",
+    ids.REQUEST_LOG: "Request",
     ids.SUPPORT_REQUEST: "Support request",
     "serial": "Card",
     "api_key_id": "Signing key",
@@ -119,3 +129,7 @@ def get_resource_label(parameter: str, value: str) -> str:
     """Return the kind of resource that a path parameter identifies, such as `Customer`."""
     label = _RESOURCE_LABELS.get(value[:4]) or _RESOURCE_LABELS.get(parameter)
     return label or humanize(parameter)
+
+
+def get_flow_label(flow: str) -> str:
+    return _FLOW_LABELS[flow]

@@ -11,18 +11,27 @@ from jinja2 import Environment
 from tapgate.api.app import App
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
+from tapgate.branding.model import DEFAULT_COLOR, to_record
+from tapgate.branding.operations import build_default_branding
 from tapgate.console import session
 from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.console.rendering import get_page_path
+from tapgate.console.translation.translator import (
+    Language,
+    Translator,
+    get_translator,
+    negotiate,
+)
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.schemas.approvals import ApprovalRecord, ApprovalResponse
 
-#: Allows scripts, styles, images, connections and form targets only on this site, and forbids
-#: inline code and framing. Images may also be `data:` and `blob:` URLs.
+#: Allows scripts, styles, fonts, images, connections and form targets only on this site, and
+#: forbids inline code and framing. Images may also be `data:` and `blob:` URLs.
 _CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
@@ -35,6 +44,7 @@ _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
 HOME_PATH: Final = "/console"
 SIGN_IN_PATH: Final = "/console/sign-in"
+_LANGUAGE_HEADER: Final = b"x-language"
 
 
 class RequestHeldError(Exception):
@@ -48,12 +58,19 @@ class RequestHeldError(Exception):
 class PageRequest:
     """Browser request to a page. Pages read and change data only through the API's operations."""
 
-    def __init__(self, app: App, request: RequestContext, templates: Environment) -> None:
+    def __init__(
+        self, app: App, request: RequestContext, templates: Mapping[Language, Environment]
+    ) -> None:
         self.context = request
         self.query = FormData(request.query)
         self.form = FormData(b"")
-        #: Open support requests, for the navigation; None if the admin may not see them.
-        self.open_support_count: int | None = None
+        #: Waiting items by work queue, for the navigation; only queues that the admin may see.
+        self.work_queues: dict[str, Any] = {}
+        #: Why the factor that the form contains was not accepted, or None.
+        self.step_up_problem: str | None = None
+        #: Records of `GET /admin/branding` and `GET /admin/me/preferences`.
+        self.branding: dict[str, Any] = _get_default_branding(request)
+        self.preferences: dict[str, Any] = {"theme": None, "timezone": None, "language": None}
         self._app = app
         self._templates = templates
 
@@ -65,6 +82,19 @@ class PageRequest:
     def is_partial(self) -> bool:
         """Whether a loaded page requests a fragment of itself."""
         return self.context.get_header(b"hx-request") == "true"
+
+    @property
+    def translator(self) -> Translator:
+        """Texts in the language of the page that requests a fragment, the admin or the browser."""
+        if self.is_partial:
+            name = self.context.get_header(_LANGUAGE_HEADER)
+        else:
+            accepted = self.context.get_header(b"accept-language")
+            name = self.preferences["language"] or negotiate(accepted)
+        return get_translator(next((item for item in self._templates if item == name), Language.EN))
+
+    def translate(self, text: str, /, **values: Any) -> str:
+        return self.translator.translate(text, **values)
 
     async def read_form(self) -> None:
         """Parse the body into `form`. An uploaded file is the body itself and is not parsed."""
@@ -81,8 +111,25 @@ class PageRequest:
     async def load_navigation(self) -> None:
         """Load the numbers that the navigation shows. A fragment has no navigation."""
         if not self.is_partial:
-            summary = await self.get_if_allowed("/api/v1/support/summary")
-            self.open_support_count = None if summary is None else summary["open"]
+            # After an action, which leaves a message, the numbers must include its effect.
+            query = {} if session.get_flash(self.context) is None else {"fresh": "true"}
+            queues = await self.get_if_allowed("/api/v1/work-queues", query)
+            self.work_queues = {queue["name"]: queue for queue in (queues or {"data": ()})["data"]}
+
+    async def load_preferences(self) -> None:
+        """Load how the admin sees the console. A fragment has the language of its page."""
+        if not self.is_partial and self.context.caller is not None:
+            preferences = await self.get_if_allowed("/api/v1/admin/me/preferences")
+            self.preferences = preferences or self.preferences
+
+    async def load_branding(self) -> None:
+        """Load the name, logo and color of the platform. A fragment shows none of them."""
+        if not self.is_partial:
+            self.branding = await self.get("/api/v1/admin/branding")
+
+    def count_waiting(self, *queues: str) -> int:
+        """Return the number of items that wait in some work queues."""
+        return sum(self.work_queues[name]["waiting"] for name in queues if name in self.work_queues)
 
     async def get(self, path: str, query: Query | None = None, /, **path_params: str) -> Any:
         """Send a GET request to the API.
@@ -166,7 +213,8 @@ class PageRequest:
         settings, caller = self.context.services.settings, self.context.caller
         flash = None if self.is_partial else session.get_flash(self.context)
         cookie = {} if flash is None else {"Set-Cookie": session.clear_flash(self.context)}
-        text = self._templates.get_template(template).render(
+        templates = self._templates[self.translator.language]
+        text = templates.get_template(template).render(
             values,
             request=self,
             me=caller,
@@ -177,6 +225,9 @@ class PageRequest:
             is_partial=self.is_partial,
             csrf=None if caller is None else session.get_csrf_token(self.context, caller),
             environment=settings.environment,
+            branding=self.branding,
+            default_color=DEFAULT_COLOR,
+            preferences=self.preferences,
             get_page_path=lambda public_id: get_page_path(public_id, self.can_access),
             has_simulators=self._has_simulators,
             currency=settings.currency,
@@ -209,7 +260,7 @@ class PageRequest:
         else:
             headers["Location"] = path
         if cookie is None and message is not None:
-            cookie = session.set_flash(self.context, message)
+            cookie = session.set_flash(self.context, self.translate(message))
         if cookie is not None:
             headers["Set-Cookie"] = cookie
         return Reply(
@@ -218,6 +269,17 @@ class PageRequest:
             headers=headers,
             content_type=_HTML_CONTENT_TYPE,
         )
+
+    def render_continue(self, url: str, cookie: str | None = None) -> Reply[bytes]:
+        """Render a page that opens a URL automatically, and set a cookie if given.
+
+        Instead of a redirect: browsers do not send the session's cookie after a redirect that began
+        on another site, and the content security policy allows no redirect of a form to one.
+        """
+        reply = self.render("continue.html", url=url)
+        if cookie is not None:
+            reply.headers = {**reply.headers, "Set-Cookie": cookie}
+        return reply
 
     def build_next_page_path(self, cursor: str) -> str:
         """Return the path of a list's next page, with the current filters."""
@@ -248,6 +310,13 @@ class PageRequest:
     def render_json(self, value: Any) -> Reply[bytes]:
         """Return JSON for a script of a page."""
         return Reply(msgspec.json.encode(value), headers=SECURITY_HEADERS)
+
+
+def _get_default_branding(request: RequestContext) -> dict[str, Any]:
+    record: dict[str, Any] = msgspec.to_builtins(
+        to_record(build_default_branding(request.services.settings))
+    )
+    return record
 
 
 def get_local_path(address: str) -> str:

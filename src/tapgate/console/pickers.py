@@ -30,19 +30,33 @@ def is_id(text: str) -> bool:
 
 
 async def resolve(
-    request: PageRequest, text: str, chosen: str | None, types: str
+    request: PageRequest,
+    text: str,
+    chosen: str | None,
+    types: str,
+    *,
+    allows_text: bool = False,
 ) -> tuple[str | None, str | None]:
-    """Return the ID of the record that the input stands for, or else what is wrong with it."""
+    """Return the ID of the record that the input stands for, or else what is wrong with it.
+
+    With `allows_text`, an input that matches no record is returned unchanged.
+    """
     if chosen is not None or is_id(text):
         return chosen or text, None
     found = await find_records(request, text, types=types, limit=2)
     if len(found) == 1:
         return found[0]["id"], None
-    *others, last = (humanize(name).lower() for name in types.split(","))
-    noun = f"{', '.join(others)} or {last}" if others else last
-    if found:
-        return None, f"More than one {noun} matches. Select one from the list"
-    return None, f"No {noun} matches. Enter a name, phone number or ID"
+    if not found and allows_text:
+        return text, None
+    translate = request.translate
+    *others, last = (translate(humanize(name)).lower() for name in types.split(","))
+    noun = translate("{first} or {last}", first=", ".join(others), last=last)
+    problem = (
+        "More than one {noun} matches. Select one from the list"
+        if found
+        else "No {noun} matches. Enter a name, phone number or ID"
+    )
+    return None, translate(problem, noun=noun if others else last)
 
 
 async def load_title(request: PageRequest, public_id: str, types: str) -> str:

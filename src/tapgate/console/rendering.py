@@ -3,23 +3,27 @@
 User input is always escaped. Templates contain no inline scripts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
-from typing import Final
+from functools import cache, partial
+from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tapgate import ids
+from tapgate.console.devices import describe_device
+from tapgate.console.icons import get_action_icon
 from tapgate.console.labels import (
     get_decline_reason,
     get_resource_label,
     get_transaction_status_label,
     humanize,
-    use_console_terms,
 )
+from tapgate.console.translation.template_texts import TranslatingEnvironment
+from tapgate.console.translation.translator import Language, Translator, get_translator, source_text
 from tapgate.schemas.search import SearchType
 
 #: ID prefix -> (path of the page, endpoint that the page reads)
@@ -31,33 +35,74 @@ _PAGES_BY_PREFIX: Final = {
     ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
     ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
+    ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
+}
+_NOT_VALID: Final = source_text("is not valid")
+_JUST_NOW: Final = source_text("just now")
+_TIME_UNITS: Final = (
+    (86_400, source_text("{count} day"), source_text("{count} days")),
+    (3_600, source_text("{count} hour"), source_text("{count} hours")),
+    (60, source_text("{count} minute"), source_text("{count} minutes")),
+    (1, source_text("{count} second"), source_text("{count} seconds")),
+)
+
+_LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "humanize": humanize,
+    "transaction_status": get_transaction_status_label,
+    "decline_reason": get_decline_reason,
+    "resource_label": get_resource_label,
 }
 
 
 @cache
-def build_environment(*packages: str) -> Environment:
+def build_environment(*packages: str, language: Language = Language.EN) -> Environment:
     """Return the environment for the packages' templates; earlier packages take precedence."""
-    environment = Environment(
+    translator = get_translator(language)
+    build = Environment if translator.is_source else TranslatingEnvironment
+    environment = build(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    if isinstance(environment, TranslatingEnvironment):
+        environment.translate = translator.translate
     environment.filters |= {
         "money": format_amount,
         "format_time": format_time,
-        "humanize": humanize,
-        "transaction_status": get_transaction_status_label,
-        "decline_reason": get_decline_reason,
-        "resource_label": get_resource_label,
         "number": format_number,
-        "age": format_age,
-        "console_terms": use_console_terms,
+        "age": partial(format_age, translator=translator),
+        "ago": partial(format_ago, translator=translator),
+        "action_icon": get_action_icon,
+        "api_message": lambda message: translator.translate_message(message) or message,
+        "value_error": lambda message: (
+            translator.translate_message(message) or translator.translate(_NOT_VALID)
+        ),
+        "error_text": translator.translate_error,
         "end_sentence": end_sentence,
+        "device": partial(describe_device, translator=translator),
+        # Entries of the audit log and names of fields are data, which is not translated.
+        "plain_label": humanize,
+        "plain_status": get_transaction_status_label,
+        **{
+            name: _build_label_filter(get_label, translator)
+            for name, get_label in _LABEL_FILTERS.items()
+        },
+    }
+    environment.globals |= {
+        "_": translator.translate,
+        "plural": translator.translate_plural,
+        "language": language,
     }
     return environment
+
+
+def _build_label_filter(get_label: Callable[..., str], translator: Translator) -> Any:
+    if translator.is_source:
+        return get_label
+    return lambda *values: translator.translate_label(get_label(*values))
 
 
 def format_amount(amount: str | None, currency: str = "") -> str:
@@ -68,6 +113,11 @@ def format_amount(amount: str | None, currency: str = "") -> str:
     whole, point, fraction = amount.removeprefix("-").partition(".")
     grouped = f"{int(whole):,}" if whole.isascii() and whole.isdigit() else whole
     return f"{sign}{grouped}{point}{fraction}{' ' if currency else ''}{currency}"
+
+
+def format_json(value: Any) -> str:
+    """Format a JSON value with indentation."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def format_number(value: int | float | None) -> str:
@@ -85,14 +135,27 @@ def format_time(moment: str | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(moment, text)
 
 
-def format_age(moment: str, now: datetime) -> str:
+def format_age(moment: str, now: datetime, translator: Translator) -> str:
     """Format the time since `moment` in the largest whole unit: `3 days`, or `just now`."""
     seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= size:
-            count = seconds // size
-            return f"{count} {unit}{'s' if count > 1 else ''}"
-    return "just now"
+    return (
+        format_duration(seconds, translator) if seconds >= 60 else translator.translate(_JUST_NOW)
+    )
+
+
+def format_duration(seconds: int, translator: Translator, *, in_days: bool = True) -> str:
+    """Format a duration in the largest whole unit: `3 days`."""
+    units = _TIME_UNITS if in_days else _TIME_UNITS[1:]
+    size, one, other = next(unit for unit in units if seconds >= unit[0])
+    return translator.translate_plural(seconds // size, one, other)
+
+
+def format_ago(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time since `moment`: `3 days ago`, or `just now`."""
+    age = format_age(moment, now, translator)
+    if age == translator.translate(_JUST_NOW):
+        return age
+    return translator.translate("{age} ago", age=age)
 
 
 def end_sentence(text: str) -> str:

@@ -1,7 +1,6 @@
 """Console sessions in a SameSite, HttpOnly cookie, with CSRF protection and flash messages."""
 
 import base64
-import hmac
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,15 +10,20 @@ from tapgate.auth.charges import Charge
 from tapgate.auth.principals import Principal
 from tapgate.console.forms import parse_cookies
 from tapgate.errors import ApiError, Code
+from tapgate.vault import matches_any
 
 CSRF_HEADER: Final = b"x-csrf-token"
 CSRF_FIELD: Final = "csrf"
+_CSRF_PURPOSE: Final = "console_csrf"
 
 _FLASH_SECONDS: Final = 30
 #: Cookie names outside production and in production. With the `__Host-` prefix, the browser
 #: guarantees that this host itself has set the cookie.
 _SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
 _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
+_SSO_COOKIES: Final = ("tapgate_sso", "__Host-tapgate_sso")
+_SSO_SECONDS: Final = 600
+_MAX_DESTINATION_LENGTH: Final = 1000
 _MAX_FLASH_LENGTH: Final = 500
 #: Elements that pages reload automatically. This does not keep an idle session alive.
 _REFRESHED_ELEMENTS: Final = frozenset({"figures", "thread"})
@@ -51,22 +55,45 @@ def clear_session(request: RequestContext) -> str:
 
 def set_flash(request: RequestContext, message: str) -> str:
     """Return the `Set-Cookie` value of a flash message for the next page."""
-    text = base64.urlsafe_b64encode(message[:_MAX_FLASH_LENGTH].encode()).decode()
+    text = _encode(message[:_MAX_FLASH_LENGTH])
     return _build_cookie(request, _FLASH_COOKIES, text, _FLASH_SECONDS)
 
 
 def get_flash(request: RequestContext) -> str | None:
     text = _get_cookie(request, _FLASH_COOKIES)
-    if not text:
-        return None
-    try:
-        return base64.urlsafe_b64decode(text.encode()).decode()[:_MAX_FLASH_LENGTH]
-    except ValueError:
-        return None
+    return (_decode(text) or "")[:_MAX_FLASH_LENGTH] or None if text else None
 
 
 def clear_flash(request: RequestContext) -> str:
     return _build_cookie(request, _FLASH_COOKIES, "", 0)
+
+
+def set_sso_login(request: RequestContext, login_token: str, destination: str) -> str:
+    """Return the `Set-Cookie` value of a sign-in that continues at the identity provider.
+
+    Browsers send it when the provider redirects back, which they do not for `SameSite=Strict`.
+    """
+    # Browsers ignore cookies of more than 4 KiB.
+    path = destination if len(destination) <= _MAX_DESTINATION_LENGTH else ""
+    text = f"{login_token}.{_encode(path)}"
+    return _build_cookie(request, _SSO_COOKIES, text, _SSO_SECONDS, same_site="Lax")
+
+
+def get_sso_login(request: RequestContext) -> tuple[str, str]:
+    """Return the token and the destination of a sign-in, empty if this browser started none."""
+    token, _, destination = (_get_cookie(request, _SSO_COOKIES) or "").partition(".")
+    return token, _decode(destination) or ""
+
+
+def _encode(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _decode(text: str) -> str | None:
+    try:
+        return base64.urlsafe_b64decode(text.encode()).decode()
+    except ValueError:
+        return None
 
 
 def _get_cookie(request: RequestContext, names: tuple[str, str]) -> str | None:
@@ -74,16 +101,22 @@ def _get_cookie(request: RequestContext, names: tuple[str, str]) -> str | None:
     return parse_cookies(request.get_header(b"cookie")).get(name)
 
 
-def _build_cookie(request: RequestContext, names: tuple[str, str], value: str, seconds: int) -> str:
+def _build_cookie(
+    request: RequestContext,
+    names: tuple[str, str],
+    value: str,
+    seconds: int,
+    *,
+    same_site: str = "Strict",
+) -> str:
     is_production = request.services.settings.is_production
     name, secure = names[is_production], "; Secure" if is_production else ""
-    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
 
 
 def get_csrf_token(request: RequestContext, principal: Principal) -> str:
     """Return the CSRF token of a session; it is the same on all pages of that session."""
-    session = str(principal.session_id).encode()
-    return request.services.vault.keyed_hash("console_csrf", session).hex()
+    return request.services.vault.keyed_hash(_CSRF_PURPOSE, _get_session_bytes(principal)).hex()
 
 
 def require_same_origin(request: RequestContext) -> None:
@@ -112,6 +145,13 @@ def require_csrf_token(
     request: RequestContext, principal: Principal, form_token: str | None
 ) -> None:
     value = request.get_header(CSRF_HEADER) or form_token or ""
-    expected = get_csrf_token(request, principal)
-    if not hmac.compare_digest(value.encode(errors="replace"), expected.encode()):
+    # Another node may have rendered the page with an older secret key.
+    expected = request.services.vault.list_keyed_hashes(
+        _CSRF_PURPOSE, _get_session_bytes(principal)
+    )
+    if not matches_any(value.encode(errors="replace"), [mac.hex().encode() for mac in expected]):
         raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")
+
+
+def _get_session_bytes(principal: Principal) -> bytes:
+    return str(principal.session_id).encode()

@@ -11,8 +11,9 @@ from tapgate.api.charges import LookupCharge
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.charges import NO_CHARGE
-from tapgate.console import session
+from tapgate.console import session, step_up
 from tapgate.console.page_request import SIGN_IN_PATH, PageRequest, RequestHeldError
+from tapgate.console.translation.translator import Language
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.http.router import Router
@@ -71,7 +72,7 @@ class PageSite:
         self,
         prefix: str,
         pages: Iterable[_PageRoute],
-        templates: Environment,
+        templates: Mapping[Language, Environment],
         assets: PackagedFiles,
     ) -> None:
         self.prefix = prefix
@@ -136,6 +137,7 @@ class PageSite:
 
     async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
         context = request.context
+        await request.load_preferences()
         methods, path_args = self._router.find(context.path) or ({}, [])
         page = methods.get("GET" if context.method == "HEAD" else context.method)
         if page is None:
@@ -143,6 +145,7 @@ class PageSite:
         if page.method != "GET":
             session.require_same_origin(context)
             await request.read_form()
+        await request.load_branding()
         if not page.is_public:
             if context.caller is None:
                 return request.redirect_to_sign_in()
@@ -150,6 +153,7 @@ class PageSite:
                 session.require_csrf_token(
                     context, context.caller, request.form.get(session.CSRF_FIELD)
                 )
+                await step_up.verify_submitted(request)
             await request.load_navigation()
         return await page.handler(request, *path_args)
 
@@ -169,6 +173,8 @@ def _clear_query(request: RequestContext) -> RequestContext:
 def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:
     if error.code is Code.UNAUTHORIZED:
         return request.redirect_to_sign_in()
+    if step_up.is_required(error) and request.is_partial and request.context.method == "POST":
+        return step_up.render_prompt(request, error)
     template = "problem.html" if request.is_partial else "error.html"
     reply = request.render(template, error.status, error=error)
     reply.headers = {**error.headers, **reply.headers}

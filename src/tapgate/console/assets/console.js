@@ -1,19 +1,43 @@
-// Page behavior beyond htmx: the action dialog, local times, copying, upload progress, error messages,
+// Page behavior beyond htmx: the action dialog, times, copying, upload progress, error messages,
 // and preserving focus and scroll position when part of a page changes.
 "use strict";
 
 (() => {
-  const UNREACHABLE = "Can't reach the server. Check your connection and try again.";
+  // Texts of the page's language, which `texts/{language}.js` has loaded. English texts are their own keys.
+  window.translate = (text, values = {}) =>
+    (window.consoleTexts?.[text] ?? text).replace(/{(\w+)}/g, (_, name) => values[name]);
+
+  const UNREACHABLE = translate("Can't reach the server. Check your connection and try again.");
   const dialog = () => document.getElementById("dialog");
-  const shortTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-  const longTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+  const { lang, dataset: { timezone: timeZone } } = document.documentElement;
+  const buildFormat = (options) => new Intl.DateTimeFormat(lang, { ...options, timeZone });
+  const clock = buildFormat({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const day = buildFormat({ day: "numeric", month: "short" });
+  const dayOfYear = buildFormat({ day: "numeric", month: "short", year: "numeric" });
+  const fullTime = buildFormat({ dateStyle: "full", timeStyle: "long" });
+  const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
+
+  // Returns "Today", "Yesterday", "Nov 14," or, in another year, "Nov 14, 2025,". Within a sentence,
+  // it is "today" or "yesterday".
+  function formatDay(moment, isInSentence) {
+    const date = dayOfYear.format(moment);
+    for (const days of [0, -1]) {
+      if (date !== dayOfYear.format(Date.now() + days * 86400000)) continue;
+      const word = relative.format(days, "day");
+      return isInSentence ? word : word[0].toUpperCase() + word.slice(1);
+    }
+    const year = dayOfYear.formatToParts(moment).find(({ type }) => type === "year").value;
+    const thisYear = dayOfYear.formatToParts().find(({ type }) => type === "year").value;
+    return `${year === thisYear ? day.format(moment) : date},`;
+  }
 
   function showTimes(root) {
     for (const element of root.querySelectorAll("time[datetime]:not([title])")) {
       const moment = new Date(element.getAttribute("datetime"));
       if (Number.isNaN(moment.getTime())) continue;
-      element.textContent = shortTime.format(moment);
-      element.title = longTime.format(moment);
+      const isInSentence = /\p{L}\s*$/u.test(element.previousSibling?.textContent ?? "");
+      element.textContent = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
+      element.title = fullTime.format(moment);
     }
   }
 
@@ -78,9 +102,14 @@
       if (text) getSelection().selectAllChildren(text);
       return;
     }
-    button.dataset.label ??= button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
+    const label = button.querySelector("span") || button; // a button with a symbol hides its label
+    button.dataset.label ??= label.textContent;
+    label.textContent = translate("Copied");
+    button.classList.add("copied");
+    setTimeout(() => {
+      label.textContent = button.dataset.label;
+      button.classList.remove("copied");
+    }, 1500);
   }
 
   // --- Avoid changing content under a pressed pointer ---
@@ -147,7 +176,7 @@
     const note = form.querySelector("[data-upload-note]");
     if (!note) return;
     const percent = Math.floor((100 * loaded) / total);
-    note.textContent = percent < 100 ? `${percent}% uploaded` : "Uploaded. Checking rows…";
+    note.textContent = percent < 100 ? translate("{percent}% uploaded", { percent }) : translate("Uploaded. Checking rows…");
     if (percent >= 100) bar.removeAttribute("value");
   }
 
@@ -165,7 +194,9 @@
     const mebibytes = Math.floor(input.dataset.largest / 2 ** 20);
     const tooLarge = size > input.dataset.largest;
     input.setCustomValidity(
-      tooLarge ? `File is larger than ${mebibytes} MiB. Choose a smaller file.` : size ? "" : "File is empty. Choose another file.",
+      tooLarge
+        ? translate("File is larger than {mebibytes} MiB. Choose a smaller file.", { mebibytes })
+        : size ? "" : translate("File is empty. Choose another file."),
     );
     input.reportValidity();
   }
@@ -183,14 +214,51 @@
     if (!note) return;
     note.replaceChildren();
     note.className = cursor || masked ? "notice" : "";
-    if (masked) note.append("Personal data hidden: the file includes restricted customers. ");
+    if (masked) note.append(`${translate("Personal data hidden: the file includes restricted customers.")} `);
     if (!cursor) return;
     const next = document.createElement("a");
     address.searchParams.set("cursor", cursor);
     next.href = address;
     next.dataset.download = "";
-    next.textContent = "Download next file";
-    note.append("The export continues in another file. ", next);
+    next.textContent = translate("Download next file");
+    note.append(`${translate("The export continues in another file.")} `, next);
+  }
+
+  // Request the parts of a list one after another, show the number of rows, and save one file.
+  async function downloadAll(link) {
+    if (link.getAttribute("aria-disabled")) return;
+    const note = document.getElementById("download-note");
+    const address = new URL(link.href);
+    const parts = [];
+    let rows = 0;
+    address.search = location.search;
+    address.searchParams.delete("cursor");
+    link.setAttribute("aria-disabled", "true");
+    try {
+      for (;;) {
+        const current = { "HX-Request": "true", "HX-Current-URL": location.href, "X-Language": lang };
+        const response = await fetch(address, { headers: current });
+        if (response.headers.has("HX-Redirect")) return location.assign(response.headers.get("HX-Redirect"));
+        if (!response.ok) return showProblem(extractMessage(await response.text()));
+        parts.push(await response.blob());
+        rows += Number(response.headers.get("X-Rows"));
+        const cursor = response.headers.get("X-Next-Cursor");
+        const count = rows.toLocaleString("en");
+        note.textContent = cursor
+          ? translate("{count} rows so far…", { count })
+          : translate("{count} rows exported.", { count });
+        if (!cursor) {
+          const match = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
+          save(new Blob(parts, { type: "text/csv" }), match ? match[1] : "export.csv");
+          return showProblem();
+        }
+        address.searchParams.set("cursor", cursor);
+      }
+    } catch {
+      showProblem(UNREACHABLE);
+    } finally {
+      link.removeAttribute("aria-disabled");
+    }
   }
 
   // Download with fetch to read the headers that state whether the export is complete.
@@ -201,7 +269,7 @@
     if (link.dataset.download === "listed") address.search = location.search;
     link.setAttribute("aria-disabled", "true");
     try {
-      const current = { "HX-Request": "true", "HX-Current-URL": location.href };
+      const current = { "HX-Request": "true", "HX-Current-URL": location.href, "X-Language": lang };
       const response = await fetch(address, { headers: current });
       if (response.headers.has("HX-Redirect")) location.assign(response.headers.get("HX-Redirect"));
       else if (!response.ok) showProblem(extractMessage(await response.text()));
@@ -252,7 +320,8 @@
     const file = event.target.closest("a[data-download]");
     if (file) {
       event.preventDefault();
-      download(file);
+      if (file.dataset.download === "all") downloadAll(file);
+      else download(file);
     }
   });
   document.addEventListener("submit", (event) => {

@@ -17,14 +17,14 @@
     const [file] = input.files;
     const field = input.form.elements.namedItem(input.dataset.picture);
     const button = input.form.querySelector("button[type=submit]");
-    input.setCustomValidity(file && file.size > MAX_BYTES ? "File is larger than 5 MB. Choose a smaller file." : "");
+    input.setCustomValidity(file && file.size > MAX_BYTES ? translate("File is larger than 5 MB. Choose a smaller file.") : "");
     field.value = "";
     if (!file || !input.reportValidity()) return;
     button.disabled = true;
     try {
       field.value = await read(file);
     } catch {
-      input.setCustomValidity("Can't read this file. Choose another file.");
+      input.setCustomValidity(translate("Can't read this file. Choose another file."));
       input.reportValidity();
     } finally {
       button.disabled = false;

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tapgate.console import pickers
-from tapgate.console.labels import use_console_terms
+from tapgate.console.components.periods import resolve_period
+from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.console.translation.translator import source_text
 from tapgate.console.typed_input import clean_phone_number
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
@@ -40,6 +42,15 @@ def add_list_page(
         return request.render(template, page=page, filters=filters, **values)
 
 
+def add_totals_page(pages: Pages, path: str, source: str, filters: tuple[str, ...]) -> None:
+    """Add the totals of a list of balances, which its page loads after the list."""
+
+    @pages.get(f"{path}/totals")
+    async def show_totals(request: PageRequest) -> Reply[bytes]:
+        totals = await request.get(f"{source}/totals", pick_filters(request, *filters))
+        return request.render("balance_totals.html", totals=totals)
+
+
 def add_sublist_page(
     pages: Pages, path: str, *, name: str, item: str, source: str, template: str
 ) -> None:
@@ -62,14 +73,17 @@ async def get_filtered_list(
     path: str,
     labels: Mapping[str, str],
     picks: Mapping[str, str] = NO_PICKERS,
+    *,
+    allows_text: bool = False,
 ) -> FilteredList:
     """Load a list, dropping the filters that the API rejects.
 
     `labels` maps the API's filter names to the labels on the page. `picks` maps those that are
-    pickers to the kinds of records that they find.
+    pickers to the kinds of records that they find. A preset in `period` replaces `from` and `to`.
+    With `allows_text`, a text in a picker that matches no record is passed to the API.
     """
-    filters = pick_filters(request, *labels, "cursor")
-    problems = await _resolve_pickers(request, filters, labels, picks)
+    filters = pick_filters(request, *labels, "cursor") | resolve_period(request)
+    problems = await _resolve_pickers(request, filters, labels, picks, allows_text=allows_text)
     while True:
         try:
             return FilteredList(await request.get(path, filters), problems)
@@ -79,7 +93,9 @@ async def get_filtered_list(
                 raise
         for name, message in invalid.items():
             del filters[name]
-            problems.append(f"{labels.get(name, name)} {use_console_terms(message)}.")
+            label = request.translate(labels.get(name, name))
+            problem = describe_value_error(label, message, request.translator)
+            problems.append(f"{problem}.")
 
 
 def pick_filters(request: PageRequest, *names: str) -> dict[str, str]:
@@ -96,15 +112,20 @@ async def _resolve_pickers(
     filters: dict[str, str],
     labels: Mapping[str, str],
     picks: Mapping[str, str],
+    *,
+    allows_text: bool,
 ) -> list[str]:
     """Replace the texts of pickers by IDs, and return the problems of those that are dropped."""
     problems = []
     for name in picks.keys() & filters.keys():
         chosen = request.query.get(pickers.get_chosen_name(name))
-        public_id, problem = await pickers.resolve(request, filters[name], chosen, picks[name])
+        public_id, problem = await pickers.resolve(
+            request, filters[name], chosen, picks[name], allows_text=allows_text
+        )
         if public_id is None:
             del filters[name]
-            problems.append(f"{labels[name]}: {problem}.")
+            label = request.translate(labels[name])
+            problems.append(request.translate("{label}: {problem}.", label=label, problem=problem))
         else:
             filters[name] = public_id
     return problems
@@ -114,7 +135,9 @@ def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[st
     if error.code is Code.OTP_REQUIRED and "card_serial" in filters:
         # The message must not reveal whose card it is.
         return {
-            "card_serial": "belongs to a restricted customer. Request an access code on their page"
+            "card_serial": source_text(
+                "belongs to a restricted customer. Request an access code on their page"
+            )
         }
     if error.code is not Code.VALIDATION_FAILED:
         return {}

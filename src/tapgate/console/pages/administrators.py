@@ -50,7 +50,8 @@ ACTIONS = (
         name="administrator.reset_password",
         endpoint=f"POST {_ITEM_PATH}/reset-password",
         title="Reset this administrator's password?",
-        description="Signs them out everywhere. You get a link with which they set a new one.",
+        description="Signs them out everywhere. You get a link with which they set a new one. "
+        "If they use single sign-on, the password replaces it.",
         button="Reset password",
         success_message="Password reset",
         result_template="administrators/invitation.html",

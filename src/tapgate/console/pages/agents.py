@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tapgate.console.actions import Action
 from tapgate.console.components import fields
-from tapgate.console.components.lists import pick_filters
+from tapgate.console.components.lists import add_totals_page, pick_filters
 from tapgate.console.components.pin_actions import build_pin_change_action, build_pin_reset_action
 from tapgate.console.components.related import (
     gather_by_name,
@@ -26,6 +26,8 @@ pages = Pages()
 
 _LIST_PATH = "/api/v1/agents"
 _ITEM_PATH = "/api/v1/agents/{id}"
+_MAX_LIQUIDITY_ROWS = 100
+_FILTERS = ("search", "agent_type", "status", "parent_agent_id", "low_float")
 _TREES_PER_PAGE = 20  # each tree takes an additional request for its sub-agents
 _MAX_SUB_AGENTS = 100
 
@@ -164,11 +166,14 @@ class AgentTree(NamedTuple):
         return str(sum(Decimal(agent["float_balance"]) for agent in agents))
 
 
+add_totals_page(pages, "/console/agents", _LIST_PATH, _FILTERS)
+
+
 @pages.get("/console/agents")
 async def list_agents(request: PageRequest) -> Reply[bytes]:
     """Render agent trees, or a flat list if any filter is set."""
-    filters = pick_filters(request, "search", "agent_type", "status", "parent_agent_id", "cursor")
-    if filters.keys() - {"cursor"}:
+    filters = pick_filters(request, *_FILTERS, "order", "cursor")
+    if filters.keys() - {"order", "cursor"}:
         page = await request.get(_LIST_PATH, filters)
         return _render_list(request, page, trees=None)
     page = await request.get(
@@ -187,6 +192,19 @@ def _render_list(request: PageRequest, page: Any, trees: list[AgentTree] | None)
 async def _load_tree(request: PageRequest, agent: dict[str, Any]) -> AgentTree:
     page = await request.get(_LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS})
     return AgentTree(agent, page["data"], not page["has_more"])
+
+
+@pages.get("/console/agents/liquidity")
+async def show_liquidity(request: PageRequest) -> Reply[bytes]:
+    """Render the float of agents, those who run out first at the top."""
+    filters: dict[str, str | int] = {
+        "limit": _MAX_LIQUIDITY_ROWS,
+        **request.query.pick("parent_agent_id"),
+    }
+    liquidity = await request.get(f"{_LIST_PATH}/liquidity", filters)
+    parent_id = filters.get("parent_agent_id")
+    parent = None if parent_id is None else await request.get(_ITEM_PATH, id=str(parent_id))
+    return request.render("agents/liquidity.html", liquidity=liquidity, parent=parent)
 
 
 @pages.get("/console/agents/{id}")

@@ -1,15 +1,18 @@
 """Approvals: the inbox, held requests with their history, and the approval rules."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
+from tapgate.console import step_up
 from tapgate.console.actions import Action
 from tapgate.console.components.related import get_audit
 from tapgate.console.form_fields import Field
+from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.admin import AdminRole, AdminStatus
 from tapgate.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
 
 pages = Pages()
@@ -17,6 +20,7 @@ pages = Pages()
 _APPROVALS_PATH: Final = "/api/v1/approvals"
 _APPROVAL_PATH: Final = f"{_APPROVALS_PATH}/{{id}}"
 _RULES_PATH: Final = "/api/v1/admin/approval-rules"
+_ADMINS_PATH: Final = "/api/v1/admin/users"
 _PAGE_SIZE: Final = 25
 _DAY_SECONDS: Final = 86_400
 
@@ -85,18 +89,25 @@ def build_recommended_rules() -> list[dict[str, Any]]:
 
 @pages.get("/console/approvals")
 async def list_approvals(request: PageRequest) -> Reply[bytes]:
-    filters: dict[str, str | int] = {
-        "status": ApprovalStatus.PENDING,
-        "limit": _PAGE_SIZE,
-        **request.query.pick("status", "operation", "resource_id", "cursor"),
-    }
-    tab = filters["status"]
-    if tab == "all":
-        del filters["status"]
-    page = await request.get(_APPROVALS_PATH, filters)
+    tab = request.query.get("status") or ApprovalStatus.PENDING
+    page = await request.get(
+        _APPROVALS_PATH,
+        {**get_filters(request), "limit": _PAGE_SIZE, **request.query.pick("cursor")},
+    )
     return request.render(
         "approvals/list.html", page=page, tab=tab, tabs=TABS, operations=tuple(Operation)
     )
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the query of the list page."""
+    filters = {
+        "status": ApprovalStatus.PENDING.value,
+        **request.query.pick("status", "operation", "resource_id"),
+    }
+    if filters["status"] == "all":
+        del filters["status"]
+    return filters
 
 
 @pages.get("/console/approvals/banner")
@@ -121,12 +132,37 @@ async def change_rules(request: PageRequest) -> Reply[bytes]:
     is_recommended = request.form.get("recommended") is not None
     rules = build_recommended_rules() if is_recommended else _parse_rules(request)
     try:
+        if is_recommended:
+            await _require_two_system_admins(request)
         await request.send("PUT", _RULES_PATH, {"data": rules})
     except ApiError as error:
-        if error.code is Code.UNAUTHORIZED:
+        if step_up.concerns_session(error):
             raise
         return _render_rules(request, rules, error)
     return request.redirect("/console/approvals/rules", "Approval rules updated.")
+
+
+async def _require_two_system_admins(request: PageRequest) -> None:
+    """Reject the recommended rules while only one admin could approve changes of admins.
+
+    That admin could then neither add another one nor change the rules.
+    """
+    count, query = 0, {"limit": 100}
+    while count < 2:
+        page = await request.get(_ADMINS_PATH, query)
+        count += sum(
+            admin["role"] == AdminRole.SYSTEM_ADMIN and admin["status"] == AdminStatus.ACTIVE
+            for admin in page["data"]
+        )
+        if not page["has_more"]:
+            break
+        query = {"limit": 100, "cursor": page["next_cursor"]}
+    if count < 2:
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The recommended rules need two active system administrators, one to request a change "
+            "and one to approve it. Add another system administrator first.",
+        )
 
 
 @pages.get("/console/approvals/{id}")
@@ -137,7 +173,8 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "approvals/approval.html",
         approval=approval,
-        changes=_list_changes(approval["changes"]),
+        changes=_list_changes(approval["changes"], request.translate),
+        result=_list_result(approval["result"] or {}),
         can_cancel=is_pending and is_maker,
         can_decide=is_pending
         and not is_maker
@@ -147,33 +184,53 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-def _list_changes(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _list_changes(
+    changes: dict[str, Any], translate: Callable[[str], str]
+) -> list[tuple[str, str, str]]:
     """Return the label, the old and the new text of each changed value.
 
     Of a list of rules, only the rules that were removed or added are listed.
     """
     rows = []
     for name, (old, new) in changes.items():
-        if isinstance(old or new, list) and isinstance((old or new)[0], dict):
+        items = [*_to_list(old), *_to_list(new)]
+        if items and all(isinstance(item, dict) for item in items):
             removed = [item for item in old or [] if item not in (new or [])]
             added = [item for item in new or [] if item not in (old or [])]
-            rows += [("Removed rule", _format(item), "") for item in removed]
-            rows += [("New rule", "", _format(item)) for item in added]
+            rows += [(translate("Removed rule"), _format(item, translate), "") for item in removed]
+            rows += [(translate("New rule"), "", _format(item, translate)) for item in added]
         else:
-            rows.append((name, _format(old), _format(new)))
+            rows.append((humanize(name), _format(old, translate), _format(new, translate)))
     return rows
 
 
-def _format(value: Any) -> str:
+def _to_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the name and the text of each value of a result, also of records in it."""
+    rows: list[tuple[str, str]] = []
+    for name, value in result.items():
+        if isinstance(value, str):
+            rows.append((name, value))
+        elif isinstance(value, dict):
+            rows += [(f"{name} {inner}", text) for inner, text in _list_result(value)]
+    return rows
+
+
+def _format(value: Any, translate: Callable[[str], str]) -> str:
     match value:
         case None | "":
             return ""
         case bool():
-            return "yes" if value else "no"
+            return translate("yes" if value else "no")
         case dict():
-            return ", ".join(f"{name}: {_format(item) or '–'}" for name, item in value.items())
+            return ", ".join(
+                f"{name}: {_format(item, translate) or '–'}" for name, item in value.items()
+            )
         case list():
-            return ", ".join(_format(item) for item in value)
+            return ", ".join(_format(item, translate) for item in value)
     return str(value)
 
 
@@ -205,6 +262,7 @@ def _render_rules(
         is_editable=len(by_operation) == len(rules)
         and all(rule["expires_in"] == _DAY_SECONDS for rule in rules),
         all_rules=rules,
+        recommended=build_recommended_rules(),
         operations=[item for item in Operation if item is not Operation.APPROVAL_RULES],
         amount_operations=AMOUNT_OPERATIONS,
         roles=tuple(AdminRole),

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
@@ -10,11 +10,33 @@ from tapgate.http.endpoint import Reply
 pages = Pages()
 
 _LOGS_PATH = "/api/v1/audit/logs"
-_FILTERS = ("event", "actor_id", "resource_type", "resource_id", "result", "from", "to")
+_FILTERS = {
+    "event": "Event",
+    "actor_id": "Actor",
+    "resource_type": "Resource type",
+    "resource_id": "Resource",
+    "result": "Result",
+    "from": "From",
+    "to": "To",
+}
+#: Records that the pickers find. Other actors and resources, such as keys, services and cards, are
+#: entered by their IDs.
+PICKED_TYPES = {"actor_id": "admin", "resource_id": "subscriber,agent,processor,partner,admin"}
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
 
-add_list_page(pages, "/console/audit", _LOGS_PATH, "audit/list.html", _FILTERS)
+@pages.get("/console/audit")
+async def list_entries(request: PageRequest) -> Reply[bytes]:
+    page, filter_errors = await get_filtered_list(
+        request, _LOGS_PATH, _FILTERS, PICKED_TYPES, allows_text=True
+    )
+    return request.render(
+        "audit/list.html",
+        page=page,
+        filter_errors=filter_errors,
+        filters=tuple(_FILTERS),
+        picked_types=PICKED_TYPES,
+    )
 
 
 @pages.get("/console/audit/verify")

@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 from tapgate.api import csv_files
 from tapgate.cards.upload_parser import MAX_ROWS
+from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
+from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
@@ -16,6 +18,7 @@ pages = Pages()
 _UPLOAD_PATH: Final = "/api/v1/cards/upload-csv"
 _MAX_FILE_MEBIBYTES: Final = 8
 _MAX_LISTED_ERRORS: Final = 200
+_COLUMNS: Final = ("Serial No.", "MAC Address", "Expiry Date", "Keyset")
 _EXAMPLE_ROWS: Final = (
     ("Serial No.", "MAC Address", "Expiry Date"),
     ("TAP-000001", "04:A2:2B:1A:6F:80:01", "2031-12-31"),
@@ -48,21 +51,40 @@ async def upload_cards(request: PageRequest) -> Reply[bytes]:
     except ApiError as error:
         if error.code in _ACCESS_CODES:
             raise
-        return request.render("cards/upload_error.html", message=_format_error(error))
+        return request.render("cards/upload_error.html", message=_format_error(request, error))
     errors = result["errors"]
     return request.render(
         "cards/upload_result.html",
         result=result,
-        listed_errors=errors[:_MAX_LISTED_ERRORS],
+        listed_errors=[
+            {**item, "error": _translate_row_error(request, item["error"])}
+            for item in errors[:_MAX_LISTED_ERRORS]
+        ],
         errors_file=_build_data_url(_encode_errors(errors)),
     )
 
 
-def _format_error(error: ApiError) -> str:
+def _format_error(request: PageRequest, error: ApiError) -> str:
     fields = (error.details or {}).get("fields", {})
     if not fields:
-        return error.message or f"{error.error}."
-    return " ".join(f"The {name} {message}." for name, message in fields.items())
+        return end_sentence(request.translator.translate_error(error))
+    return " ".join(
+        describe_value_error(request.translate("The file"), message, request.translator) + "."
+        for message in fields.values()
+    )
+
+
+def _translate_row_error(request: PageRequest, message: str) -> str:
+    """Translate the errors of a row, each of which begins with the name of a column."""
+    return "; ".join(_translate_problem(request, problem) for problem in message.split("; "))
+
+
+def _translate_problem(request: PageRequest, message: str) -> str:
+    for column in _COLUMNS:
+        if message.startswith(f"{column} "):
+            problem = message.removeprefix(f"{column} ")
+            return describe_value_error(column, problem, request.translator)
+    return request.translator.translate_message(message) or message
 
 
 def _encode_errors(errors: Sequence[dict[str, Any]]) -> bytes:

@@ -20,10 +20,8 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.schemas.card_proofs import Authenticity
 from tapgate.schemas.cards import CardBlockReason, CardType
-from tapgate.schemas.compliance import RESOLVED_STATUSES, Severity
 
 pages = Pages()
 
@@ -31,7 +29,6 @@ _ITEM_PATH = "/api/v1/cards/{serial}"
 _TAPS_PATH = f"{_ITEM_PATH}/taps"
 _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
 
-_MAX_ALERTS = 50
 
 _CHILD_NAME = Field("child_name", "Child's name")
 _RELATIONSHIP = Field("child_relationship", "Relationship", required=False)
@@ -169,15 +166,8 @@ async def _load_clone_alert(request: PageRequest, card: dict[str, Any]) -> Any:
     """Return the unresolved alert about a clone of a card, or None."""
     if card["authenticity"] != Authenticity.SUN:
         return None
-    filters: dict[str, str | int] = {"severity": Severity.HIGH, "limit": _MAX_ALERTS}
-    if card["subscriber_id"] is not None:
-        filters["subscriber_id"] = card["subscriber_id"]
-    alerts = await get_alerts(request, **filters)
-    for alert in [] if alerts is None else alerts["data"]:
-        is_clone = alert["alert_type"] == CLONE_ALERT_TYPE
-        if is_clone and alert["details"].get("card_serial") == card["serial"]:
-            return None if alert["status"] in RESOLVED_STATUSES else alert
-    return None
+    alerts = await get_alerts(request, card_serial=card["serial"], limit=1)
+    return None if alerts is None else next(iter(alerts["data"]), None)
 
 
 async def _load_parents_code(request: PageRequest, card: dict[str, Any]) -> Any:

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from tapgate.console import stale_check
+from tapgate.console import stale_check, step_up
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.typed_input import clean_amount
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 
@@ -54,7 +54,7 @@ async def change_commission(request: PageRequest) -> Reply[bytes]:
         )
         await request.send("PUT", COMMISSION_RULES_PATH, {"data": rules})
     except ApiError as error:
-        if error.code is Code.UNAUTHORIZED:
+        if step_up.concerns_session(error):
             raise
         return _render_form(request, rules, request.form.get("seen"), error)
     return request.redirect("/console/limits", _CHANGE_ACTION.success_message)
@@ -86,7 +86,7 @@ def _render_form(
             field_errors[f"{name}_{rule['type']}_{rule['tier']}"] = message
     return request.render(
         "limits/commission.html",
-        action=_CHANGE_ACTION,
+        action=_CHANGE_ACTION.translate(request.translator),
         address=request.context.path,
         error=error,
         is_marked=bool(field_errors),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate.console.actions import Action
+from tapgate.console.components.queues import build_assign_actions, find_next
 from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
@@ -24,8 +25,15 @@ _TRANSACTION_PATH: Final = "/api/v1/transactions/{id}"
 _RECENT_LIMIT: Final = 8
 _PAGE_SIZE: Final = 25
 
+_QUEUE_PATH: Final = "/console/compliance"
+_NEXT_PATH: Final = f"{_QUEUE_PATH}/next"
+_NEXT_HELD_PATH: Final = f"{_NEXT_PATH}?status=held"
+
+#: The tab of held payments is a filter of its own.
+_HELD: Final = "held"
 TABS: Final = {
     "open": "Open",
+    _HELD: "Held payments",
     "investigating": "Investigating",
     "resolved": "Resolved",
     "false_positive": "False positive",
@@ -44,6 +52,7 @@ def _build_decision_field(name: str) -> Field:
 
 
 ACTIONS = (
+    *build_assign_actions("alert", _ALERT_PATH, "alert"),
     Action(
         name="alert.investigate",
         endpoint=f"POST {_ALERT_PATH}/investigate",
@@ -62,6 +71,7 @@ ACTIONS = (
         "happens again, a new alert is created.",
         _OUTCOME,
         _NOTES,
+        redirect_path=_NEXT_PATH,
     ),
     Action(
         name="alert.release",
@@ -71,6 +81,7 @@ ACTIONS = (
         "paid, the payment is declined and the payer gets the money back. This can't be undone.",
         fields=(_OUTCOME, _NOTES, _build_decision_field("release")),
         message_field="message",
+        redirect_path=_NEXT_HELD_PATH,
     ),
     Action(
         name="alert.reject",
@@ -81,21 +92,18 @@ ACTIONS = (
         fields=(_OUTCOME, _NOTES, _build_decision_field("reject")),
         message_field="message",
         is_dangerous=True,
+        redirect_path=_NEXT_HELD_PATH,
     ),
 )
 
 
-@pages.get("/console/compliance")
+@pages.get(_QUEUE_PATH)
 async def list_alerts(request: PageRequest) -> Reply[bytes]:
-    filters: dict[str, str | int] = {
-        "status": "open",
-        "limit": _PAGE_SIZE,
-        **request.query.pick("status", "severity", "subscriber_id", "cursor"),
-    }
-    tab = filters["status"]
-    if tab == "all":
-        del filters["status"]
-    page = await request.get(_ALERTS_PATH, filters)
+    tab = request.query.get("status") or "open"
+    page = await request.get(
+        _ALERTS_PATH,
+        {**get_filters(request), "limit": _PAGE_SIZE, **request.query.pick("cursor")},
+    )
     alerts = page["data"]
     held_ids = [alert["transaction_id"] for alert in alerts if _needs_decision(alert)]
     rules, customers, held = await asyncio.gather(
@@ -113,6 +121,31 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
         held=held,
         now=request.context.services.clock(),
     )
+
+
+@pages.get(_NEXT_PATH)
+async def show_next(request: PageRequest) -> Reply[bytes]:
+    """Redirect to the next alert of the tab, oldest first, or to the queue if there is none."""
+    filters = get_filters(request)
+    is_held = "held" in filters
+    if not is_held:
+        filters["held"] = "false"
+    next_id = await find_next(request, _ALERTS_PATH, {**filters, "order": "oldest"})
+    queue_path = f"{_QUEUE_PATH}?status={_HELD}" if is_held else _QUEUE_PATH
+    return request.redirect(queue_path if next_id is None else f"{_QUEUE_PATH}/alerts/{next_id}")
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the query of the list page, whose tab is in `status`."""
+    filters = {
+        "status": "open",
+        **request.query.pick("status", "severity", "subscriber_id", "assignee"),
+    }
+    if filters["status"] == _HELD:
+        filters["held"] = "true"
+    if filters["status"] in (_HELD, "all"):
+        del filters["status"]
+    return filters
 
 
 @pages.get("/console/compliance/alerts/{id}")
@@ -144,7 +177,7 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "compliance/alert.html",
         alert=alert,
-        rule_text=None if rule is None else describe_rule(rule),
+        rule_text=None if rule is None else describe_rule(rule, request.translator),
         is_unresolved=is_unresolved,
         # A transaction that is not under review anymore has already been decided.
         is_held=is_unresolved

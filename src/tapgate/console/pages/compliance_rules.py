@@ -1,5 +1,6 @@
 """Compliance rule list with descriptions, and actions."""
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from tapgate.console.actions import Action
@@ -9,6 +10,7 @@ from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
 from tapgate.console.site import Pages
+from tapgate.console.translation.translator import Translator, source_text
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.schemas.compliance import RuleSubject
@@ -22,28 +24,57 @@ _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
 #: action -> effect on a transaction that matches the rule
 _ACTION_TEXTS: Final = {
-    "alert": "allow and alert",
-    "review": "hold for review",
-    "block": "decline and alert",
+    "alert": source_text("allow and alert"),
+    "review": source_text("hold for review"),
+    "block": source_text("decline and alert"),
 }
 #: action -> effect of a rule that counts wrong PINs
 _PIN_ACTION_TEXTS: Final = {
-    "alert": "alert",
-    "review": "alert and hold the next payment for review",
-    "block": "alert and decline the next payment",
+    "alert": source_text("alert"),
+    "review": source_text("alert and hold the next payment for review"),
+    "block": source_text("alert and decline the next payment"),
 }
-#: subject -> texts for one transaction, a count of transactions, a total of transactions
+
+
+class _SubjectTexts(NamedTuple):
+    """Descriptions of the rules about a subject: one amount, a total, and a count."""
+
+    amount: str
+    total: str
+    count_one: str
+    count_other: str
+
+
 _SUBJECT_TEXTS: Final = {
-    RuleSubject.PAYER: ("Payment", "payment{}", "sent"),
-    RuleSubject.PAYEE: ("Incoming payment", "incoming payment{}", "received"),
-    RuleSubject.AGENT: ("Agent transaction", "transaction{} by one agent", "handled by one agent"),
+    RuleSubject.PAYER: _SubjectTexts(
+        "Payment over {amount}: {action}.",
+        "More than {amount} sent in {window}: {action}.",
+        "More than {count} payment in {window}: {action}.",
+        "More than {count} payments in {window}: {action}.",
+    ),
+    RuleSubject.PAYEE: _SubjectTexts(
+        "Incoming payment over {amount}: {action}.",
+        "More than {amount} received in {window}: {action}.",
+        "More than {count} incoming payment in {window}: {action}.",
+        "More than {count} incoming payments in {window}: {action}.",
+    ),
+    RuleSubject.AGENT: _SubjectTexts(
+        "Agent transaction over {amount}: {action}.",
+        "More than {amount} handled by one agent in {window}: {action}.",
+        "More than {count} transaction by one agent in {window}: {action}.",
+        "More than {count} transactions by one agent in {window}: {action}.",
+    ),
 }
+_PIN_TEXTS: Final = (
+    "More than {count} wrong PIN in {window}: {action}.",
+    "More than {count} wrong PINs in {window}: {action}.",
+)
 _TIME_UNITS: Final = (
-    (604_800, "week"),
-    (86_400, "day"),
-    (3_600, "hour"),
-    (60, "minute"),
-    (1, "second"),
+    (604_800, source_text("a week"), source_text("{count} weeks")),
+    (86_400, source_text("a day"), source_text("{count} days")),
+    (3_600, source_text("an hour"), source_text("{count} hours")),
+    (60, source_text("a minute"), source_text("{count} minutes")),
+    (1, source_text("a second"), source_text("{count} seconds")),
 )
 
 _NAME: Final = Field("name", "Name")
@@ -203,33 +234,32 @@ async def list_rules(request: PageRequest) -> Reply[bytes]:
     return request.render(
         "compliance/rules.html",
         rules=sorted(by_age, key=lambda rule: rule["status"] != "active"),
-        describe_rule=describe_rule,
+        describe_rule=partial(describe_rule, translator=request.translator),
         change_actions=CHANGE_ACTIONS,
         create_actions=CREATE_ACTIONS,
     )
 
 
-def describe_rule(rule: dict[str, Any]) -> str:
+def describe_rule(rule: dict[str, Any], translator: Translator) -> str:
     """Return one sentence that says what a rule matches and what it does."""
-    action = _ACTION_TEXTS[rule["action"]]
-    threshold = rule["threshold"]
-    single, plural, total = _SUBJECT_TEXTS[rule["subject"]]
+    is_pin_rule = rule["type"] == "PIN_FAILURES"
+    actions = _PIN_ACTION_TEXTS if is_pin_rule else _ACTION_TEXTS
+    action, threshold = translator.translate(actions[rule["action"]]), rule["threshold"]
+    texts = _SUBJECT_TEXTS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        return f"{single} over {format_amount(threshold, rule['currency'])}: {action}."
-    window = _format_duration(rule["window_seconds"])
+        amount = format_amount(threshold, rule["currency"])
+        return translator.translate(texts.amount, amount=amount, action=action)
+    window = _format_duration(rule["window_seconds"], translator)
     if rule["type"] == "CUMULATIVE_AMOUNT":
-        limit = format_amount(threshold, rule["currency"])
-        return f"More than {limit} {total} in {window}: {action}."
-    if rule["type"] == "TRANSACTION_COUNT":
-        noun = plural.format("" if threshold == 1 else "s")
-        return f"More than {threshold:,} {noun} in {window}: {action}."
-    wrong_pins = f"{threshold:,} wrong PIN{'' if threshold == 1 else 's'}"
-    return f"More than {wrong_pins} in {window}: {_PIN_ACTION_TEXTS[rule['action']]}."
+        amount = format_amount(threshold, rule["currency"])
+        return translator.translate(texts.total, amount=amount, window=window, action=action)
+    one, other = _PIN_TEXTS if is_pin_rule else (texts.count_one, texts.count_other)
+    return translator.translate_plural(threshold, one, other, window=window, action=action)
 
 
-def _format_duration(seconds: int) -> str:
-    size, name = next(unit for unit in _TIME_UNITS if seconds % unit[0] == 0)
+def _format_duration(seconds: int, translator: Translator) -> str:
+    size, one, other = next(unit for unit in _TIME_UNITS if seconds % unit[0] == 0)
     count = seconds // size
     if count == 1:
-        return "an hour" if name == "hour" else f"a {name}"
-    return f"{count:,} {name}s"
+        return translator.translate(one)
+    return translator.translate(other, count=f"{count:,}")

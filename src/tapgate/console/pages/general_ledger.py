@@ -6,6 +6,7 @@ from tapgate.clock import get_platform_day
 from tapgate.console import stale_check
 from tapgate.console.actions import Action
 from tapgate.console.components.lists import get_filtered_list
+from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -98,13 +99,16 @@ def _render_form(
     fields = {} if error is None else (error.details or {}).get("fields", {})
     return request.render(
         "general_ledger/gl_codes.html",
-        action=_CHANGE_ACTION,
+        action=_CHANGE_ACTION.translate(request.translator),
         address=request.context.path,
         error=error,
         is_marked=bool(fields),
         problems={
             code["kind"]: {
-                name: f"{label} {fields[path]}."
+                name: describe_value_error(
+                    request.translate(label), fields[path], request.translator
+                )
+                + "."
                 for name, label in _LABELS.items()
                 if (path := f"data[{index}].{name}") in fields
             }

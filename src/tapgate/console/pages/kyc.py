@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tapgate.console.actions import Action
+from tapgate.console.components.queues import build_assign_actions, find_next
 from tapgate.console.components.related import gather_by_name
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
@@ -14,13 +15,12 @@ from tapgate.schemas.subscribers import (
     KycDecision,
     KycDocumentStatus,
     KycDocumentType,
-    KycStatus,
 )
 
 pages = Pages()
 
-_LIST_PATH: Final = "/api/v1/subscribers"
-_ITEM_PATH: Final = f"{_LIST_PATH}/{{id}}"
+_REVIEWS_PATH: Final = "/api/v1/kyc-reviews"
+_ITEM_PATH: Final = "/api/v1/subscribers/{id}"
 _DECISION_ENDPOINT: Final = f"POST {_ITEM_PATH}/kyc-decision"
 _RULE_PATH: Final = "/api/v1/account-rules/{kyc_level}"
 _QUEUE_PATH: Final = "/console/kyc"
@@ -36,6 +36,7 @@ def _build_decision_field(decision: KycDecision) -> Field:
 
 
 ACTIONS = (
+    *build_assign_actions("kyc", f"{_ITEM_PATH}/kyc-review", "review"),
     Action(
         name="kyc.approve",
         endpoint=_DECISION_ENDPOINT,
@@ -83,21 +84,19 @@ ACTIONS = (
 
 @pages.get(_QUEUE_PATH)
 async def list_queue(request: PageRequest) -> Reply[bytes]:
-    await request.require_access(_DECISION_ENDPOINT)
-    page = await _load_queue(request, limit=_PAGE_SIZE, **request.query.pick("cursor"))
+    filters: dict[str, str | int] = {
+        "limit": _PAGE_SIZE,
+        **request.query.pick("assignee", "cursor"),
+    }
+    page = await request.get(_REVIEWS_PATH, filters)
     return request.render("kyc/queue.html", page=page, now=request.context.services.clock())
 
 
 @pages.get(_NEXT_PATH)
 async def show_next(request: PageRequest) -> Reply[bytes]:
     """Redirect to the customer who has waited longest, or to the queue if no one waits."""
-    await request.require_access(_DECISION_ENDPOINT)
-    waiting = [
-        customer
-        for customer in (await _load_queue(request, limit=1))["data"]
-        if customer["kyc_pending_since"] is not None
-    ]
-    return request.redirect(f"{_QUEUE_PATH}/{waiting[0]['id']}" if waiting else _QUEUE_PATH)
+    next_id = await find_next(request, _REVIEWS_PATH, {}, "subscriber_id")
+    return request.redirect(_QUEUE_PATH if next_id is None else f"{_QUEUE_PATH}/{next_id}")
 
 
 @pages.get(f"{_QUEUE_PATH}/{{id}}")
@@ -112,6 +111,7 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
     level = customer["kyc_level"]
     next_level = min(level + 1, MAX_KYC_LEVEL)
     parts = await gather_by_name(
+        reviews=request.get(_REVIEWS_PATH, {"subscriber_id": id}),
         documents=request.get(f"{_ITEM_PATH}/kyc-documents", {"limit": _MAX_DOCUMENTS}, id=id),
         rule=request.get(_RULE_PATH, kyc_level=str(level)),
         next_rule=request.get(_RULE_PATH, kyc_level=str(next_level)),
@@ -121,16 +121,13 @@ async def review_customer(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "kyc/review.html",
         customer=customer,
+        review=next(iter(parts.pop("reviews")["data"]), None),
         pending=pending,
         earlier=[item for item in documents if item not in pending],
         requirements=_check_requirements(parts["next_rule"]["requirements"], documents),
         now=request.context.services.clock(),
         **parts,
     )
-
-
-async def _load_queue(request: PageRequest, **query: str | int) -> Any:
-    return await request.get(_LIST_PATH, {"kyc_status": KycStatus.PENDING, **query})
 
 
 def _check_requirements(

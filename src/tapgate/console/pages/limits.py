@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.console import stale_check
+from tapgate.console import stale_check, step_up
 from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
 from tapgate.console.forms import FormData
@@ -135,7 +135,7 @@ async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
         stale_check.require_unchanged(form.fingerprint, current)
         await request.send("PUT", _FEE_PATH, {"data": _build_request_tiers(type, form)}, type=type)
     except ApiError as error:
-        if error.code is Code.UNAUTHORIZED:
+        if step_up.concerns_session(error):
             raise
         return _render_form(request, type, form, error)
     return request.redirect("/console/limits", _FEE_ACTION.success_message)
@@ -190,7 +190,12 @@ def _render_form(
     )  # a refund of a payment returns the fee to the receiver
     return request.render(
         "limits/fee.html",
-        action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(transaction_type)}"),
+        action=msgspec.structs.replace(
+            _FEE_ACTION.translate(request.translator),
+            title=request.translate(
+                "Fee: {type}", type=request.translator.translate_label(humanize(transaction_type))
+            ),
+        ),
         address=request.context.path,
         error=error,
         field_errors=field_errors,

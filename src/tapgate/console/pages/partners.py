@@ -9,7 +9,7 @@ from functools import partial
 from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
-from tapgate.console.components.lists import add_list_page, add_sublist_page
+from tapgate.console.components.lists import add_list_page, add_sublist_page, add_totals_page
 from tapgate.console.components.related import gather_by_name, get_audit, get_history
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
@@ -86,7 +86,10 @@ ACTIONS = (
 )
 
 
-add_list_page(pages, "/console/partners", _LIST_PATH, "partners/list.html", ("search", "status"))
+add_list_page(
+    pages, "/console/partners", _LIST_PATH, "partners/list.html", ("search", "status", "order")
+)
+add_totals_page(pages, "/console/partners", _LIST_PATH, ("search", "status"))
 add_sublist_page(
     pages,
     "/console/partners/{id}/keys",

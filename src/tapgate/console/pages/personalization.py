@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tapgate.cards.uids import is_signing_uid
+from tapgate.console import step_up
 from tapgate.console.actions import Action
 from tapgate.console.components.related import gather_by_name
 from tapgate.console.form_fields import Field
@@ -72,7 +73,7 @@ async def issue_keys(request: PageRequest, serial: str) -> Reply[bytes]:
             "POST", _PERSONALIZE_PATH, {"keyset_id": keyset_id}, serial=serial
         )
     except ApiError as error:
-        if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
+        if error.code is Code.FORBIDDEN or step_up.concerns_session(error):
             raise
         return request.render("cards/sheet_error.html", error=error)
     keysets = await request.get(KEYSETS_PATH, {"limit": _MAX_KEYSETS})

@@ -9,7 +9,8 @@ from functools import partial
 from tapgate.console.actions import Action
 from tapgate.console.components import fields
 from tapgate.console.components.key_actions import build_create_key_action, build_delete_key_action
-from tapgate.console.components.lists import add_list_page, add_sublist_page
+from tapgate.console.components.lists import add_list_page, add_sublist_page, add_totals_page
+from tapgate.console.components.periods import PRESETS, resolve_period
 from tapgate.console.components.related import RECENT_LIMIT, gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
@@ -24,6 +25,9 @@ _ITEM_PATH = "/api/v1/processors/{id}"
 _TERMINALS_PATH = f"{_ITEM_PATH}/terminals"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _PREVIEW_LIMIT = 20
+
+_DEFAULT_PERIOD = "month"
+_PERIODS = {name: PRESETS[name] for name in ("today", "week", "month", "this_month", "last_month")}
 
 _TERMINAL = Field("terminal_id", "Terminal", "hidden")
 
@@ -106,8 +110,9 @@ ACTIONS = (
 
 
 add_list_page(
-    pages, "/console/processors", _LIST_PATH, "processors/list.html", ("search", "status")
+    pages, "/console/processors", _LIST_PATH, "processors/list.html", ("search", "status", "order")
 )
+add_totals_page(pages, "/console/processors", _LIST_PATH, ("search", "status"))
 for _name, _source in (("terminals", _TERMINALS_PATH), ("keys", _KEYS_PATH)):
     add_sublist_page(
         pages,
@@ -116,6 +121,17 @@ for _name, _source in (("terminals", _TERMINALS_PATH), ("keys", _KEYS_PATH)):
         item=_ITEM_PATH,
         source=_source,
         template=f"processors/{_name}.html",
+    )
+
+
+@pages.get("/console/processors/{id}/summary")
+async def show_summary(request: PageRequest, id: str) -> Reply[bytes]:
+    """Render the sales of a period, which the page of a merchant loads after its other parts."""
+    period = request.query.get("period") or _DEFAULT_PERIOD
+    filters = resolve_period(request, _DEFAULT_PERIOD)
+    summary = await request.get(f"{_ITEM_PATH}/summary", filters, id=id)
+    return request.render(
+        "processors/summary.html", summary=summary, id=id, period=period, periods=_PERIODS
     )
 
 

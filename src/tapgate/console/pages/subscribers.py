@@ -18,15 +18,26 @@ from tapgate.console.components.related import (
 )
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
-from tapgate.console.page_request import PageRequest
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.schemas.subscribers import IdType, KycDocumentType, KycStatus, SubscriberCategory
+from tapgate.schemas.timeline import TimelineKind
 
 pages = Pages()
 
 _ITEM_PATH = "/api/v1/subscribers/{id}"
+
+TIMELINE_LABELS = {
+    TimelineKind.TRANSACTION: "Transactions",
+    TimelineKind.PIN: "PIN",
+    TimelineKind.MESSAGE: "Messages to the phone",
+    TimelineKind.SUPPORT: "Support chat",
+    TimelineKind.KYC: "KYC",
+    TimelineKind.ALERT: "Alerts",
+    TimelineKind.ACTION: "Other changes",
+}
 
 _PROFILE = (
     Field("first_name", "First name"),
@@ -162,7 +173,7 @@ add_list_page(
     "/console/subscribers",
     "/api/v1/subscribers",
     "subscribers/list.html",
-    ("search", "status", "kyc_level", "kyc_status"),
+    ("search", "status", "kyc_level", "kyc_status", "order"),
 )
 
 
@@ -187,6 +198,19 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
         code=_load_last_code(request, id),
     )
     return request.render("subscribers/customer.html", customer=record, **parts)
+
+
+@pages.get("/console/subscribers/{id}/timeline")
+async def show_timeline(request: PageRequest, id: str) -> Reply[bytes]:
+    try:
+        record = await request.get(_ITEM_PATH, id=id)
+    except ApiError as error:
+        if error.code is not Code.OTP_REQUIRED:
+            raise
+        return request.redirect(build_path("/console/subscribers/{id}", {"id": id}))
+    page = await request.get(f"{_ITEM_PATH}/timeline", request.query.pick("kind", "cursor"), id=id)
+    kinds = [(kind, TIMELINE_LABELS[kind]) for kind in TimelineKind]
+    return request.render("subscribers/timeline.html", customer=record, page=page, kinds=kinds)
 
 
 def _load_last_code(request: PageRequest, id: str) -> Awaitable[Any]:

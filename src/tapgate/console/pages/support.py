@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tapgate.console.actions import Action
+from tapgate.console.components.queues import build_assign_actions, find_next
 from tapgate.console.components.related import gather_by_name, get_audit
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
@@ -16,6 +17,8 @@ pages = Pages()
 
 _REQUESTS_PATH: Final = "/api/v1/support/requests"
 _REQUEST_PATH: Final = f"{_REQUESTS_PATH}/{{id}}"
+_QUEUE_PATH: Final = "/console/support"
+_NEXT_PATH: Final = f"{_QUEUE_PATH}/next"
 _PAGE_SIZE: Final = 25
 
 TABS: Final = {"open": "Open", "answered": "Answered", "closed": "Closed", "all": "All"}
@@ -29,14 +32,7 @@ ACTIONS: Final = (
         fields=(Field("text", "Reply", "long", hint="Sent to the customer's phone"),),
         success_message="Reply sent.",
     ),
-    Action(
-        name="support.assign",
-        endpoint=f"POST {_REQUEST_PATH}/assign",
-        title="Assign to me?",
-        description="Shows the team that you handle this request.",
-        button="Assign to me",
-        success_message="Request assigned to you.",
-    ),
+    *build_assign_actions("support", _REQUEST_PATH, "request"),
     build_state_action(
         "support",
         _REQUEST_PATH,
@@ -44,21 +40,18 @@ ACTIONS: Final = (
         "close",
         "Ends the conversation. The customer isn't notified. If the customer asks for support "
         "again, a new request opens. This can't be undone.",
+        redirect_path=_NEXT_PATH,
     ),
 )
 
 
-@pages.get("/console/support")
+@pages.get(_QUEUE_PATH)
 async def list_requests(request: PageRequest) -> Reply[bytes]:
-    filters: dict[str, str | int] = {
-        "status": "open",
-        "limit": _PAGE_SIZE,
-        **request.query.pick("status", "assignee", "subscriber_id", "cursor"),
-    }
-    tab = filters["status"]
-    if tab == "all":
-        del filters["status"]
-    page = await request.get(_REQUESTS_PATH, filters)
+    tab = request.query.get("status") or SupportStatus.OPEN
+    page = await request.get(
+        _REQUESTS_PATH,
+        {**get_filters(request), "limit": _PAGE_SIZE, **request.query.pick("cursor")},
+    )
     return request.render(
         "support/list.html",
         page=page,
@@ -66,6 +59,27 @@ async def list_requests(request: PageRequest) -> Reply[bytes]:
         tabs=TABS,
         now=request.context.services.clock(),
     )
+
+
+def get_filters(request: PageRequest) -> dict[str, str]:
+    """Return the API's filters for the query of the list page."""
+    filters = {
+        "status": SupportStatus.OPEN.value,
+        **request.query.pick("status", "assignee", "subscriber_id"),
+    }
+    if filters["status"] == SupportStatus.OPEN:
+        filters["order"] = "oldest"
+    elif filters["status"] == "all":
+        del filters["status"]
+    return filters
+
+
+@pages.get(_NEXT_PATH)
+async def show_next(request: PageRequest) -> Reply[bytes]:
+    """Redirect to the request that has been open longest, or to the queue if there is none."""
+    query = {"status": SupportStatus.OPEN.value, "order": "oldest"}
+    next_id = await find_next(request, _REQUESTS_PATH, query)
+    return request.redirect(_QUEUE_PATH if next_id is None else f"{_QUEUE_PATH}/{next_id}")
 
 
 @pages.get("/console/support/{id}")

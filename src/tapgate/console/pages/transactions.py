@@ -9,15 +9,21 @@ import msgspec
 
 from tapgate import ids
 from tapgate.console.components.lists import get_filtered_list
+from tapgate.console.components.periods import PRESETS, resolve_period
 from tapgate.console.components.related import get_alerts
-from tapgate.console.labels import get_transaction_status_label
+from tapgate.console.labels import get_flow_label, get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pickers import get_chosen_name
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import TransactionStatus, TransactionType
+from tapgate.schemas.transactions import (
+    MoneyFlow,
+    TransactionOrder,
+    TransactionStatus,
+    TransactionType,
+)
 
 pages = Pages()
 
@@ -27,7 +33,9 @@ _FILTERS: Final = {
     "user_id": "Party",
     "card_serial": "Card",
     "type": "Type",
+    "flow": "Flow",
     "status": "Status",
+    "failure_code": "Decline code",
     "from": "From",
     "to": "To",
 }
@@ -40,7 +48,7 @@ _PARTY_TYPES: Final = "subscriber,agent,processor,partner"
 async def list_transactions(request: PageRequest) -> Reply[bytes]:
     try:
         page, filter_errors = await get_filtered_list(
-            request, _LIST_PATH, _FILTERS, {"user_id": _PARTY_TYPES}
+            request, _LIST_PATH, {**_FILTERS, "order": "Order"}, {"user_id": _PARTY_TYPES}
         )
     except ApiError as error:
         return _redirect_to_subscriber(request, error)
@@ -50,21 +58,44 @@ async def list_transactions(request: PageRequest) -> Reply[bytes]:
         filter_errors=filter_errors,
         types=tuple(TransactionType),
         statuses=[(status, get_transaction_status_label(status)) for status in TransactionStatus],
-        filters=urlencode(request.query.pick(*_FILTERS)),
+        flows=[(flow, get_flow_label(flow)) for flow in MoneyFlow],
+        periods=list(PRESETS.items()),
+        filters=urlencode(request.query.pick(*_FILTERS, "user_id.id", "period")),
     )
 
 
 @pages.get("/console/transactions/export")
 async def export_transactions(request: PageRequest) -> Reply[bytes]:
-    """Return the API's export. A script on the page offers the next file if there are more rows."""
+    """Return the API's export. A script on the page offers the next file if there are more rows.
+
+    Exports are complete, so they are not sorted by amount.
+    """
+    order = request.query.get("order")
     try:
         file: Reply[bytes] = await request.get(
             f"{_LIST_PATH}/export",
-            {**request.query.pick(*_FILTERS, "cursor", "limit"), **_get_party(request)},
+            {
+                **request.query.pick(*_FILTERS, "cursor", "limit"),
+                **({"order": order} if order == TransactionOrder.OLDEST else {}),
+                **_get_party(request),
+                **resolve_period(request),
+            },
         )
     except ApiError as error:
         return _redirect_to_subscriber(request, error)
     return file
+
+
+@pages.get("/console/transactions/totals")
+async def show_totals(request: PageRequest) -> Reply[bytes]:
+    """Render the totals below a filtered list, which loads them after the list."""
+    filters = {
+        **request.query.pick(*_FILTERS),
+        **_get_party(request),
+        **resolve_period(request),
+    }
+    totals = await request.get(f"{_LIST_PATH}/totals", filters)
+    return request.render("transactions/totals.html", totals=totals)
 
 
 @pages.get("/console/transactions/{id}")

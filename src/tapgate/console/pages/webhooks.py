@@ -11,6 +11,7 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
+from tapgate.console.rendering import format_duration, format_json
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
@@ -21,16 +22,6 @@ pages = Pages()
 _LIST_PATH = "/api/v1/admin/webhook-endpoints"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 _DELIVERIES_PATH = f"{_ITEM_PATH}/deliveries"
-
-#: The retry schedule in words.
-_RETRY_DELAY_TEXTS: Final = tuple(
-    f"{seconds // 3600} hours"
-    if seconds >= 3600
-    else f"{seconds // 60} minutes"
-    if seconds >= 60
-    else f"{seconds} seconds"
-    for seconds in RETRY_DELAYS_SECONDS
-)
 
 _SETTINGS_FIELDS: Final = (
     Field("url", "Endpoint URL", hint="In production, use a public https URL"),
@@ -117,20 +108,43 @@ ACTIONS = (
 )
 
 
-add_list_page(pages, "/console/webhooks", _LIST_PATH, "webhooks/list.html")
+add_list_page(pages, "/console/webhooks", _LIST_PATH, "webhooks/list.html", ("failing",))
 
 
 @pages.get("/console/webhooks/{id}")
 async def show_webhook(request: PageRequest, id: str) -> Reply[bytes]:
     """Render an endpoint; a fragment request gets its deliveries, or only the next page's rows."""
-    page_query = request.query.pick("cursor")
+    filters = request.query.pick("cursor", "status")
     endpoint, deliveries = await asyncio.gather(
-        request.get(_ITEM_PATH, id=id), request.get(_DELIVERIES_PATH, page_query, id=id)
+        request.get(_ITEM_PATH, id=id), request.get(_DELIVERIES_PATH, filters, id=id)
     )
-    partial = "webhooks/delivery_rows.html" if page_query else "webhooks/deliveries.html"
+    partial = "webhooks/delivery_rows.html" if "cursor" in filters else "webhooks/deliveries.html"
     return request.render(
         partial if request.is_partial else "webhooks/webhook.html",
         endpoint=endpoint,
         page=deliveries,
-        retry_delays=_RETRY_DELAY_TEXTS,
+        retry_delays=_describe_retry_delays(request),
+    )
+
+
+def _describe_retry_delays(request: PageRequest) -> list[str]:
+    """Return the retry schedule in words."""
+    return [
+        format_duration(seconds, request.translator, in_days=False)
+        for seconds in RETRY_DELAYS_SECONDS
+    ]
+
+
+@pages.get("/console/webhooks/{id}/deliveries/{delivery_id}")
+async def show_delivery(request: PageRequest, id: str, delivery_id: str) -> Reply[bytes]:
+    endpoint, delivery = await asyncio.gather(
+        request.get(_ITEM_PATH, id=id),
+        request.get(f"{_DELIVERIES_PATH}/{{delivery_id}}", id=id, delivery_id=delivery_id),
+    )
+    payload = delivery["payload"]
+    return request.render(
+        "webhooks/delivery.html",
+        endpoint=endpoint,
+        delivery=delivery,
+        payload=None if payload is None else format_json(payload),
     )
