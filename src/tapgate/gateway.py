@@ -1,26 +1,24 @@
 """Gateway: assembly of all components, and the entry point of a worker process.
 
-`create_app` adds the endpoints to the services of a process, and `prepare_installation` runs at
-every start, before the worker processes.
+`create_app` adds the endpoints to the services of a process.
 """
 
 import dataclasses
 import os
-import secrets
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
 
-from tapgate import private_files
-from tapgate.admin import operations as admin_operations
-from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
+from tapgate.admin.account import passkey_routes as passkeys
 from tapgate.admin.account import routes as account
 from tapgate.admin.api_keys import routes as api_keys
+from tapgate.admin.request_logs import queries as request_log_queries
+from tapgate.admin.request_logs import routes as request_logs
+from tapgate.admin.sso import routes as sso
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.api.app import App, Site
@@ -33,6 +31,7 @@ from tapgate.approvals import routes as approvals
 from tapgate.approvals.execution import ApprovalWorker
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
+from tapgate.branding import routes as branding
 from tapgate.cards import proof_routes as card_proofs
 from tapgate.cards import routes as cards
 from tapgate.compliance.account_rules import routes as account_rules
@@ -40,6 +39,7 @@ from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
+from tapgate.console.root_redirect import RootRedirect
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
 from tapgate.gateway_services import open_services
@@ -48,8 +48,7 @@ from tapgate.guide.site import GuideSite
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
-from tapgate.ledger import rules
-from tapgate.ledger.maintenance import LedgerMaintenance, ensure_partitions
+from tapgate.ledger.maintenance import LedgerMaintenance
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
@@ -60,16 +59,19 @@ from tapgate.pos import routes as pos
 from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
+from tapgate.reporting import money_routes as money_views
 from tapgate.reporting import node_routes as nodes
+from tapgate.reporting import onboarding
 from tapgate.reporting import routes as overview
+from tapgate.reporting import timeline_routes as timeline
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
 from tapgate.search import routes as search
-from tapgate.settings import Settings, SettingsError, load_settings
-from tapgate.store.installation import check_installation
+from tapgate.settings import load_settings
 from tapgate.subscribers import routes as subscribers
+from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.support import operations as support_operations
 from tapgate.support import routes as support
@@ -80,24 +82,31 @@ from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate.work_queues import routes as work_queues
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
+    kyc_reviews.endpoints,
+    timeline.endpoints,
     cards.endpoints,
     card_proofs.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,
     processors.endpoints,
+    money_views.processor_endpoints,
     terminals.endpoints,
     signing_keys.endpoints,
     partners.endpoints,
+    money_views.partner_endpoints,
     top_ups.endpoints,
     agents.endpoints,
+    money_views.agent_endpoints,
     agent_money.endpoints,
     statements.endpoints,
     transactions.endpoints,
+    money_views.transaction_endpoints,
     fees.fee_endpoints,
     fees.commission_endpoints,
     compliance_check.endpoints,
@@ -108,12 +117,18 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     approvals.rule_endpoints,
     approvals.endpoints,
     admin.endpoints,
+    sso.endpoints,
     account.endpoints,
+    passkeys.endpoints,
     api_keys.endpoints,
+    request_logs.endpoints,
     audit.endpoints,
     webhooks.endpoints,
     message_statuses.endpoints,
     overview.endpoints,
+    work_queues.endpoints,
+    onboarding.endpoints,
+    branding.endpoints,
     search.endpoints,
     nodes.endpoints,
     general_ledger.endpoints,
@@ -121,10 +136,6 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
 
 #: Currency of the amounts in the OpenAPI document, if no installation is described.
 _EXAMPLE_CURRENCY: Final = "SLE"
-_DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
-
-#: Fills a new installation, and yields lines for the operator.
-FillInstallation = Callable[[Services, str], AsyncIterator[str]]
 
 
 def list_endpoints() -> list[Endpoint]:
@@ -141,82 +152,14 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
-    sites: tuple[Site, ...] = (build_console(), GuideSite(), TapPage(), *extra_sites)
-    return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
-
-
-async def prepare_installation(
-    settings: Settings, database_url: str, fill: FillInstallation | None = None
-) -> AsyncIterator[str]:
-    """Prepare the installation before its workers start; yield lines for the operator.
-
-    Checks that the secret key and currency match the database, and ensures that an admin exists. A
-    new installation also gets the default rules, the platform accounts and the data of `fill`.
-    """
-    breached = settings.breached_passwords
-    if breached is not None and not breached.is_file():
-        raise SettingsError(f"TAPGATE_BREACHED_PASSWORDS: {breached} is not a file")
-    async with open_services(settings, database_url) as services:
-        await require_same_installation(services)
-        for line in [*await services.nodes.join(), *await services.throttle.list_warnings()]:
-            yield line
-        await ensure_partitions(services.database, services.clock())
-        async with services.transaction() as tx:
-            await rules.insert_defaults(tx, settings.currency, services.new_id)
-        is_new = await _is_new_installation(services)
-        for line in await _ensure_admin_exists(services):
-            yield line
-        if is_new and fill is not None:
-            async for line in fill(services, database_url):
-                yield line
-
-
-async def _is_new_installation(services: Services) -> bool:
-    if await admin_queries.has_system_admin(services.database):
-        return False
-    return not await services.database.fetchval("SELECT EXISTS (SELECT FROM subscribers)")
-
-
-async def require_same_installation(services: Services) -> None:
-    """Require the database's secret key and currency. On first start, store them."""
-    await check_installation(
-        services.database,
-        secret_fingerprint=services.vault.key_id,
-        currency=services.settings.currency,
+    sites: tuple[Site, ...] = (
+        build_console(),
+        RootRedirect(),
+        GuideSite(),
+        TapPage(),
+        *extra_sites,
     )
-
-
-async def create_first_admin(services: Services, email: str, password: str) -> bool:
-    password_hash = await services.authenticator.passwords.hash(password)
-    async with services.transaction() as tx:
-        return await admin_operations.create_first_admin(
-            tx, email=email, password_hash=password_hash
-        )
-
-
-async def _ensure_admin_exists(services: Services) -> list[str]:
-    settings = services.settings
-    if await admin_queries.has_system_admin(services.database):
-        return []
-    email, password = settings.admin_email, settings.admin_password
-    if email is not None and password is not None:
-        await create_first_admin(services, email, password)
-        return [f"The first administrator is {email}."]
-    if settings.requires_secrets:
-        raise SettingsError(
-            "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD must be set for the first start"
-        )
-    email, password = _DEVELOPMENT_ADMIN_EMAIL, secrets.token_urlsafe(15)
-    if not await create_first_admin(services, email, password):
-        return []
-    file = get_first_admin_path(settings.data_dir)
-    private_files.write(file, (email, password))
-    return [f"The first administrator is {email}, password {password} (saved in {file})."]
-
-
-def get_first_admin_path(data_dir: Path) -> Path:
-    """Return the path of the file with the generated credentials of the first admin."""
-    return data_dir / "administrator.txt"
+    return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 
 async def main(create: Callable[[Services], App] = create_app) -> None:
@@ -245,13 +188,15 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:
     queue_services = dataclasses.replace(services, database=services.queue_database)
+    message_sender = MessageSender(queue_services)
     return run_background_tasks(
         Sealer(services.database).run(),
         services.rejection_log.run(),
+        services.request_log.run(),
         services.nodes.run(),
         RollupCompactor(services.database, services.clock).run(),
-        ReceiptWorker(queue_services).run(),
-        MessageSender(queue_services).run(),
+        ReceiptWorker(queue_services, message_sender).run(),
+        message_sender.run(),
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
@@ -262,6 +207,9 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         LedgerMaintenance(services.database, services.clock, services.settings).run(),
         statement_operations.remove_expired(services.database, services.clock),
         support_operations.remove_expired(services.database, services.clock),
+        request_log_queries.remove_expired(
+            services.database, services.clock, services.settings.request_log_days
+        ),
     )
 
 

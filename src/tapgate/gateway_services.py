@@ -5,13 +5,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from tapgate import VERSION, ids, money
+from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.services import Services
 from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.disclosure import RestrictedCards
 from tapgate.card_proofs.verifier import ProofVerifier
 from tapgate.clock import Clock, system_clock
+from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
@@ -73,6 +76,8 @@ async def open_services(
         )  # fmt: skip
         rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
         stack.push_async_callback(rejection_log.stop)
+        request_log = RequestLog(settings, queue_database, new_id)
+        stack.push_async_callback(request_log.stop)
         yield Services(
             settings=settings,
             database=database,
@@ -82,6 +87,7 @@ async def open_services(
             pin_verifier=pins,
             proof_verifier=ProofVerifier(database, signals, vault),
             authenticator=authenticator,
+            restricted_cards=RestrictedCards(database),
             ledger=ledger,
             health=health,
             nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),
@@ -90,8 +96,10 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
             rejection_log=rejection_log,
+            request_log=request_log,
             run_guarded=run_guarded,
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
+            event_record_loaders=EVENT_RECORD_LOADERS,
             replica=replica,
         )
 
@@ -160,7 +168,7 @@ def _build_ledger(
         clock=clock,
         new_id=new_id,
         is_correct_pin=pins.matches,
-        low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
+        low_float_threshold=money.from_whole_units(settings.float_low, settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],
         max_pending=MAX_PENDING_COMMANDS * settings.workers,
     )

@@ -19,6 +19,7 @@ PARTNER = "ptn_"
 ALERT = "alr_"
 RULE = "rul_"
 ADMIN = "adm_"
+PASSKEY = "pky_"
 KEY = "key_"
 STATEMENT = "stm_"
 DOCUMENT = "doc_"
@@ -30,6 +31,7 @@ SUPPORT_REQUEST = "req_"
 CARD_KEYSET = "cks_"
 APPROVAL = "apr_"
 SESSION = "ses_"
+REQUEST_LOG = "log_"
 
 SLOT_COUNT = 1024
 _COUNTER_BITS = 12

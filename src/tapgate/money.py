@@ -39,6 +39,12 @@ def get_decimals(currency: str) -> int:
     return _DECIMALS[currency]
 
 
+def from_whole_units(units: int, currency: str) -> int:
+    """Return an amount in minor units: `1000` becomes `100000` (SLE)."""
+    scale: int = 10 ** get_decimals(currency)
+    return units * scale
+
+
 def is_currency(code: str) -> bool:
     return code in _DECIMALS
 

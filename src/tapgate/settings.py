@@ -1,28 +1,27 @@
 """Operator settings: environment variables, their defaults, and their validation."""
 
-import re
 import secrets
 from collections.abc import Mapping, MutableMapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.dev_secrets import Secrets, load_dev_secrets
-from tapgate.environment_reader import EnvironmentReader, replace_files_by_content
-from tapgate.money import is_currency
-from tapgate.password_strength import find_bad_secret, is_weak_password
-from tapgate.phone_numbers import is_country
+from tapgate.environment_reader import replace_files_by_content
+from tapgate.oidc_settings import OidcSettings, read_oidc_settings
+from tapgate.settings_reader import (
+    DEVELOPMENT,
+    ENVIRONMENTS,
+    PRODUCTION,
+    TESTING,
+    VARIABLE_PREFIX,
+    SettingsError,
+    SettingsReader,
+    requires_secrets,
+)
 
-DEVELOPMENT = "development"
-TESTING = "testing"
-STAGING = "staging"
-PRODUCTION = "production"
-ENVIRONMENTS = (DEVELOPMENT, TESTING, STAGING, PRODUCTION)
-NO_DEMO = "off"
-DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
 NO_RECEIPTS = "off"
 RECEIVED_RECEIPTS = "received"
 ALL_RECEIPTS = "all"
@@ -50,20 +49,7 @@ MIN_DATABASE_CONNECTIONS = 12
 
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
-_VARIABLE_PREFIX = "TAPGATE_"
-_MIN_SECRET_LENGTH = 32
-_MIN_PASSWORD_LENGTH = 12
-_MAX_PASSWORD_LENGTH = 255
-#: Accepts only addresses that can be used to log in.
-_EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
-_EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
-_PHONE_PATTERN = re.compile(r"\+[1-9][0-9]{5,14}")
 _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-_Text = Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class SettingsError(Exception):
-    """A setting is invalid. The message is one line for the operator, without secrets."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +75,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     require_sync_replication: bool
     #: 0 keeps them forever.
     idempotency_key_days: int
+    #: 0 turns the request log off.
+    request_log_days: int
+    request_log_bodies: bool
     environment: str
     admin_email: str | None
     admin_password: str | None
     jwt_secret: str
+    #: One key, or several such as `2:key,1:key`, newest first.
     secret_key: str
     service_secrets: dict[str, str]
     rate_limit: int
@@ -106,6 +96,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     second_factor: str
     breached_passwords: Path | None
     session_idle_minutes: int | None
+    #: None without single sign-on.
+    oidc: OidcSettings | None
     float_low: int
     receipts: str
     demo: str
@@ -135,7 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def requires_secrets(self) -> bool:
         """Whether secrets must be set and strong. If False, missing secrets are generated."""
-        return _requires_secrets(self.environment)
+        return requires_secrets(self.environment)
 
     @property
     def has_simulators(self) -> bool:
@@ -154,7 +146,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_setting_files(environ: MutableMapping[str, str]) -> None:
     """Replace settings such as `TAPGATE_SECRET_KEY_FILE` by the content of the named files."""
-    replace_files_by_content(environ, _VARIABLE_PREFIX, SettingsError)
+    replace_files_by_content(environ, VARIABLE_PREFIX, SettingsError)
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
@@ -162,7 +154,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
     In development and testing, missing secrets are generated and stored in the data folder.
     """
-    reader = _SettingsReader(environ)
+    reader = SettingsReader(environ)
     host, port = reader.get_text("HOST") or "127.0.0.1", reader.get_integer("PORT", 8000, 1, 65535)
     messenger_port = reader.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
@@ -173,7 +165,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     admin_email, admin_password = reader.get_first_admin(environment)
     verify_token = reader.get_verify_token(environment)
     public_url = reader.get_public_url(environment)
-    if _requires_secrets(environment):
+    if requires_secrets(environment):
         reader.require_strong_secrets(generated, verify_token)
     return Settings(
         host=host,
@@ -202,7 +194,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         country=reader.get_country(),
         timezone=reader.get_timezone(),
         refuse_weak_pins=reader.get_flag("REFUSE_WEAK_PINS", default=True),
-        **_read_account_settings(reader),
+        **_read_account_settings(reader, environment),
         float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
         demo=reader.get_demo(environment),
@@ -214,12 +206,13 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         ),
         messenger_verify_token=verify_token,
         **_read_node_settings(reader),
+        **_read_request_log_settings(reader, environment),
         **_read_report_settings(reader),
         **_read_messenger_settings(reader),
     )
 
 
-def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
+def _read_node_settings(reader: SettingsReader) -> dict[str, Any]:
     """Return the settings of a node among others."""
     return {
         "node_id": reader.get_text("NODE_ID") or secrets.token_hex(8),
@@ -234,9 +227,19 @@ def _read_node_settings(reader: "_SettingsReader") -> dict[str, Any]:
     }
 
 
-def _read_account_settings(reader: "_SettingsReader") -> dict[str, Any]:
+def _read_request_log_settings(reader: SettingsReader, environment: str) -> dict[str, Any]:
+    return {
+        "request_log_days": reader.get_integer("REQUEST_LOG_DAYS", 7, 0, 90),
+        "request_log_bodies": reader.get_flag(
+            "REQUEST_LOG_BODIES", default=not requires_secrets(environment)
+        ),
+    }
+
+
+def _read_account_settings(reader: SettingsReader, environment: str) -> dict[str, Any]:
     """Return the settings of admins' accounts."""
     return {
+        "oidc": read_oidc_settings(reader, allow_insecure=not requires_secrets(environment)),
         "second_factor": reader.get_choice(
             "SECOND_FACTOR", OPTIONAL_SECOND_FACTOR, SECOND_FACTOR_MODES
         ),
@@ -245,7 +248,7 @@ def _read_account_settings(reader: "_SettingsReader") -> dict[str, Any]:
     }
 
 
-def _read_report_settings(reader: "_SettingsReader") -> dict[str, Any]:
+def _read_report_settings(reader: SettingsReader) -> dict[str, Any]:
     return {
         "report_workers": reader.get_integer("REPORT_WORKERS", 1, 0, 16),
         "database_replica_url": reader.get_url(
@@ -255,7 +258,7 @@ def _read_report_settings(reader: "_SettingsReader") -> dict[str, Any]:
     }
 
 
-def _read_messenger_settings(reader: "_SettingsReader") -> dict[str, Any]:
+def _read_messenger_settings(reader: SettingsReader) -> dict[str, Any]:
     """Return the settings of the messenger that depend on no other setting."""
     return {
         "messenger_app_secret": reader.get_text("MESSENGER_APP_SECRET"),
@@ -274,147 +277,9 @@ def _read_messenger_settings(reader: "_SettingsReader") -> dict[str, Any]:
     }
 
 
-class _SettingsReader(EnvironmentReader):
-    """Reader of the settings whose defaults or validity depend on the environment."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        super().__init__(environ, _VARIABLE_PREFIX, SettingsError)
-
-    def get_public_url(self, environment: str) -> str | None:
-        if _requires_secrets(environment):
-            self._require_text("PUBLIC_URL", environment)
-        return self.get_url("PUBLIC_URL")
-
-    def get_phone_number(self, name: str) -> str | None:
-        text = self.get_text(name)
-        if text is not None and not _PHONE_PATTERN.fullmatch(text):
-            raise self.build_error(name, "must be a phone number such as +23225000000")
-        return text
-
-    def get_currency(self) -> str:
-        text = self.get_text("CURRENCY") or "SLE"
-        if not is_currency(text):
-            raise self.build_error("CURRENCY", "must be an ISO 4217 code such as SLE")
-        return text
-
-    def get_country(self) -> str | None:
-        default = "SL" if self.get_currency() == "SLE" else None
-        code = self.get_text("COUNTRY") or default
-        if code is not None and not is_country(code):
-            raise self.build_error("COUNTRY", "must be an ISO 3166 code such as SL")
-        return code
-
-    def get_timezone(self) -> ZoneInfo:
-        try:
-            return ZoneInfo(self.get_text("TIMEZONE") or "UTC")
-        except (KeyError, ValueError, OSError):
-            message = "must be a time zone such as Africa/Freetown"
-            raise self.build_error("TIMEZONE", message) from None
-
-    def get_demo(self, environment: str) -> str:
-        default = "small" if environment == DEVELOPMENT else NO_DEMO
-        text = self.get_choice("DEMO", default, DEMO_SIZES)
-        if environment == PRODUCTION and text != NO_DEMO:
-            raise self.build_error("DEMO", "must be off in production")
-        return text
-
-    def get_verify_token(self, environment: str) -> str:
-        name = "MESSENGER_VERIFY_TOKEN"
-        if _requires_secrets(environment):
-            return self._require_text(name, environment)
-        default = "dev-verify-token" if environment == DEVELOPMENT else ""
-        # Unlike other variables, an empty token counts as set: it matches no request.
-        return self._environ.get(_VARIABLE_PREFIX + name, default)
-
-    def get_first_admin(self, environment: str) -> tuple[str | None, str | None]:
-        email, password = self.get_text("ADMIN_EMAIL"), self.get_text("ADMIN_PASSWORD")
-        if (email is None) != (password is None):
-            missing = "ADMIN_EMAIL" if email is None else "ADMIN_PASSWORD"
-            raise self.build_error(missing, "must be set too. The first admin needs both")
-        if email is not None and not _EMAIL_PATTERN.fullmatch(email):
-            raise self.build_error("ADMIN_EMAIL", "must be an email address")
-        if password is not None and len(password) > _MAX_PASSWORD_LENGTH:
-            raise self.build_error(
-                "ADMIN_PASSWORD", f"must have at most {_MAX_PASSWORD_LENGTH} characters"
-            )
-        if _requires_secrets(environment) and email is not None and password is not None:
-            if len(password) < _MIN_PASSWORD_LENGTH:
-                message = f"must have at least {_MIN_PASSWORD_LENGTH} characters"
-                raise self.build_error("ADMIN_PASSWORD", message)
-            if is_weak_password(password, (email,)):
-                raise self.build_error("ADMIN_PASSWORD", "must not be easy to guess")
-        return email, password
-
-    def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
-        service_secrets = self._parse_service_secrets()
-        if _requires_secrets(environment):
-            jwt_secret = self._require_long_secret("JWT_SECRET", environment)
-            secret_key = self._require_long_secret("SECRET_KEY", environment)
-            if not service_secrets:
-                self._require_text("SERVICE_SECRETS", environment)
-            return Secrets(
-                jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=service_secrets
-            )
-        generated = _load_dev_secrets(data_dir)
-        return Secrets(
-            jwt_secret=self.get_text("JWT_SECRET") or generated.jwt_secret,
-            secret_key=self.get_text("SECRET_KEY") or generated.secret_key,
-            service_secrets=generated.service_secrets | service_secrets,
-        )
-
-    def _parse_service_secrets(self) -> dict[str, str]:
-        name = "SERVICE_SECRETS"
-        try:
-            return msgspec.json.decode(self.get_text(name) or "{}", type=dict[_Text, _Text])
-        except ValueError:
-            message = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
-            raise self.build_error(name, message) from None
-
-    def require_strong_secrets(self, secrets: Secrets, verify_token: str) -> None:
-        """Reject secrets that are guessable, used twice, or examples in the documentation."""
-        chosen = {"JWT_SECRET": secrets.jwt_secret, "SECRET_KEY": secrets.secret_key}
-        for service, secret in secrets.service_secrets.items():
-            chosen[f"SERVICE_SECRETS ({service})"] = secret
-        if bridge_token := self.get_text("MESSENGER_BRIDGE_TOKEN"):
-            chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token
-        others = {"MESSENGER_VERIFY_TOKEN": verify_token}
-        for name in ("MESSENGER_APP_SECRET", "ADMIN_PASSWORD"):
-            if text := self.get_text(name):
-                others[name] = text
-        if bad := find_bad_secret(chosen | others, chosen):
-            raise self.build_error(*bad)
-
-    def _require_text(self, name: str, environment: str) -> str:
-        text = self.get_text(name)
-        if not text:
-            raise self.build_error(name, f"must be set in {environment}")
-        return text
-
-    def _require_long_secret(self, name: str, environment: str) -> str:
-        text = self._require_text(name, environment)
-        if len(text) < _MIN_SECRET_LENGTH:
-            raise self.build_error(name, f"must have at least {_MIN_SECRET_LENGTH} characters")
-        return text
-
-
-def _requires_secrets(environment: str) -> bool:
-    return environment in (STAGING, PRODUCTION)
-
-
 def _local_url(host: str, port: int) -> str:
     return format_url(_WILDCARD_HOSTS.get(host, host), port)
 
 
 def format_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _load_dev_secrets(data_dir: Path) -> Secrets:
-    try:
-        return load_dev_secrets(data_dir)
-    except OSError as error:
-        raise SettingsError(
-            f"the data folder {data_dir} cannot be used: {error.strerror}"
-        ) from error
-    except ValueError as error:
-        raise SettingsError(str(error)) from error

@@ -272,7 +272,11 @@ def _listen(service: Service, listener: socket.socket) -> None:
 
 def _build_listen_error(service: Service, error: OSError) -> StartError:
     if error.errno == errno.EADDRINUSE:
-        reason = "the port is already in use"
+        setting = "TAPGATE_MESSENGER_PORT" if service.name == "messenger" else "TAPGATE_PORT"
+        reason = (
+            "the port is already in use. Stop the program that uses it, perhaps another Tapgate, "
+            f"or set {setting}"
+        )
     else:
         reason = error.strerror or str(error)
     return StartError(f"the {service.name} cannot listen on {service.url}: {reason}")

@@ -22,8 +22,9 @@ export class Operations extends Transport {
   /**
    * List subscribers.
    *
-   * Newest first. With `kyc_status=PENDING`, the subscriber who has waited longest for a KYC
-   * decision is first, and those who are not waiting (`kyc_pending_since` is null) are last.
+   * Newest first, or by first and last name with `order=name`. With `kyc_status=PENDING` and without
+   * `order=name`, the subscriber who has waited longest for a KYC decision is first, and those who
+   * are not waiting (`kyc_pending_since` is null) are last.
    *
    * `search` is either a complete subscriber ID or a list of words. Each word must
    * occur, ignoring case, in the name, phone number or identity document number, and at least one
@@ -33,7 +34,7 @@ export class Operations extends Transport {
    *
    * Access: an API key with the scope `subscribers:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
    */
-  listSubscribers(query: { limit?: number; cursor?: string; phone_number?: string; status?: schemas.SubscriberStatus; kyc_level?: number; kyc_status?: schemas.KycStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.SubscriberPage, schemas.SubscriberRecord> {
+  listSubscribers(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; phone_number?: string; status?: schemas.SubscriberStatus; kyc_level?: number; kyc_status?: schemas.KycStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.SubscriberPage, schemas.SubscriberRecord> {
     return this.list("GET", `/api/v1/subscribers`, { query }, options);
   }
 
@@ -62,7 +63,7 @@ export class Operations extends Transport {
    * subscriber's phone. The response to such callers contains only `id`, `restricted`, `status` and
    * `status_reason`.
    *
-   * Access: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin); an internal service's signature. To set `phone_number`, `first_name`, `last_name`, `email`, `date_of_birth`, `address`, `id_type`, `id_number`, `category`: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin). To set `kyc_level`, `kyc_status`, `restricted`: an admin (compliance_user, system_admin).
+   * Access: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin); an internal service's signature. To set `phone_number`, `first_name`, `last_name`, `email`, `date_of_birth`, `address`, `id_type`, `id_number`, `category`: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin). To set `kyc_level`, `kyc_status`, `restricted`: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to change `phone_number`.
    */
   updateSubscriber(id: string, body: schemas.SubscriberUpdate = {}, options?: RequestOptions): Promise<schemas.DisclosedSubscriber> {
     return this.send("PUT", `/api/v1/subscribers/${encodeURIComponent(id)}`, { body }, options);
@@ -268,6 +269,51 @@ export class Operations extends Transport {
    */
   decideKyc(id: string, body: schemas.KycDecisionRequest, options?: RequestOptions): Promise<schemas.SubscriberResponse> {
     return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/kyc-decision`, { body }, options);
+  }
+
+  /**
+   * List the subscribers who wait for a KYC decision, longest wait first.
+   *
+   * Subscribers who were asked for more documents are listed again after they have sent one.
+   * Restricted subscribers are omitted until the admin verifies a one-time code.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  listKycReviews(query: { limit?: number; cursor?: string; assignee?: string; subscriber_id?: string; } = {}, options?: RequestOptions): List<schemas.KycReviewPage, schemas.KycReviewRecord> {
+    return this.list("GET", `/api/v1/kyc-reviews`, { query }, options);
+  }
+
+  /**
+   * Assign a KYC review to the calling admin. A KYC decision ends the assignment.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  assignKycReview(id: string, options?: RequestOptions): Promise<schemas.KycReviewRecord> {
+    return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/kyc-review/assign`, {}, options);
+  }
+
+  /**
+   * Remove the assignee of a KYC review.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  unassignKycReview(id: string, options?: RequestOptions): Promise<schemas.KycReviewRecord> {
+    return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/kyc-review/unassign`, {}, options);
+  }
+
+  /**
+   * List what happened to a subscriber, newest first.
+   *
+   * Transactions and declines, wrong PINs, messages with their delivery status, messages to and from
+   * support, KYC documents and decisions, alerts, and other changes of the subscriber and the newest
+   * 10 cards. Texts of messages and changed values are not included. Alerts require access to the
+   * list of alerts, support messages access to the list of support requests, and the reasons of
+   * changes access to the audit log. Messages are kept for 30 days, wrong PINs for 366 days.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getSubscriberTimeline(id: string, query: { limit?: number; cursor?: string; kind?: schemas.TimelineKind; } = {}, options?: RequestOptions): List<schemas.TimelineItemPage, schemas.TimelineItem> {
+    return this.list("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/timeline`, { query }, options);
   }
 
   /**
@@ -678,7 +724,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List processors, newest first.
+   * List processors, newest first, or by name with `order=name`.
    *
    * `search` is either a complete processor ID or a list of words. Each word must occur, ignoring
    * case, in the name, phone number or email address, and at least one word must have 3 or more
@@ -686,7 +732,7 @@ export class Operations extends Transport {
    *
    * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
    */
-  listProcessors(query: { limit?: number; cursor?: string; status?: schemas.ProcessorStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.ProcessorPage, schemas.ProcessorRecord> {
+  listProcessors(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; status?: schemas.ProcessorStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.ProcessorPage, schemas.ProcessorRecord> {
     return this.list("GET", `/api/v1/processors`, { query }, options);
   }
 
@@ -727,6 +773,27 @@ export class Operations extends Transport {
    */
   transferFromProcessor(id: string, body: schemas.ProcessorTransfer, options?: RequestOptions): Promise<schemas.ProcessorTransferReceipt> {
     return this.send("POST", `/api/v1/processors/${encodeURIComponent(id)}/transfer`, { body, movesMoney: true }, options);
+  }
+
+  /**
+   * Get the number and total balance of the processors in a list with the same filters.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getProcessorTotals(query: { status?: schemas.ProcessorStatus; search?: string; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
+    return this.send("GET", `/api/v1/processors/totals`, { query }, options);
+  }
+
+  /**
+   * Get a processor's sales, fees, refunds and payouts of a period.
+   *
+   * The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
+   * its release. `balance` is the current balance.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getProcessorSummary(id: string, query: { from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.ProcessorSummary> {
+    return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/summary`, { query }, options);
   }
 
   /**
@@ -820,14 +887,14 @@ export class Operations extends Transport {
   }
 
   /**
-   * List partners, newest first.
+   * List partners, newest first, or by name with `order=name`.
    *
    * `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
    * case, in the name, and at least one word must have 3 or more characters.
    *
    * Access: an admin (system_admin).
    */
-  listPartners(query: { limit?: number; cursor?: string; status?: schemas.PartnerStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.PartnerPage, schemas.PartnerRecord> {
+  listPartners(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; status?: schemas.PartnerStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.PartnerPage, schemas.PartnerRecord> {
     return this.list("GET", `/api/v1/admin/partners`, { query }, options);
   }
 
@@ -846,7 +913,7 @@ export class Operations extends Transport {
    * Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
    * overdraft in use.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   updatePartner(id: string, body: schemas.PartnerUpdate = {}, options?: RequestOptions): Promise<schemas.PartnerRecord> {
     return this.send("PUT", `/api/v1/admin/partners/${encodeURIComponent(id)}`, { body }, options);
@@ -930,10 +997,22 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get the number and total balance of the partners in a list with the same filters.
+   *
+   * Access: an admin (system_admin).
+   */
+  getPartnerTotals(query: { status?: schemas.PartnerStatus; search?: string; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
+    return this.send("GET", `/api/v1/admin/partners/totals`, { query }, options);
+  }
+
+  /**
    * Fund a subscriber from a partner's account.
    *
    * Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
    * itself signs the request.
+   *
+   * An approval rule for `wallet_transfer` holds requests of admins and API keys, but not those that
+   * the partner signs.
    *
    * A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
    * Repeating it with the same subscriber and amount returns the original response. With a different
@@ -974,15 +1053,16 @@ export class Operations extends Transport {
   }
 
   /**
-   * List agents, newest first.
+   * List agents, newest first, or by name with `order=name`.
    *
    * `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
    * in the name, business name or phone number, and at least one word must have 3 or more
-   * characters. `address` is a part of the address, ignoring case.
+   * characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
+   * active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
    *
    * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
    */
-  listAgents(query: { limit?: number; cursor?: string; phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; } = {}, options?: RequestOptions): List<schemas.AgentPage, schemas.AgentRecord> {
+  listAgents(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; low_float?: boolean; } = {}, options?: RequestOptions): List<schemas.AgentPage, schemas.AgentRecord> {
     return this.list("GET", `/api/v1/agents`, { query }, options);
   }
 
@@ -1001,7 +1081,7 @@ export class Operations extends Transport {
    * Fields that are absent or null keep their values. A new `commission_tier` applies from the next
    * cash-in or cash-out. A terminated agent cannot be changed.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently to change `phone_number`.
    */
   updateAgent(id: string, body: schemas.AgentUpdate = {}, options?: RequestOptions): Promise<schemas.AgentRecord> {
     return this.send("PUT", `/api/v1/agents/${encodeURIComponent(id)}`, { body }, options);
@@ -1097,6 +1177,27 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get the number and total float of the agents in a list with the same filters.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getAgentTotals(query: { phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; low_float?: boolean; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
+    return this.send("GET", `/api/v1/agents/totals`, { query }, options);
+  }
+
+  /**
+   * Get the float of active agents, those who run out first at the beginning.
+   *
+   * With `parent_agent_id`, only a super-agent and its sub-agents. The average outflow is computed
+   * from the cash-ins and cash-outs of the last 7 days.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getAgentLiquidity(query: { parent_agent_id?: string; limit?: number; } = {}, options?: RequestOptions): Promise<schemas.NetworkLiquidity> {
+    return this.send("GET", `/api/v1/agents/liquidity`, { query }, options);
+  }
+
+  /**
    * Fund an agent's float.
    *
    * Records cash received by the platform, and credits the amount to the agent's float.
@@ -1177,7 +1278,10 @@ export class Operations extends Transport {
   }
 
   /**
-   * List transactions, newest first.
+   * List transactions, newest first, or oldest first with `order=oldest`.
+   *
+   * With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+   * first.
    *
    * With `user_id`, the list shows one user's transactions, and `direction` and `balance_after` are
    * from that user's point of view. An agent's list covers the float and the commission account.
@@ -1192,12 +1296,12 @@ export class Operations extends Transport {
    *
    * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
    */
-  listTransactions(query: { limit?: number; cursor?: string; user_id?: string; card_serial?: string; type?: schemas.TransactionType; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
+  listTransactions(query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/transactions`, { query }, options);
   }
 
   /**
-   * Export transactions as CSV, newest first.
+   * Export transactions as CSV, newest first, or oldest first with `order=oldest`.
    *
    * Returns the same transactions as the list with the same filters, at most 50,000 per file. If
    * there are more, the `X-Next-Cursor` header contains the `cursor` for the next file. Text that a
@@ -1207,7 +1311,7 @@ export class Operations extends Transport {
    *
    * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
    */
-  exportTransactions(query: { limit?: number; cursor?: string; user_id?: string; card_serial?: string; type?: schemas.TransactionType; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+  exportTransactions(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.send("GET", `/api/v1/transactions/export`, { query }, options);
   }
 
@@ -1252,16 +1356,30 @@ export class Operations extends Transport {
   }
 
   /**
-   * List a processor's transactions, newest first.
+   * List a processor's transactions, newest first, or oldest first with `order=oldest`.
    *
-   * Names are abbreviated for all callers. `user_id` selects transactions with one counterparty.
-   * Transactions of restricted subscribers are masked or omitted, as in the list of all
-   * transactions.
+   * With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+   * first. Names are abbreviated for all callers. `user_id` selects transactions with one
+   * counterparty. Transactions of restricted subscribers are masked or omitted, as in the list of
+   * all transactions.
    *
    * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
    */
-  listProcessorTransactions(id: string, query: { limit?: number; cursor?: string; user_id?: string; card_serial?: string; type?: schemas.TransactionType; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
+  listProcessorTransactions(id: string, query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/processors/${encodeURIComponent(id)}/transactions`, { query }, options);
+  }
+
+  /**
+   * Get the totals of a list of transactions with the same filters.
+   *
+   * With a period of at most 366 days and no filter by user or card, the totals are complete.
+   * Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
+   * more.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getTransactionTotals(query: { user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.TransactionListTotals> {
+    return this.send("GET", `/api/v1/transactions/totals`, { query }, options);
   }
 
   /**
@@ -1362,15 +1480,20 @@ export class Operations extends Transport {
   }
 
   /**
-   * List alerts, newest first.
+   * List alerts, newest first, or oldest first with `order=oldest`.
+   *
+   * With `held=true`, only unresolved alerts that hold a transaction are listed.
    *
    * An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
    * one-time code. The `details` of a masked alert contain only the fields written by a compliance
    * rule, and its `resolution_notes` is null.
    *
+   * `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
+   * found by it, because it would reveal whose card it is.
+   *
    * Access: an admin (compliance_user, system_admin).
    */
-  listAlerts(query: { limit?: number; cursor?: string; status?: schemas.AlertStatus; severity?: schemas.Severity; subscriber_id?: string; transaction_id?: string; } = {}, options?: RequestOptions): List<schemas.AlertPage, schemas.AlertRecord> {
+  listAlerts(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.AlertStatus; severity?: schemas.Severity; subscriber_id?: string; transaction_id?: string; assignee?: string; held?: boolean; card_serial?: string; } = {}, options?: RequestOptions): List<schemas.AlertPage, schemas.AlertRecord> {
     return this.list("GET", `/api/v1/compliance/alerts`, { query }, options);
   }
 
@@ -1381,6 +1504,24 @@ export class Operations extends Transport {
    */
   getAlert(id: string, options?: RequestOptions): Promise<schemas.AlertRecord> {
     return this.send("GET", `/api/v1/compliance/alerts/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Assign an alert to the calling admin.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  assignAlert(id: string, options?: RequestOptions): Promise<schemas.AlertResponse> {
+    return this.send("POST", `/api/v1/compliance/alerts/${encodeURIComponent(id)}/assign`, {}, options);
+  }
+
+  /**
+   * Remove the assignee of an alert.
+   *
+   * Access: an admin (compliance_user, system_admin).
+   */
+  unassignAlert(id: string, options?: RequestOptions): Promise<schemas.AlertResponse> {
+    return this.send("POST", `/api/v1/compliance/alerts/${encodeURIComponent(id)}/unassign`, {}, options);
   }
 
   /**
@@ -1507,7 +1648,7 @@ export class Operations extends Transport {
   }
 
   /**
-   * List support requests, newest first.
+   * List support requests, newest first, or oldest first with `order=oldest`.
    *
    * `messages` contains the latest 10 messages of each request. A request that concerns a
    * restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
@@ -1515,7 +1656,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (support_user, system_admin).
    */
-  listSupportRequests(query: { limit?: number; cursor?: string; status?: schemas.SupportRequestStatus; assignee?: string; subscriber_id?: string; phone_number?: string; } = {}, options?: RequestOptions): List<schemas.SupportRequestPage, schemas.SupportRequestRecord> {
+  listSupportRequests(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; status?: schemas.SupportRequestStatus; assignee?: string; subscriber_id?: string; phone_number?: string; } = {}, options?: RequestOptions): List<schemas.SupportRequestPage, schemas.SupportRequestRecord> {
     return this.list("GET", `/api/v1/support/requests`, { query }, options);
   }
 
@@ -1557,6 +1698,15 @@ export class Operations extends Transport {
    */
   assignSupportRequest(id: string, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
     return this.send("POST", `/api/v1/support/requests/${encodeURIComponent(id)}/assign`, {}, options);
+  }
+
+  /**
+   * Remove the assignee of a support request.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  unassignSupportRequest(id: string, options?: RequestOptions): Promise<schemas.SupportRequestRecord> {
+    return this.send("POST", `/api/v1/support/requests/${encodeURIComponent(id)}/unassign`, {}, options);
   }
 
   /**
@@ -1662,7 +1812,8 @@ export class Operations extends Transport {
    *
    * If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
    * code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
-   * factors. Each code works once. If the platform requires a second factor and none is enrolled,
+   * factors. Each code works once. To use a passkey, call `POST /api/v1/admin/login/passkey`, which
+   * needs no password. If the platform requires a second factor and none is enrolled,
    * the response has `enroll_only`, and its token can only enroll one.
    *
    * After five failures for one email from one IP address within 15 minutes, further attempts get
@@ -1678,6 +1829,36 @@ export class Operations extends Transport {
    */
   logIn(body: schemas.Login, options?: RequestOptions): Promise<schemas.Tokens> {
     return this.send("POST", `/api/v1/admin/login`, { body, isPublic: true }, options);
+  }
+
+  /**
+   * Create the options to prove a passkey.
+   *
+   * Pass them to `navigator.credentials.get()`, and send the result to
+   * `POST /api/v1/admin/login/passkey` or to `POST /api/v1/admin/me/step-up` within five minutes.
+   * They work once.
+   *
+   * Public.
+   */
+  startPasskeyLogin(options?: RequestOptions): Promise<schemas.RequestOptions> {
+    return this.send("POST", `/api/v1/admin/login/passkey/options`, { isPublic: true }, options);
+  }
+
+  /**
+   * Log in with a passkey, without a password.
+   *
+   * `credential` is the result of `navigator.credentials.get()`, as `toJSON()` returns it. The
+   * authenticator must have verified the user, so the passkey is two factors, and sensitive actions
+   * are allowed for 15 minutes.
+   *
+   * Failures count as failed logins of the admin, with the limits of `POST /api/v1/admin/login`. A
+   * passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
+   * records it.
+   *
+   * Public.
+   */
+  logInWithPasskey(body: schemas.PasskeyLogin, options?: RequestOptions): Promise<schemas.Tokens> {
+    return this.send("POST", `/api/v1/admin/login/passkey`, { body, isPublic: true }, options);
   }
 
   /**
@@ -1773,7 +1954,8 @@ export class Operations extends Transport {
    *
    * The current password stops working and all sessions of the admin end. The response contains a
    * link with which the admin sets a new password. It works once, expires after three days and
-   * replaces earlier links. Second factors remain. You cannot reset your own password (403).
+   * replaces earlier links. Second factors remain. An admin of single sign-on then has a password
+   * instead. You cannot reset your own password (403).
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -1818,6 +2000,76 @@ export class Operations extends Transport {
   }
 
   /**
+   * Start a login with the identity provider.
+   *
+   * Open `authorization_url` in the browser of the admin and keep `login_token` there: the login can
+   * only be completed with it, within 10 minutes. The provider redirects to the console. Without
+   * `TAPGATE_OIDC_ISSUER`, the response is 404. If the provider is not available, it is 503.
+   *
+   * Public.
+   */
+  startOidcLogin(options?: RequestOptions): Promise<schemas.OidcStart> {
+    return this.send("POST", `/api/v1/admin/login/oidc/start`, { isPublic: true }, options);
+  }
+
+  /**
+   * Complete a login with the identity provider.
+   *
+   * `code`, `state` and `iss` are the parameters with which the provider redirected to the console.
+   * The first login creates the admin. The role comes from the provider at every login. Without a
+   * role, the login fails with 403 and the admin's sessions end. The tokens cannot be refreshed.
+   *
+   * If a second factor is enrolled, the login fails with `OTP_REQUIRED`. Then repeat the request
+   * with `otp` or `passkey`. If an admin with a password has the same email address, it fails with
+   * `DUPLICATE_EMAIL`. Then repeat it with `password` and, if enrolled, `otp`, or with a `passkey`
+   * of that admin. Single sign-on replaces the password.
+   *
+   * Public.
+   */
+  logInWithOidc(body: schemas.OidcLogin, options?: RequestOptions): Promise<schemas.Tokens> {
+    return this.send("POST", `/api/v1/admin/login/oidc`, { body, isPublic: true }, options);
+  }
+
+  /**
+   * Start to verify your identity with the identity provider.
+   *
+   * For a session of single sign-on, if no second factor is enrolled. The provider asks for the
+   * credentials again. Open `authorization_url` in the browser and keep `login_token` there, as for
+   * a login.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  startOidcStepUp(options?: RequestOptions): Promise<schemas.OidcStart> {
+    return this.send("POST", `/api/v1/admin/me/step-up/oidc/start`, {}, options);
+  }
+
+  /**
+   * Verify your identity with the identity provider.
+   *
+   * `code`, `state` and `iss` are the parameters with which the provider redirected to the console.
+   * Sensitive actions are then allowed for 15 minutes. The ID token must belong to you, and its
+   * `auth_time` must show that you have just signed in; otherwise the response is `INVALID_OTP`. If
+   * the provider sends no `auth_time`, it is 403: enroll a second factor instead.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  completeOidcStepUp(body: schemas.OidcStepUp, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
+    return this.send("POST", `/api/v1/admin/me/step-up/oidc`, { body }, options);
+  }
+
+  /**
+   * Get the URL that ends the session at the identity provider.
+   *
+   * `logout_url` is null if this session was not started with single sign-on, or if the provider
+   * has no such page. Log out first, then open it in the browser.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getOidcLogout(options?: RequestOptions): Promise<schemas.OidcLogout> {
+    return this.send("GET", `/api/v1/admin/me/oidc-logout`, {}, options);
+  }
+
+  /**
    * Create a secret for an authenticator app.
    *
    * Add the account to the app with `qr` or `otpauth_url`, or type `secret` into it. Then confirm
@@ -1832,8 +2084,8 @@ export class Operations extends Transport {
   /**
    * Remove the authenticator app.
    *
-   * Requires a code of the app or a recovery code. The recovery codes are deleted too. Where a
-   * second factor is required, the last one cannot be removed (403).
+   * Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
+   * deleted too. Where a second factor is required, the last one cannot be removed (403).
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -1857,15 +2109,27 @@ export class Operations extends Transport {
   }
 
   /**
+   * Create new recovery codes.
+   *
+   * Earlier codes stop working. An admin without a second factor has none (404).
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  replaceRecoveryCodes(options?: RequestOptions): Promise<schemas.RecoveryCodes> {
+    return this.send("POST", `/api/v1/admin/me/recovery-codes`, {}, options);
+  }
+
+  /**
    * Verify the second factor again.
    *
    * Sensitive actions require a factor that was verified in this session in the last 15 minutes, by
-   * logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Wrong codes
-   * count as failed logins.
+   * logging in with it or with this operation. Otherwise they fail with `OTP_REQUIRED`. Send `otp`,
+   * or `passkey` with the result of `navigator.credentials.get()` for the options of
+   * `POST /api/v1/admin/login/passkey/options`. Failures count as failed logins.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
-  stepUp(body: schemas.StepUp, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
+  stepUp(body: schemas.StepUp = {}, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
     return this.send("POST", `/api/v1/admin/me/step-up`, { body }, options);
   }
 
@@ -1882,10 +2146,32 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get how the admin sees the console.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getPreferences(options?: RequestOptions): Promise<schemas.Preferences> {
+    return this.send("GET", `/api/v1/admin/me/preferences`, {}, options);
+  }
+
+  /**
+   * Change how the admin sees the console.
+   *
+   * Fields that the request omits keep their values. An empty string resets a field to the setting
+   * of the browser.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  updatePreferences(body: schemas.PreferencesUpdate = {}, options?: RequestOptions): Promise<schemas.Preferences> {
+    return this.send("PUT", `/api/v1/admin/me/preferences`, { body }, options);
+  }
+
+  /**
    * List your sessions.
    *
-   * Newest first. `current` marks the session of this request, `console` a session of the console.
-   * `last_seen_at` is accurate to within a minute.
+   * Newest first. `current` marks the session of this request, `console` a session of the console,
+   * `sso` a session that was started with single sign-on. `last_seen_at` is accurate to within a
+   * minute.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -1902,6 +2188,63 @@ export class Operations extends Transport {
    */
   endSession(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/sessions/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Create the options for a new passkey.
+   *
+   * Pass them to `navigator.credentials.create()`, and send the result to
+   * `POST /api/v1/admin/me/passkeys` within five minutes and in the same session. They work once.
+   *
+   * An admin without a second factor must send `current_password`, because a passkey logs in
+   * without a password. A wrong password fails with 422 and counts as a failed login. Admins who use
+   * single sign-on have no password, and their passkeys only verify sensitive actions.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  startPasskey(body: schemas.PasskeyEnrollment = {}, options?: RequestOptions): Promise<schemas.CreationOptions> {
+    return this.send("POST", `/api/v1/admin/me/passkeys/options`, { body }, options);
+  }
+
+  /**
+   * Enroll a passkey.
+   *
+   * `credential` is the result of `navigator.credentials.create()`, as `toJSON()` returns it. The
+   * authenticator must verify the user, by a PIN or biometrics. The passkey then logs in without a
+   * password, and is a second factor: each login requires it or another factor. An admin can have 20
+   * passkeys.
+   *
+   * If the admin has no recovery codes, the response contains ten. Each works once as `otp`,
+   * together with the password. They are shown only here.
+   *
+   * A token with `enroll_only` remains limited; log in again.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  enrollPasskey(body: schemas.NewPasskey, options?: RequestOptions): Promise<schemas.EnrolledPasskey> {
+    return this.send("POST", `/api/v1/admin/me/passkeys`, { body }, options);
+  }
+
+  /**
+   * List your passkeys.
+   *
+   * Newest first.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  listPasskeys(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.PasskeyPage, schemas.PasskeyRecord> {
+    return this.list("GET", `/api/v1/admin/me/passkeys`, { query }, options);
+  }
+
+  /**
+   * Remove one of your passkeys.
+   *
+   * It no longer logs in. Where a second factor is required, the last one cannot be removed (403).
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   */
+  removePasskey(id: string, options?: RequestOptions): Promise<void> {
+    return this.send("DELETE", `/api/v1/admin/me/passkeys/${encodeURIComponent(id)}`, {}, options);
   }
 
   /**
@@ -1980,6 +2323,35 @@ export class Operations extends Transport {
   }
 
   /**
+   * List logged requests.
+   *
+   * Requests with an API key or a signing key of a processor, terminal or partner, newest first.
+   * `result` is `failed` for statuses of 400 and above. `endpoint` is a path template, such as
+   * `/api/v1/cards/{serial}`. `from` and `to` are inclusive, and dates are in the platform's time
+   * zone.
+   *
+   * Requests are listed about a second after their response, for `TAPGATE_REQUEST_LOG_DAYS` days.
+   * Requests without a valid credential are not logged, and under high load some requests are not.
+   *
+   * Access: an admin (system_admin).
+   */
+  listRequestLogs(query: { limit?: number; cursor?: string; api_key_id?: string; method?: schemas.LoggedMethod; endpoint?: string; status?: number; result?: schemas.RequestResult; error_code?: string; request_id?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.LoggedRequestPage, schemas.LoggedRequest> {
+    return this.list("GET", `/api/v1/admin/request-logs`, { query }, options);
+  }
+
+  /**
+   * Get a logged request.
+   *
+   * Includes the query and, if `TAPGATE_REQUEST_LOG_BODIES` is on, the JSON bodies of the request
+   * and the response. Secrets, personal data and free texts are replaced by `***`.
+   *
+   * Access: an admin (system_admin).
+   */
+  getRequestLog(id: string, options?: RequestOptions): Promise<schemas.LoggedRequestDetails> {
+    return this.send("GET", `/api/v1/admin/request-logs/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
    * List audit entries.
    *
    * Entries are in chain order, newest first. `from` and `to` are inclusive, and dates are in the
@@ -2037,9 +2409,11 @@ export class Operations extends Transport {
   /**
    * List webhook endpoints, newest first.
    *
+   * With `failing=true`, only endpoints that are disabled or whose last attempt failed.
+   *
    * Access: an admin (system_admin).
    */
-  listWebhookEndpoints(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.WebhookEndpointPage, schemas.WebhookEndpointRecord> {
+  listWebhookEndpoints(query: { limit?: number; cursor?: string; failing?: boolean; } = {}, options?: RequestOptions): List<schemas.WebhookEndpointPage, schemas.WebhookEndpointRecord> {
     return this.list("GET", `/api/v1/admin/webhook-endpoints`, { query }, options);
   }
 
@@ -2109,8 +2483,19 @@ export class Operations extends Transport {
    *
    * Access: an admin (system_admin).
    */
-  listDeliveries(id: string, query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.WebhookDeliveryPage, schemas.WebhookDelivery> {
+  listDeliveries(id: string, query: { limit?: number; cursor?: string; status?: schemas.WebhookDeliveryStatus; } = {}, options?: RequestOptions): List<schemas.WebhookDeliveryPage, schemas.WebhookDelivery> {
     return this.list("GET", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/deliveries`, { query }, options);
+  }
+
+  /**
+   * Get a delivery to a webhook endpoint.
+   *
+   * `payload` is the body of the request as it would be sent now.
+   *
+   * Access: an admin (system_admin).
+   */
+  getDelivery(id: string, deliveryId: string, options?: RequestOptions): Promise<schemas.WebhookDeliveryDetails> {
+    return this.send("GET", `/api/v1/admin/webhook-endpoints/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}`, {}, options);
   }
 
   /**
@@ -2142,7 +2527,9 @@ export class Operations extends Transport {
    *
    * Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
    * platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
-   * and volumes are exact at the time of the request.
+   * and volumes are exact at the time of the request. `flows` groups them by payments, money in,
+   * money out, refunds and internal moves. `previous` covers the period of the same length before,
+   * up to the same time, rounded down to 15 minutes.
    *
    * `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
    * counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
@@ -2173,6 +2560,88 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get the number of items in each work queue that the caller's role may read.
+   *
+   * Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
+   * current, except that of `low_float`. `alerts` are open alerts without a held payment, and
+   * `held_payments` those with one. `failing_webhooks` are endpoints that are disabled or whose
+   * last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
+   * Restricted subscribers are not counted in `kyc_reviews`.
+   *
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   */
+  getWorkQueues(query: { fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkQueues> {
+    return this.send("GET", `/api/v1/work-queues`, { query }, options);
+  }
+
+  /**
+   * Get the steps of setting up a new installation.
+   *
+   * A step is done when its records exist, or when an admin has skipped it. `open` is false, and
+   * `steps` is empty, once an admin has dismissed the steps, and in an installation that started
+   * with data.
+   *
+   * Access: an admin (system_admin).
+   */
+  getOnboarding(options?: RequestOptions): Promise<schemas.Onboarding> {
+    return this.send("GET", `/api/v1/admin/onboarding`, {}, options);
+  }
+
+  /**
+   * Dismiss the steps of setting up the installation, for all admins.
+   *
+   * Access: an admin (system_admin).
+   */
+  dismissOnboarding(options?: RequestOptions): Promise<schemas.Onboarding> {
+    return this.send("POST", `/api/v1/admin/onboarding/dismiss`, {}, options);
+  }
+
+  /**
+   * Skip a step of setting up the installation, for all admins.
+   *
+   * Access: an admin (system_admin).
+   */
+  skipOnboardingStep(step: string, options?: RequestOptions): Promise<schemas.Onboarding> {
+    return this.send("POST", `/api/v1/admin/onboarding/${encodeURIComponent(step)}/skip`, {}, options);
+  }
+
+  /**
+   * Get the branding.
+   *
+   * The sign-in page shows it, so no credential is required. After a change, it may be a few seconds
+   * old.
+   *
+   * Public.
+   */
+  getBranding(options?: RequestOptions): Promise<schemas.BrandingRecord> {
+    return this.send("GET", `/api/v1/admin/branding`, { isPublic: true }, options);
+  }
+
+  /**
+   * Change the branding.
+   *
+   * Fields that the request omits keep their values, and an empty string resets a field to its
+   * default. `name`, `color`, `support_contact` and the logo appear in the console, on the page of a
+   * tapped card and in PDF statements; `statement_header` appears in PDF statements only. `color`
+   * must have a contrast of at least 4.5:1 with white. `logo` is a PNG image with at most 1024
+   * pixels per side, which is decoded and encoded again without metadata.
+   *
+   * Access: an admin (system_admin).
+   */
+  updateBranding(body: schemas.BrandingUpdate = {}, options?: RequestOptions): Promise<schemas.BrandingRecord> {
+    return this.send("PUT", `/api/v1/admin/branding`, { body }, options);
+  }
+
+  /**
+   * Get the logo, a PNG image.
+   *
+   * Public.
+   */
+  getBrandingLogo(options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.send("GET", `/api/v1/admin/branding/logo`, { isPublic: true }, options);
+  }
+
+  /**
    * Search records of all kinds.
    *
    * `q` is one of these:
@@ -2186,7 +2655,8 @@ export class Operations extends Transport {
    * Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
    * is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
    * lists; by its ID, a restricted subscriber is found without personal data. Accounts are found if
-   * `types` names them or `q` is the ID of an account. There are at most `limit` results.
+   * `types` names them or `q` is the ID of an account. Finance users, who fund partners, find them
+   * if `types` names them. There are at most `limit` results.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -2204,6 +2674,18 @@ export class Operations extends Transport {
    */
   getNodes(options?: RequestOptions): Promise<schemas.NodeList> {
     return this.send("GET", `/api/v1/system/nodes`, {}, options);
+  }
+
+  /**
+   * Get the settings of the node that responds.
+   *
+   * The values of secrets are never included; `is_set` says whether there is one. URLs have no
+   * credentials.
+   *
+   * Access: an admin (system_admin).
+   */
+  getSettings(options?: RequestOptions): Promise<schemas.EffectiveSettings> {
+    return this.send("GET", `/api/v1/system/settings`, {}, options);
   }
 
   /**

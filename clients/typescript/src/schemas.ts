@@ -45,6 +45,7 @@ export interface Admin {
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
+  sso: boolean;
 }
 
 /** Fields to change. Omitted fields keep their values. */
@@ -89,6 +90,21 @@ export interface AgentFloatLowEvent {
   /** When the event occurred */
   timestamp: string;
   data: AgentRecord;
+}
+
+/**
+ * Float of an active agent, and for how many days it lasts.
+ *
+ *     `daily_outflow` is the average of cash-ins minus cash-outs of the last 7 days; it is negative if
+ *     the float grows. `days_of_cover` is null unless the outflow is positive.
+ */
+export interface AgentLiquidity {
+  agent_id: string;
+  name: string;
+  parent_agent_id: string | null;
+  float_balance: string;
+  daily_outflow: string;
+  days_of_cover: number | null;
 }
 
 /**
@@ -217,6 +233,8 @@ export interface AlertRecord {
   status: AlertStatus;
   details: Record<string, unknown>;
   occurrences: number;
+  assignee: string | null;
+  assignee_name: string | null;
   resolution_notes: string | null;
   resolved_by: string | null;
   resolved_at: string | null;
@@ -405,6 +423,44 @@ export type ApprovalStatus = "pending" | "approved" | "executed" | "failed" | "r
 
 export type ApprovalVerdict = "approve" | "reject";
 
+/** Proof of a passkey: the result of `navigator.credentials.get()`. */
+export interface AssertedCredential {
+  /** Binary value in base64url, without padding */
+  id: string;
+  /** Binary value in base64url, without padding */
+  rawId: string;
+  type: PublicKeyCredentialType;
+  response: AssertionResponse;
+}
+
+export interface AssertionResponse {
+  /** Binary value in base64url, without padding */
+  clientDataJSON: string;
+  /** Binary value in base64url, without padding */
+  authenticatorData: string;
+  /** Binary value in base64url, without padding */
+  signature: string;
+  /** Binary value in base64url, without padding */
+  userHandle?: string | null;
+}
+
+export interface AttestationResponse {
+  /** Binary value in base64url, without padding */
+  clientDataJSON: string;
+  /** Binary value in base64url, without padding */
+  attestationObject: string;
+}
+
+/** New credential: the result of `navigator.credentials.create()`. */
+export interface AttestedCredential {
+  /** Binary value in base64url, without padding */
+  id: string;
+  /** Binary value in base64url, without padding */
+  rawId: string;
+  type: PublicKeyCredentialType;
+  response: AttestationResponse;
+}
+
 /**
  * Last sealed entry of the audit log, and the number of unsealed entries (at most 100,000).
  *
@@ -449,6 +505,12 @@ export interface AuditEntryPage {
 
 export type AuditResult = "success" | "failure" | "denied";
 
+export interface AuthenticatorSelection {
+  residentKey: string;
+  requireResidentKey: boolean;
+  userVerification: string;
+}
+
 /** An account balance: `available` plus `held`, the funds held for transactions under review. */
 export interface Balance {
   user_id: string;
@@ -458,6 +520,13 @@ export interface Balance {
   held: string;
   currency: string;
   as_of: string;
+}
+
+/** Number of records in a list, and the sum of their balances. Of agents, the float counts. */
+export interface BalanceTotals {
+  count: number;
+  balance: string;
+  currency: string;
 }
 
 export interface BatchLatencyStats {
@@ -470,6 +539,28 @@ export interface BatchLatencyStats {
   largest_size: number | null;
 }
 
+export interface BrandingRecord {
+  name: string;
+  color: string;
+  support_contact: string | null;
+  statement_header: string | null;
+  has_logo: boolean;
+  updated_at: string | null;
+}
+
+export interface BrandingUpdate {
+  /** An empty string resets the field to its default. */
+  name?: string | null;
+  /** An empty string resets the field to its default. */
+  color?: string | null;
+  /** An empty string resets the field to its default. */
+  support_contact?: string | null;
+  /** An empty string resets the field to its default. */
+  statement_header?: string | null;
+  /** An empty string resets the field to its default. */
+  logo?: string | null;
+}
+
 export interface Bucket {
   count: number;
   completed: number;
@@ -478,6 +569,7 @@ export interface Bucket {
   amount: string;
   fees: string;
   start: string;
+  payments: string;
 }
 
 export type CardAuthenticity = "none" | "sun";
@@ -726,6 +818,28 @@ export interface ComplianceCheckResult {
   violations: Violation[];
 }
 
+/** Options for `navigator.credentials.create()`. */
+export interface CreationOptions {
+  rp: RelyingPartyEntity;
+  user: UserEntity;
+  challenge: string;
+  pubKeyCredParams: CredentialParameters[];
+  timeout: number;
+  excludeCredentials: CredentialDescriptor[];
+  authenticatorSelection: AuthenticatorSelection;
+  attestation: string;
+}
+
+export interface CredentialDescriptor {
+  id: string;
+  type: PublicKeyCredentialType;
+}
+
+export interface CredentialParameters {
+  alg: number;
+  type: PublicKeyCredentialType;
+}
+
 export interface DeclineCount {
   code: string;
   count: number;
@@ -846,9 +960,22 @@ export interface DocumentRecord {
   created_at: string;
 }
 
+export interface EffectiveSettings {
+  data: SettingRecord[];
+}
+
 export interface EngineStats {
   batches: BatchLatencyStats;
   requests: LatencyStats;
+}
+
+/** A new passkey, with recovery codes if the admin had none. They are shown only once. */
+export interface EnrolledPasskey {
+  id: string;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+  recovery_codes?: string[];
 }
 
 /**
@@ -892,6 +1019,8 @@ export interface ErrorBody {
 }
 
 export type ErrorCode = "INVALID_REQUEST" | "INVALID_PIN" | "SAME_PIN" | "INVALID_OTP" | "PERMANENT_BLOCK" | "MAX_CHILD_CARDS" | "MISSING_PARENT" | "UNAUTHORIZED" | "INSUFFICIENT_FUNDS" | "INSUFFICIENT_FLOAT" | "FORBIDDEN" | "ACCOUNT_LOCKED" | "OTP_REQUIRED" | "PIN_REQUIRED" | "SUBSCRIBER_BLOCKED" | "CARD_NOT_ACTIVE" | "CARD_PROOF_REQUIRED" | "CARD_NOT_GENUINE" | "AGENT_NOT_ACTIVE" | "PROCESSOR_SUSPENDED" | "PARTNER_SUSPENDED" | "TERMINAL_BLOCKED" | "COMPLIANCE_REJECTED" | "TRANSACTION_LIMIT_EXCEEDED" | "CARD_LIMIT_EXCEEDED" | "DAILY_LIMIT_EXCEEDED" | "MONTHLY_LIMIT_EXCEEDED" | "MAX_BALANCE_EXCEEDED" | "SUBSCRIBER_NOT_FOUND" | "CARD_NOT_FOUND" | "KEYSET_NOT_FOUND" | "AGENT_NOT_FOUND" | "PROCESSOR_NOT_FOUND" | "TERMINAL_NOT_FOUND" | "PARTNER_NOT_FOUND" | "ACCOUNT_NOT_FOUND" | "TRANSACTION_NOT_FOUND" | "ALERT_NOT_FOUND" | "RULE_NOT_FOUND" | "REQUEST_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "DUPLICATE_PHONE" | "DUPLICATE_ID_NUMBER" | "DUPLICATE_EMAIL" | "DUPLICATE_REQUEST" | "DUPLICATE_REFERENCE" | "CARD_ALREADY_LINKED" | "CARD_NOT_LINKED" | "CARD_PROOF_USED" | "KEYSET_RETIRED" | "ALREADY_BLOCKED" | "NOT_BLOCKED" | "NOT_CLOSABLE" | "ALREADY_REFUNDED" | "NOT_REFUNDABLE" | "ALREADY_RESOLVED" | "APPROVAL_NOT_PENDING" | "ALREADY_SUSPENDED" | "NOT_SUSPENDED" | "PAYLOAD_TOO_LARGE" | "VALIDATION_FAILED" | "CURRENCY_NOT_SUPPORTED" | "SELF_TRANSFER" | "REFUND_EXCEEDS_REMAINING" | "KYC_REQUIREMENTS_NOT_MET" | "RATE_LIMITED" | "INTERNAL_ERROR" | "SERVICE_UNAVAILABLE";
+
+export type Factor = "totp" | "passkey";
 
 export type FeePayer = "sender" | "receiver";
 
@@ -939,6 +1068,16 @@ export interface FloatTransferReceipt {
   amount: string;
   from_balance: string;
   to_balance: string;
+}
+
+export interface FlowTotals {
+  count: number;
+  completed: number;
+  failed: number;
+  under_review: number;
+  amount: string;
+  fees: string;
+  flow: MoneyFlow;
 }
 
 export interface FundFromPartner {
@@ -1111,6 +1250,31 @@ export type KycDocumentStatus = "pending" | "reviewed" | "rejected";
 
 export type KycDocumentType = "id_front" | "id_back" | "selfie" | "proof_of_address";
 
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface KycReviewPage {
+  data: KycReviewRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+/** Subscriber who waits for a KYC decision. */
+export interface KycReviewRecord {
+  subscriber_id: string;
+  first_name: string;
+  last_name: string;
+  phone_number: string;
+  kyc_level: number;
+  waiting_since: string;
+  assignee: string | null;
+  assignee_name: string | null;
+}
+
 export type KycStatus = "NONE" | "PENDING" | "VERIFIED" | "REJECTED";
 
 /**
@@ -1183,6 +1347,65 @@ export interface Live {
   live: boolean;
 }
 
+export type LoggedCaller = "api_key" | "processor" | "partner";
+
+export type LoggedMethod = "GET" | "POST" | "PUT" | "DELETE";
+
+/** A request with an API key or a signing key. `endpoint` is the path template. */
+export interface LoggedRequest {
+  id: string;
+  created_at: string;
+  api_key_id: string;
+  caller_type: LoggedCaller;
+  caller_name: string;
+  method: string;
+  endpoint: string;
+  path: string;
+  status: number;
+  error_code: string | null;
+  duration_ms: number;
+  request_id: string;
+  ip: string;
+}
+
+/**
+ * A logged request with its query and bodies.
+ *
+ *     A body is null if it was not stored: bodies are not logged, or it is empty, too large or not
+ *     JSON. Secrets, personal data and free texts are replaced by `***`.
+ */
+export interface LoggedRequestDetails {
+  id: string;
+  created_at: string;
+  api_key_id: string;
+  caller_type: LoggedCaller;
+  caller_name: string;
+  method: string;
+  endpoint: string;
+  path: string;
+  status: number;
+  error_code: string | null;
+  duration_ms: number;
+  request_id: string;
+  ip: string;
+  query: Record<string, unknown> | null;
+  request_body: Record<string, unknown> | null;
+  response_body: Record<string, unknown> | null;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface LoggedRequestPage {
+  data: LoggedRequest[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
 export interface Login {
   email: string;
   password: string;
@@ -1204,6 +1427,11 @@ export interface LookupCardResponse {
   holder_name: string | null;
 }
 
+/**
+ * The authenticated admin.
+ *
+ *     `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
+ */
 export interface Me {
   id: string;
   email: string;
@@ -1211,6 +1439,8 @@ export interface Me {
   role: AdminRole;
   created_at: string;
   last_login_at: string | null;
+  factors: Factor[];
+  recovery_codes: number;
 }
 
 /**
@@ -1240,6 +1470,26 @@ export type MessageReportStatus = "sent" | "failed" | "delivered" | "read";
 
 export type MessageStatus = "queued" | "sent" | "failed" | "delivered" | "read";
 
+export type MoneyFlow = "payments" | "money_in" | "money_out" | "refunds" | "internal";
+
+export type NameOrder = "newest" | "name";
+
+/**
+ * Liquidity of all active agents, or of one super-agent and its sub-agents.
+ *
+ *     `data` has the agents whose float runs out first.
+ */
+export interface NetworkLiquidity {
+  currency: string;
+  agents: number;
+  float_balance: string;
+  daily_outflow: string;
+  within_1_day: number;
+  within_3_days: number;
+  within_7_days: number;
+  data: AgentLiquidity[];
+}
+
 /** New admin. Without a password, the response has a link with which the admin sets one. */
 export interface NewAdmin {
   email: string;
@@ -1257,6 +1507,7 @@ export interface NewAdminRecord {
   created_at: string;
   last_login_at: string | null;
   status: AdminStatus;
+  sso: boolean;
   invitation?: Invitation;
 }
 
@@ -1313,6 +1564,11 @@ export interface NewPartner {
   name: string;
   /** Decimal amount in major units */
   overdraft_limit?: string | null;
+}
+
+export interface NewPasskey {
+  name: string;
+  credential: AttestedCredential;
 }
 
 export interface NewPersonalization {
@@ -1400,6 +1656,49 @@ export type NodeStatus = "ready" | "not_ready" | "offline";
 
 export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "disk_full" | "clock_offset" | "no_synchronous_standby";
 
+export interface OidcLogin {
+  login_token: string;
+  state: string;
+  code: string;
+  iss?: string | null;
+  password?: string | null;
+  /** Six digits of an authenticator app, or a recovery code */
+  otp?: string | null;
+  passkey?: AssertedCredential | null;
+}
+
+export interface OidcLogout {
+  logout_url: string | null;
+}
+
+/** Where to continue a login with the identity provider, and what completes it. */
+export interface OidcStart {
+  authorization_url: string;
+  login_token: string;
+}
+
+/** Redirect of the identity provider to the console. */
+export interface OidcStepUp {
+  login_token: string;
+  state: string;
+  code: string;
+  iss?: string | null;
+}
+
+/** Steps of setting up a new installation. `agent_id` is the newest agent. */
+export interface Onboarding {
+  open: boolean;
+  steps: OnboardingStep[];
+  agent_id: string | null;
+}
+
+export interface OnboardingStep {
+  name: OnboardingStepName;
+  done: boolean;
+}
+
+export type OnboardingStepName = "cards" | "agent" | "float" | "customer" | "payment" | "webhook" | "second_admin" | "approval_rules";
+
 export interface OneTimeCodeVerification {
   /** 6 digits */
   otp: string;
@@ -1425,7 +1724,9 @@ export interface Overview {
   from: string;
   to: string;
   totals: Totals;
+  previous: PreviousPeriod;
   buckets: Bucket[];
+  flows: FlowTotals[];
   by_type: TypeTotals[];
   declines: DeclineCount[];
   standing: PlatformSnapshot;
@@ -1463,6 +1764,8 @@ export interface P2pTransferRequest {
   pin: string;
   memo?: string | null;
 }
+
+export type PageOrder = "newest" | "oldest";
 
 /** Response to creating a partner. The secrets are returned only here. */
 export interface PartnerCreated {
@@ -1561,6 +1864,34 @@ export interface PartyRecord {
 }
 
 export type PartyType = "subscriber" | "agent" | "processor" | "partner" | "platform";
+
+export interface PasskeyEnrollment {
+  current_password?: string | null;
+}
+
+export interface PasskeyLogin {
+  credential: AssertedCredential;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface PasskeyPage {
+  data: PasskeyRecord[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+export interface PasskeyRecord {
+  id: string;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+}
 
 export interface PasswordChange {
   current_password: string;
@@ -1679,6 +2010,30 @@ export interface PosPaymentRequest {
   terminal_id?: string | null;
 }
 
+/** How an admin sees the console. Null is the setting of the browser. */
+export interface Preferences {
+  theme: string | null;
+  timezone: string | null;
+  language: string | null;
+}
+
+export interface PreferencesUpdate {
+  /** An empty string resets the field to its default. */
+  theme?: string | null;
+  /** An empty string resets the field to its default. */
+  timezone?: string | null;
+  /** An empty string resets the field to its default. */
+  language?: string | null;
+}
+
+/** The period of the same length before, up to the same time of its last day or hour. */
+export interface PreviousPeriod {
+  from: string;
+  to: string;
+  totals: Totals;
+  flows: FlowTotals[];
+}
+
 /** Response to creating a processor. The secret is returned only here. */
 export interface ProcessorCreated {
   success: boolean;
@@ -1687,6 +2042,18 @@ export interface ProcessorCreated {
   processor: ProcessorRecord;
   api_key_id: string;
   hmac_secret: string;
+}
+
+export interface ProcessorDay {
+  sales_count: number;
+  sales: string;
+  fees: string;
+  refunds_count: number;
+  refunds: string;
+  payouts_count: number;
+  payouts: string;
+  net: string;
+  date: string;
 }
 
 /**
@@ -1725,11 +2092,38 @@ export interface ProcessorResponse {
 
 export type ProcessorStatus = "active" | "suspended";
 
+/** `days` has the days with movements, newest first, in the platform's time zone. */
+export interface ProcessorSummary {
+  processor_id: string;
+  currency: string;
+  balance: string;
+  from: string;
+  to: string;
+  totals: ProcessorTotals;
+  days: ProcessorDay[];
+}
+
 export interface ProcessorSuspendedEvent {
   type: "processor.suspended";
   /** When the event occurred */
   timestamp: string;
   data: ProcessorRecord;
+}
+
+/**
+ * Movements of a processor's settlement account.
+ *
+ *     `net` is sales minus fees, refunds and payouts, plus all other movements.
+ */
+export interface ProcessorTotals {
+  sales_count: number;
+  sales: string;
+  fees: string;
+  refunds_count: number;
+  refunds: string;
+  payouts_count: number;
+  payouts: string;
+  net: string;
 }
 
 export interface ProcessorTransfer {
@@ -1759,6 +2153,8 @@ export interface ProofRecord {
   entries: number;
   accounts: number;
 }
+
+export type PublicKeyCredentialType = "public-key";
 
 export interface Quote {
   amount: string;
@@ -1865,6 +2261,11 @@ export interface Registration {
   language?: SubscriberLanguage | null;
 }
 
+export interface RelyingPartyEntity {
+  id: string;
+  name: string;
+}
+
 export interface ReplaySummary {
   count: number;
   last_at: string | null;
@@ -1882,6 +2283,17 @@ export type ReplicationMode = "synchronous" | "waiting" | "asynchronous" | "none
 export interface ReportStatusesResponse {
   updated: number;
 }
+
+/** Options for `navigator.credentials.get()`. The browser offers every passkey of the site. */
+export interface RequestOptions {
+  challenge: string;
+  timeout: number;
+  rpId: string;
+  allowCredentials: CredentialDescriptor[];
+  userVerification: string;
+}
+
+export type RequestResult = "succeeded" | "failed";
 
 export interface Resolution {
   status: AlertResolution;
@@ -2001,6 +2413,7 @@ export interface SessionRecord {
   id: string;
   current: boolean;
   console: boolean;
+  sso: boolean;
   ip: string | null;
   user_agent: string | null;
   created_at: string;
@@ -2008,6 +2421,14 @@ export interface SessionRecord {
 }
 
 export type SettableWebhookEndpointStatus = "active" | "paused";
+
+/** Setting of a node. `value` is null if it is hidden, because it is secret, or not set. */
+export interface SettingRecord {
+  name: string;
+  value: string | null;
+  hidden: boolean;
+  is_set: boolean;
+}
 
 export type Severity = "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
 
@@ -2086,9 +2507,11 @@ export interface StatusReports {
   data: StatusReport[];
 }
 
+/** Either a code or the proof of a passkey. */
 export interface StepUp {
   /** Six digits of an authenticator app, or a recovery code */
-  otp: string;
+  otp?: string | null;
+  passkey?: AssertedCredential | null;
 }
 
 export interface SubscriberBlockedEvent {
@@ -2329,6 +2752,47 @@ export interface TestEventData {
   webhook_endpoint_id: string;
 }
 
+/**
+ * Something that happened to a subscriber.
+ *
+ *     `event` depends on `kind`: the type of a transaction, the template of a message, the sender of
+ *     a support message, the type of an alert, or the event of an audit entry. Texts of messages are
+ *     not part of the timeline. `resource_id` is the ID of the transaction, message, support request,
+ *     alert or audit entry, and null for wrong PINs. Of the other fields, those without a value are
+ *     null.
+ */
+export interface TimelineItem {
+  at: string;
+  kind: TimelineKind;
+  event: string;
+  resource_id: string | null;
+  status: string | null;
+  amount: string | null;
+  currency: string | null;
+  direction: Direction | null;
+  counterparty: string | null;
+  failure_code: string | null;
+  count: number | null;
+  actor_type: string | null;
+  actor_name: string | null;
+  reason: string | null;
+}
+
+/**
+ * One page of a list.
+ *
+ *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+ *     otherwise.
+ */
+export interface TimelineItemPage {
+  data: TimelineItem[];
+  has_more: boolean;
+  next_cursor: string | null;
+  masked?: boolean;
+}
+
+export type TimelineKind = "transaction" | "pin" | "message" | "support" | "kyc" | "alert" | "action";
+
 /** Response to a login or a refresh. */
 export interface Tokens {
   token: string;
@@ -2402,6 +2866,22 @@ export interface TransactionFailedEvent {
   timestamp: string;
   data: TransactionRecord;
 }
+
+/**
+ * Totals of a list of transactions.
+ *
+ *     `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
+ *     is false, the totals cover only the newest transactions of the list.
+ */
+export interface TransactionListTotals {
+  count: number;
+  amount: string;
+  fees: string;
+  currency: string;
+  is_complete: boolean;
+}
+
+export type TransactionOrder = "newest" | "oldest" | "amount";
 
 /**
  * One page of a list.
@@ -2547,6 +3027,12 @@ export interface UploadCardsResponse {
   errors: RowError[];
 }
 
+export interface UserEntity {
+  id: string;
+  name: string;
+  displayName: string;
+}
+
 /**
  * Result of verifying the audit log, with the first mismatch if there is one.
  *
@@ -2615,6 +3101,23 @@ export interface WebhookDelivery {
 }
 
 /**
+ * A delivery with its request body, or null if the record of the event cannot be loaded.
+ *
+ *     Personal data of subscribers who are restricted now is omitted.
+ */
+export interface WebhookDeliveryDetails {
+  id: string;
+  event: WebhookEventType;
+  status: WebhookDeliveryStatus;
+  attempts: number;
+  last_status: number | null;
+  duration_ms: number | null;
+  response: string | null;
+  created_at: string;
+  payload: Record<string, unknown> | null;
+}
+
+/**
  * One page of a list.
  *
  *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
@@ -2656,6 +3159,8 @@ export interface WebhookEndpointRecord {
   status: WebhookEndpointStatus;
   status_reason: string | null;
   status_changed_at: string;
+  failing_since: string | null;
+  last_failure_at: string | null;
 }
 
 export type WebhookEndpointStatus = "active" | "paused" | "disabled";
@@ -2675,6 +3180,8 @@ export interface WebhookEndpointWithSecret {
   status: WebhookEndpointStatus;
   status_reason: string | null;
   status_changed_at: string;
+  failing_since: string | null;
+  last_failure_at: string | null;
   secret: string;
 }
 
@@ -2700,6 +3207,24 @@ export interface WebhookTopUp {
   phone_number?: string | null;
   /** ISO 4217 code of the platform's currency */
   currency?: string | null;
+}
+
+export type WorkQueueName = "kyc_reviews" | "support_requests" | "alerts" | "held_payments" | "failing_webhooks" | "low_float";
+
+/**
+ * Number of items that wait, at most 100, and the time since which the oldest waits.
+ *
+ *     `oldest_at` is null if nothing waits, and for agents with a low float.
+ */
+export interface WorkQueueRecord {
+  name: WorkQueueName;
+  waiting: number;
+  oldest_at: string | null;
+}
+
+/** Work queues that the caller's role may read. */
+export interface WorkQueues {
+  data: WorkQueueRecord[];
 }
 
 /** Body of a webhook, by its `type`. */

@@ -9,7 +9,7 @@ import msgspec
 from tapgate import ids
 from tapgate.errors import ApiError, invalid_field
 from tapgate.password_strength import is_breached, is_weak_password
-from tapgate.schemas.admin import Admin, Invitation, Me, NewAdminRecord
+from tapgate.schemas.admin import Admin, Factor, Invitation, Me, NewAdminRecord
 from tapgate.schemas.records import build_record
 from tapgate.settings import Settings
 
@@ -35,8 +35,14 @@ def build_wrong_password_error() -> ApiError:
     return invalid_field("current_password", "is not your current password")
 
 
-def to_me(row: Mapping[str, Any]) -> Me:
-    return build_record(Me, row, id=ids.encode(ids.ADMIN, row["id"]))
+def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) -> Me:
+    return build_record(
+        Me,
+        row,
+        id=ids.encode(ids.ADMIN, row["id"]),
+        factors=[*factors],
+        recovery_codes=recovery_codes,
+    )
 
 
 def to_record(row: Mapping[str, Any]) -> Admin:

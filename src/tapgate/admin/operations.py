@@ -10,7 +10,7 @@ from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
-from tapgate.auth.logins import AuthenticatedAdmin, Logins
+from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
@@ -30,14 +30,14 @@ async def log_in(
     sessions: Sessions,
     origin: SessionOrigin,
 ) -> Tokens:
-    """Start a session for an admin whose password and second factor have been verified."""
+    """Start a session for an admin whose password and factor, or passkey, have been verified."""
     admin_id, factor = authenticated
     tokens = await sessions.start(
         tx, admin_id, has_verified_factor=factor is not None, origin=origin
     )
     admin = await queries.get(tx, admin_id)
     reason = factor and f"Second factor: {factor}"
-    await _record(tx, _act_as(actor, admin), admin_id, "login", reason=reason)
+    await _record(tx, act_as(actor, admin), admin_id, "login", reason=reason)
     return tokens
 
 
@@ -57,6 +57,22 @@ async def record_failed_login(
             resource_id=await logins.get_loggable_email(email),
             result=AuditResult.FAILURE,
             reason=error.message,
+        ),
+    )
+
+
+async def record_rejected_passkey(
+    rejection_log: RejectionLog, actor: Actor, error: PasskeyRejectedError
+) -> None:
+    """Record a failed login with a passkey, and why it was rejected."""
+    await rejection_log.record(
+        actor,
+        RejectedRequest(
+            event="admin.login",
+            resource_type="admin",
+            resource_id=error.email,
+            result=AuditResult.FAILURE,
+            reason=f"Passkey rejected. {error.reason}",
         ),
     )
 
@@ -172,14 +188,17 @@ async def reset_password(
 ) -> Invitation:
     """Make an admin's password unusable and return a link to set a new one.
 
-    The admin's sessions end. Second factors remain, so the link alone does not grant access.
+    The admin's sessions end. Second factors remain, so the link alone does not grant access. The
+    admin no longer signs in with single sign-on.
     """
     await queries.get(tx, admin_id, for_update=True)
     if _is_self(actor, admin_id):
         raise _build_forbidden_error("You can't reset your own password. Change it instead.")
     await queries.set_password(tx, admin_id, unusable_hash)
+    subject = await queries.delete_identity(tx, admin_id)
     await sessions.end_all(tx, admin_id)
-    await _record(tx, actor, admin_id, "password_reset")
+    changes = None if subject is None else {"subject": (subject, None)}
+    await _record(tx, actor, admin_id, "password_reset", changes=changes)
     return await _invite(tx, admin_id, invitations)
 
 
@@ -192,7 +211,7 @@ async def accept_invitation(
         raise build_invalid_invitation_error()
     admin = await queries.get(tx, admin_id)
     await queries.set_password(tx, admin_id, password_hash)
-    await _record(tx, _act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
+    await _record(tx, act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
 
 
 def build_invalid_invitation_error() -> ApiError:
@@ -206,7 +225,7 @@ async def _invite(tx: Transaction, admin_id: int, invitations: Invitations) -> I
     return Invitation(url=url, expires_at=format_rfc3339(expires_at))
 
 
-def _act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
+def act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
     """Return the actor of a request in which an admin proved an identity without a session."""
     public_id = ids.encode(ids.ADMIN, admin["id"])
     record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}

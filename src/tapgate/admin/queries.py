@@ -10,7 +10,8 @@ from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-_COLUMNS = "id, email, name, role, status, created_at, last_login_at"
+_COLUMNS = """id, email, name, role, status, created_at, last_login_at,
+    EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso"""
 
 
 async def get(
@@ -60,6 +61,25 @@ async def update(tx: Transaction, admin_id: int, *, name: str, role: str) -> asy
 
 async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> None:
     await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)
+
+
+async def delete_identity(tx: Transaction, admin_id: int) -> str | None:
+    """Delete the identity with which an admin signs in; return its subject, or None.
+
+    It is kept as a former identity, by which a later sign-in finds the admin.
+    """
+    subject: str | None = await tx.fetchval(
+        """WITH deleted AS (
+               DELETE FROM admin_identities WHERE admin_id = $1 RETURNING issuer, subject, admin_id
+           ), kept AS (
+               INSERT INTO admin_former_identities (issuer, subject, admin_id)
+               SELECT * FROM deleted
+               ON CONFLICT (issuer, subject) DO UPDATE SET admin_id = excluded.admin_id
+           )
+           SELECT subject FROM deleted""",
+        admin_id,
+    )
+    return subject
 
 
 async def find_by_email(source: Database | asyncpg.Connection, email: str) -> asyncpg.Record | None:

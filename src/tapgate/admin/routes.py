@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from tapgate.admin import model, operations, queries
+from tapgate.admin.account import operations as account_operations
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
 from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
@@ -28,6 +30,7 @@ from tapgate.schemas.admin import (
 )
 from tapgate.schemas.approvals import Operation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.passkeys import PasskeyLogin, RequestOptions
 from tapgate.schemas.records import AdminId
 
 endpoints = Endpoints("Admin", "/api/v1/admin")
@@ -50,7 +53,8 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
 
     If a second factor is enrolled, `otp` is required: a code of the authenticator app or a recovery
     code. Without it, the login fails with `OTP_REQUIRED`, and `details.methods` lists the enrolled
-    factors. Each code works once. If the platform requires a second factor and none is enrolled,
+    factors. Each code works once. To use a passkey, call `POST /api/v1/admin/login/passkey`, which
+    needs no password. If the platform requires a second factor and none is enrolled,
     the response has `enroll_only`, and its token can only enroll one.
 
     After five failures for one email from one IP address within 15 minutes, further attempts get
@@ -70,13 +74,52 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
         )
         async with services.transaction() as tx:
             return await operations.log_in(
-                tx, request.actor, admin, sessions=auth.sessions, origin=_get_origin(request)
+                tx, request.actor, admin, sessions=auth.sessions, origin=get_origin(request)
             )
     except ApiError as error:
         if error.code not in (Code.SERVICE_UNAVAILABLE, Code.OTP_REQUIRED):
             await operations.record_failed_login(
                 services.rejection_log, request.actor, body.email, error, logins=auth.logins
             )
+        raise
+
+
+@endpoints.post("/login/passkey/options", access=_PUBLIC, errors=(Code.FORBIDDEN,))
+async def start_passkey_login(request: RequestContext) -> RequestOptions:
+    """Create the options to prove a passkey.
+
+    Pass them to `navigator.credentials.get()`, and send the result to
+    `POST /api/v1/admin/login/passkey` or to `POST /api/v1/admin/me/step-up` within five minutes.
+    They work once.
+    """
+    auth = request.services.authenticator
+    account_operations.require_enabled(auth.factors)
+    return auth.passkeys.build_request_options()
+
+
+@endpoints.post("/login/passkey", access=_PUBLIC, errors=(Code.UNAUTHORIZED, Code.FORBIDDEN))
+async def log_in_with_passkey(request: RequestContext, body: PasskeyLogin) -> Tokens:
+    """Log in with a passkey, without a password.
+
+    `credential` is the result of `navigator.credentials.get()`, as `toJSON()` returns it. The
+    authenticator must have verified the user, so the passkey is two factors, and sensitive actions
+    are allowed for 15 minutes.
+
+    Failures count as failed logins of the admin, with the limits of `POST /api/v1/admin/login`. A
+    passkey whose sign count does not increase may be a copy. It is rejected, and the audit log
+    records it.
+    """
+    services, auth = request.services, request.services.authenticator
+    account_operations.require_enabled(auth.factors)
+    try:
+        charge = LoginCharge(services.throttle, request.ip)
+        admin = await auth.logins.authenticate_passkey(body.credential, request.ip, charge)
+        async with services.transaction() as tx:
+            return await operations.log_in(
+                tx, request.actor, admin, sessions=auth.sessions, origin=get_origin(request)
+            )
+    except PasskeyRejectedError as error:
+        await operations.record_rejected_passkey(services.rejection_log, request.actor, error)
         raise
 
 
@@ -124,7 +167,12 @@ async def log_out(request: RequestContext) -> None:
 async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
     admin_id, _ = request.admin_and_session_ids
-    return model.to_me(await queries.get(request.services.database, admin_id))
+    services, factors = request.services, request.services.authenticator.factors
+    return model.to_me(
+        await queries.get(services.database, admin_id),
+        await factors.list_enrolled(admin_id),
+        await factors.count_recovery_codes(admin_id),
+    )
 
 
 async def _describe_creation(request: RequestContext, body: NewAdmin) -> Proposal:
@@ -235,7 +283,8 @@ async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
 
     The current password stops working and all sessions of the admin end. The response contains a
     link with which the admin sets a new password. It works once, expires after three days and
-    replaces earlier links. Second factors remain. You cannot reset your own password (403).
+    replaces earlier links. Second factors remain. An admin of single sign-on then has a password
+    instead. You cannot reset your own password (403).
     """
     auth = request.services.authenticator
     unusable_hash = await auth.passwords.hash_unknown()
@@ -306,7 +355,10 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
         return model.to_record(await operations.enable(tx, request.actor, id))
 
 
-def _get_origin(request: RequestContext) -> SessionOrigin:
+def get_origin(request: RequestContext, *, is_sso: bool = False) -> SessionOrigin:
     return SessionOrigin(
-        ip=request.ip, user_agent=request.get_header(b"user-agent"), is_console=request.is_console
+        ip=request.ip,
+        user_agent=request.get_header(b"user-agent"),
+        is_console=request.is_console,
+        is_sso=is_sso,
     )

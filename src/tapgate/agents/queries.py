@@ -12,7 +12,8 @@ from tapgate.api.services import Services
 from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.agents import AgentFilters, AgentRecord
-from tapgate.store.conditions import PageConditions
+from tapgate.schemas.pagination import NameOrder
+from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts, update_row
 from tapgate.store.transaction import Transaction
@@ -24,15 +25,18 @@ _COLUMNS = (
 _MUTABLE_COLUMNS = (
     "business_name", "phone_number", "email", "address", "commission_tier", "updated_at",
 )  # fmt: skip
+_NAMED_AGENTS = "agents agent JOIN accounts float_account ON float_account.id = agent.account_id"
 _SELECT = f"""
     SELECT {", ".join(f"agent.{column}" for column in _COLUMNS)},
            float_account.holder_name AS name, float_account.status,
            float_account.status_reason, float_account.currency,
            float_account.balance AS float_balance, commission_account.balance AS commission_balance,
            float_account.held + commission_account.held AS held
-    FROM agents agent
-    JOIN accounts float_account ON float_account.id = agent.account_id
+    FROM {_NAMED_AGENTS}
     JOIN accounts commission_account ON commission_account.id = agent.commission_account_id"""
+
+#: Condition of an agent who may soon be unable to accept cash-ins.
+HAS_LOW_FLOAT = "float_account.status = 'active' AND float_account.balance < {}"
 
 _ACCOUNT_STATUSES: dict[str, str] = {
     public_status: status for status, public_status in PUBLIC_STATUSES.items()
@@ -71,8 +75,40 @@ async def lock(tx: Transaction, agent_id: int) -> Agent:
     return await get(tx, agent_id)
 
 
-async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
+async def list_page(
+    database: Database, filters: AgentFilters, low_float_threshold: int = 0
+) -> list[Agent]:
+    """Return a page of agents, plus one row if there are more."""
     conditions = PageConditions(filters, "agent.id")
+    if filters.order == NameOrder.NAME:
+        conditions = await start_name_page(
+            database,
+            filters,
+            "agent.id",
+            "lower(float_account.holder_name)",
+            source=_NAMED_AGENTS,
+            visible=Conditions(),
+        )
+    _add_filters(conditions, filters, low_float_threshold)
+    return [Agent(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def sum_floats(
+    database: Database, filters: AgentFilters, low_float_threshold: int
+) -> tuple[int, int]:
+    """Return the number of agents in a list, and the sum of their floats."""
+    conditions = Conditions()
+    _add_filters(conditions, filters, low_float_threshold)
+    row = await database.fetchrow(
+        f"""SELECT count(*), coalesce(sum(float_account.balance), 0) FROM {_NAMED_AGENTS}
+            WHERE {conditions}""",
+        *conditions.values,
+    )
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def _add_filters(conditions: Conditions, filters: AgentFilters, low_float_threshold: int) -> None:
     conditions.where(
         "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]
     )
@@ -81,7 +117,9 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     conditions.where("agent.agent_type = {}", filters.agent_type)
     conditions.where_id("agent.parent_agent_id", ids.AGENT, filters.parent_agent_id)
     conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
-    return [Agent(**row) for row in await conditions.fetch(database, _SELECT)]
+    if filters.low_float is not None:
+        is_low = HAS_LOW_FLOAT.format(conditions.bind(low_float_threshold))
+        conditions.add(is_low if filters.low_float else f"NOT ({is_low})")
 
 
 async def add(tx: Transaction, agent: Agent) -> None:

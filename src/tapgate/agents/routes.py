@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from tapgate import pin_routes
+from tapgate import money, pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
@@ -10,7 +10,7 @@ from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
-from tapgate.http.endpoint import Endpoints
+from tapgate.http.endpoint import Endpoints, FieldStepUp
 from tapgate.ledger.chart import AccountStatus
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
@@ -67,13 +67,16 @@ async def register_agent(request: RequestContext, body: AgentRegistration) -> Ag
 
 @endpoints.get("", access=_LIST_ACCESS, heavy="search")
 async def list_agents(request: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
-    """List agents, newest first.
+    """List agents, newest first, or by name with `order=name`.
 
     `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
     in the name, business name or phone number, and at least one word must have 3 or more
-    characters. `address` is a part of the address, ignoring case.
+    characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
+    active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
     """
-    rows = await queries.list_page(request.services.database, query)
+    services = request.services
+    threshold = money.from_whole_units(services.settings.float_low, services.settings.currency)
+    rows = await queries.list_page(services.database, query, threshold)
     return paginate(rows, query, to_record)
 
 
@@ -89,7 +92,19 @@ async def get_agent_balance(request: RequestContext, id: AgentId) -> AgentBalanc
     return to_balance(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE))
+async def _changes_phone(request: RequestContext, id: int, body: AgentUpdate) -> bool:
+    if body.phone_number is None:
+        return False
+    agent = await queries.get(request.services.database, id)
+    return body.phone_number != agent.phone_number
+
+
+@endpoints.put(
+    "/{id}",
+    access=_ADMIN_ACCESS,
+    step_up=FieldStepUp("phone_number", _changes_phone),
+    errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
+)
 async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) -> AgentRecord:
     """Update an agent.
 

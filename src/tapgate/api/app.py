@@ -109,6 +109,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status
         services.run_approved = self.run_approved
+        services.request_log.count_dropped = self.metrics.count_dropped_logs
 
     @cached_property
     def openapi_document(self) -> bytes:
@@ -138,6 +139,12 @@ class App(WebApp[RequestContext, GuardedRoute]):
         self.metrics.count_request(label.metrics_row, status, seconds)
         if label.moves_money:
             self._services.latency_samples.add_request(seconds)
+
+    def log_response(
+        self, label: RouteLabel, context: RequestContext, status: int, seconds: float, body: bytes
+    ) -> None:
+        if context.caller is not None:
+            self._services.request_log.add(context, label.name, status, seconds, body)
 
     async def dispatch(self, request: RequestContext) -> Any:
         """Run the endpoint of a site's request as its principal, without a rate limit charge.
@@ -205,8 +212,12 @@ class App(WebApp[RequestContext, GuardedRoute]):
         self, path: str, methods: Mapping[str, GuardedRoute]
     ) -> tuple[RouteLabel, SiteHandler[RequestContext]]:
         for site, label in self._sites:
-            if path == site.prefix or path.startswith(f"{site.prefix}/"):
-                return label, partial(self._serve_site, site)
+            is_below = site.prefix != "/" and path.startswith(f"{site.prefix}/")
+            if path == site.prefix or is_below:
+                assets = f"{site.prefix}{logs.ASSETS_SUFFIX}"
+                is_asset = path.startswith(f"{assets}/")
+                found = label._replace(name=assets) if is_asset else label
+                return found, partial(self._serve_site, site)
         raise build_no_route_error(methods)
 
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:

@@ -51,9 +51,12 @@ class Guard(msgspec.Struct, frozen=True):
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
     """Approval of the request that is being executed.
 
-    `end` marks the approval as executed in the given transaction, with the result. It fails if the
-    approval is no longer waiting for its execution.
+    `require_unchanged` takes what the request would do now, and the body. It raises an error if the
+    current values differ from those that the approvers saw. `end` marks the approval as executed in
+    the given transaction, with the result. It fails if the approval is no longer waiting for its
+    execution.
     """
 
     id: str
+    require_unchanged: Callable[[Proposal | None, Any], None]
     end: Callable[[Transaction, Any], Awaitable[None]]

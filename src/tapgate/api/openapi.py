@@ -110,7 +110,10 @@ class _GatewayDocument(DocumentBuilder):
         for field_access, names in fields.items():
             sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
         if endpoint.step_up:
-            sentences.append("An admin with a second factor must have verified it recently.")
+            condition = "" if endpoint.step_up is True else f" to change `{endpoint.step_up.field}`"
+            sentences.append(
+                f"An admin with a second factor must have verified it recently{condition}."
+            )
         return " ".join(sentences)
 
     def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:

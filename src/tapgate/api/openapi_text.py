@@ -92,6 +92,8 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Audit": "The audit log and the verification of its hash chain.",
     "Webhooks": "Webhook endpoints, their secrets and deliveries.",
     "Messages": "Delivery status reports of messages to subscribers.",
+    "Branding": "Name, logo, color and contact of the operator, as customers and staff see them.",
+    "Work queues": "What waits for staff: counts for the queues of each role.",
     "Overview": "Transaction volumes, platform status and ledger verification.",
     "General ledger": "GL codes, balances by account kind, trial balance and journal.",
     "System": "Health, metrics and the OpenAPI document.",

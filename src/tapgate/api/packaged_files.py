@@ -19,6 +19,7 @@ _CONTENT_TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml; charset=utf-8",
+    ".woff2": "font/woff2",
     ".webmanifest": "application/manifest+json",
 }
 

@@ -9,11 +9,11 @@ import msgspec
 from tapgate.api.access import Access
 from tapgate.api.idempotency import require_consistent_idempotency_key
 from tapgate.api.request_context import RequestContext
-from tapgate.auth.factors import STEP_UP_LIFETIME, build_otp_required_error
+from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
-from tapgate.http.endpoint import Endpoint
+from tapgate.http.endpoint import Endpoint, FieldStepUp
 from tapgate.http.route import Route
 
 
@@ -48,19 +48,28 @@ class GuardedRoute(Route):
 
     async def run(self, request: RequestContext, parameters: list[str]) -> Any:
         """Check access to fields, decode the arguments and run the handler."""
-        if self._step_up and request.approval is None:
-            await _require_recent_factor(request)
+        if self._step_up is True and not _is_verified(request, enrolls=self._enrolls):
+            raise await _build_step_up_error(request, enrolls=self._enrolls)
         if self._field_access:
             self._require_field_access(request, _peek_fields(request.body))
         arguments = self._decode_arguments(request, parameters)
         if self._field_access:
             # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
             self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
+        if (
+            isinstance(self._step_up, FieldStepUp)
+            and not _is_verified(request)
+            and await self._step_up.is_changed(request, **arguments)
+        ):
+            raise await _build_step_up_error(request)
         if self.is_report and request.services.report_client is not None:
             return await request.services.report_client.call(request, request.caller)
         if self.endpoint.guard is not None and request.approval is None:
             handle = partial(self._handler, request, **arguments)
             return await request.services.run_guarded(self.endpoint, request, arguments, handle)
+        if self.endpoint.guard is not None and request.approval is not None:
+            proposal = await self.endpoint.guard.describe(request, **arguments)
+            request.approval.require_unchanged(proposal, arguments.get("body"))
         if not self._is_heavy(arguments.get("query")):
             return await self._handler(request, **arguments)
         caller = request.caller
@@ -81,19 +90,35 @@ class GuardedRoute(Route):
                 raise ApiError(error.code, message, details=error.details)
 
 
-async def _require_recent_factor(request: RequestContext) -> None:
-    """Raise `OTP_REQUIRED` if the admin's second factor was not verified recently."""
+def _is_verified(request: RequestContext, *, enrolls: bool = False) -> bool:
+    """Return whether the caller needs no verification, or was verified recently.
+
+    To enroll the first factor, an admin of single sign-on needs only a recent sign-in: some
+    providers cannot ask for the credentials again.
+    """
     caller = request.caller
-    if caller is None or caller.admin_id is None or not caller.has_factor:
-        return
-    if caller.factor_at is not None:
-        age = request.services.clock() - caller.factor_at
-        if age <= STEP_UP_LIFETIME:
-            return
-    factors = await request.services.authenticator.factors.list_enrolled(caller.admin_id)
-    raise build_otp_required_error(
-        factors, "Verify your second factor in your account, then try again."
-    )
+    if caller is None or not caller.needs_step_up or request.approval is not None:
+        return True
+    times = [caller.factor_at]
+    if enrolls and not caller.has_factor:
+        times.append(caller.signed_in_at)
+    now = request.services.clock()
+    return any(time is not None and now - time <= STEP_UP_LIFETIME for time in times)
+
+
+async def _build_step_up_error(request: RequestContext, *, enrolls: bool = False) -> ApiError:
+    admin_id, _ = request.admin_and_session_ids
+    factors = await request.services.authenticator.factors.list_enrolled(admin_id)
+    if factors:
+        message = "Verify your second factor in your account, then try again."
+        return build_otp_required_error(factors, message)
+    if enrolls:
+        message = "Sign in again, then enroll a second factor within 15 minutes."
+    else:
+        message = (
+            "Sign in again at your identity provider, or enroll a second factor in your account."
+        )
+    return build_otp_required_error([SSO_METHOD], message)
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:

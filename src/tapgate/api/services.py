@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tapgate.api.report_calls import ReportClient
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
+    from tapgate.auth.disclosure import RestrictedCards
     from tapgate.card_proofs.verifier import ProofVerifier
     from tapgate.clock import Clock
     from tapgate.http.metrics import MetricSource
@@ -69,6 +70,21 @@ class RejectionLog(Protocol):
         """Store the counts periodically until canceled."""
 
 
+class RequestLog(Protocol):
+    count_dropped: Callable[[int], None]
+
+    def add(
+        self, context: Any, endpoint: str, status: int, seconds: float, response_body: bytes
+    ) -> None:
+        """Queue a request, unless its caller has no key."""
+
+    async def flush(self) -> None:
+        """Write a batch of queued requests."""
+
+    async def run(self) -> NoReturn:
+        """Write queued requests periodically until canceled."""
+
+
 #: Takes the endpoint, the request, its decoded arguments and the call of the handler.
 RunGuarded: TypeAlias = Callable[
     [Endpoint, Any, Mapping[str, Any], Callable[[], Awaitable[Any]]], Awaitable[Any]
@@ -88,6 +104,7 @@ class Services:
     pin_verifier: PinVerifier
     proof_verifier: ProofVerifier
     authenticator: Authenticator
+    restricted_cards: RestrictedCards
     ledger: Ledger
     health: HealthMonitor
     nodes: NodeRegistry
@@ -96,6 +113,7 @@ class Services:
     throttle: Throttle
     latency_samples: LatencySamples
     rejection_log: RejectionLog
+    request_log: RequestLog
     #: Runs a request that approval rules may hold.
     run_guarded: RunGuarded
     #: Runs an approved request as its maker. Set by the application.
@@ -104,6 +122,8 @@ class Services:
     shared_transaction: Transaction | None = None
     #: Counts a new delivery status of a message in the metrics.
     count_message_status: Callable[[str], None] = lambda _status: None
+    #: Loaders of the records in events, by resource type.
+    event_record_loaders: Mapping[str, Any] = field(default_factory=dict)
     #: Metrics besides those of requests.
     metric_sources: Sequence[MetricSource] = ()
     heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)

@@ -12,10 +12,12 @@ from tapgate.runtime.health import describe_problems
 from tapgate.schemas.health import Health, Live, Readiness, WalletCore
 
 _PUBLIC: Final = Access(public=True)
-#: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.
+#: Allow scripts, styles, fonts, images and requests only from the page's own origin, and `data:`
+#: images.
 _CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 
 _serve_docs_file = PackagedFiles(

@@ -28,14 +28,15 @@ _MAX_BODY_BYTES: Final = 1024
 _HTML: Final = "text/html; charset=utf-8"
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",  # an upgrade takes effect immediately
 }
 #: Assets that the guide shares with the console, which may not be reachable from outside.
-_SHARED_ASSETS: Final = frozenset({"palette.css", "mark.svg"})
+_SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2", "mark.svg"})
 
 
 class GuideSite:

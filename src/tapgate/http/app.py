@@ -96,6 +96,11 @@ class WebApp(ABC, Generic[C, R]):
     def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
         """Count a completed request in the service's metrics."""
 
+    def log_response(
+        self, label: RouteLabel, context: C, status: int, seconds: float, body: bytes
+    ) -> None:
+        """Record a request and its response in the service's own log."""
+
     # The pipeline
 
     async def respond(self, request: Request) -> Response:
@@ -125,12 +130,12 @@ class WebApp(ABC, Generic[C, R]):
             if isinstance(error, OverloadError):
                 response = response._replace(pause=error.pause)
         except ClientDisconnectedError:
-            self._record_request(label, context, CLIENT_CLOSED_REQUEST, started)
+            self._record_request(label, context, CLIENT_CLOSED_REQUEST, b"", started)
             raise
         except Exception as error:
             log_failure(context, error)
             response = self.render_error(self.build_internal_error(context))
-        self._record_request(label, context, response.status, started)
+        self._record_request(label, context, response.status, response.body, started)
         rate_limit = context.rate_limit_result
         rate_head = b"" if rate_limit is None else self.render_rate_limit(rate_limit)
         full_head = b"%bx-request-id: %b\r\n%b" % (
@@ -195,9 +200,12 @@ class WebApp(ABC, Generic[C, R]):
         if not result.is_allowed:
             raise build_rate_limit_error(result)
 
-    def _record_request(self, label: RouteLabel, context: C, status: int, started: float) -> None:
+    def _record_request(
+        self, label: RouteLabel, context: C, status: int, body: bytes, started: float
+    ) -> None:
         seconds = perf_counter() - started
         self.count_request(label, status, seconds)
+        self.log_response(label, context, status, seconds, body)
         if telemetry.tracer is not None:
             telemetry.describe_request(context.method, label.name, status, context.request_id)
         logs.write_request(

@@ -93,6 +93,16 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"type": "string"})
 
 
+class FieldStepUp(msgspec.Struct, frozen=True):
+    """Body field whose change is sensitive.
+
+    `is_changed` takes the arguments of the handler and returns whether the request changes it.
+    """
+
+    field: str
+    is_changed: Handler
+
+
 class EndpointOptions(TypedDict, total=False):
     """Options of an endpoint declaration, in addition to its method and path.
 
@@ -117,7 +127,8 @@ class EndpointOptions(TypedDict, total=False):
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can hold requests until other admins approve them.
-    - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes.
+    - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes. True
+      applies to all requests, a `FieldStepUp` to requests that change this field.
     - `enrolls`: Also accepts sessions that may only enroll a second factor.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
@@ -142,7 +153,7 @@ class EndpointOptions(TypedDict, total=False):
     unlimited: bool
     heavy: bool | str
     guard: Any
-    step_up: bool
+    step_up: bool | FieldStepUp
     enrolls: bool
     report: bool
 
@@ -179,7 +190,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     unlimited: bool = False
     heavy: bool | str = False
     guard: Any = None  # the service's declaration, with the attribute `describe`
-    step_up: bool = False
+    step_up: bool | FieldStepUp = False
     enrolls: bool = False
     report: bool = False
 
@@ -264,6 +275,10 @@ class Endpoints:
             if guard is not None and id_prefixes:
                 describe = _decode_ids(guard.describe, id_prefixes)
                 options["guard"] = msgspec.structs.replace(guard, describe=describe)
+            step_up = options.get("step_up")
+            if isinstance(step_up, FieldStepUp) and id_prefixes:
+                is_changed = _decode_ids(step_up.is_changed, id_prefixes)
+                options["step_up"] = FieldStepUp(step_up.field, is_changed)
             self._endpoints.append(
                 Endpoint(
                     method=method,

@@ -87,7 +87,16 @@ class Metrics:
             ["kind"],
             [(kind,) for kind in AuthFailure],
         )
-        families = [self._requests, self._durations, self._messages, self._auth_failures]
+        self._dropped_logs = Counter(
+            "tapgate_request_logs_dropped", "Requests that were not written to the request log"
+        )
+        families = [
+            self._requests,
+            self._durations,
+            self._messages,
+            self._auth_failures,
+            self._dropped_logs,
+        ]
         self._shared = SharedMetrics(folder / "metrics", families)
         self.registry = CollectorRegistry()
         self.registry.register(self._shared)
@@ -110,6 +119,9 @@ class Metrics:
 
     def count_auth_failure(self, kind: AuthFailure) -> None:
         self._auth_failures.add(_AUTH_FAILURE_INDEXES[kind])
+
+    def count_dropped_logs(self, count: int) -> None:
+        self._dropped_logs.add(0, count)
 
     async def scrape(self) -> bytes:
         """Return all metrics, up to date, in the Prometheus text format."""

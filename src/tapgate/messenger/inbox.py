@@ -151,14 +151,14 @@ async def _is_within_rate_limit(
 
 
 def _seal_content(vault: Vault, row_id: int, content: Content) -> bytes:
-    return vault.seal(msgspec.json.encode(content), _get_sealing_context(row_id))
+    return vault.seal(msgspec.json.encode(content), get_sealing_context(row_id))
 
 
 def open_content(vault: Vault, row_id: int, sealed: bytes) -> Content:
-    return _decoder.decode(vault.open(sealed, _get_sealing_context(row_id)))
+    return _decoder.decode(vault.open(sealed, get_sealing_context(row_id)))
 
 
-def _get_sealing_context(row_id: int) -> bytes:
+def get_sealing_context(row_id: int) -> bytes:
     return b"received %d" % row_id
 
 

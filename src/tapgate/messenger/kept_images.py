@@ -33,7 +33,7 @@ async def keep(services: Services, address: str, image: EncodedImage) -> None:
         address,
         services.vault.keyed_hash(_HASH_PURPOSE, image.content),
         image.media_type,
-        services.vault.seal(image.content, _get_sealing_context(image_id)),
+        services.vault.seal(image.content, get_sealing_context(image_id)),
         now + IMAGE_LIFETIME,
         now,
         MAX_KEPT_IMAGES,
@@ -67,7 +67,7 @@ async def add_document(
         return RequestSucceeded(result=None)
     outcome: RequestOutcome = RequestSucceeded(result=None)
     if request.document_type is not None:
-        content = services.vault.open(row["sealed"], _get_sealing_context(row["id"]))
+        content = services.vault.open(row["sealed"], get_sealing_context(row["id"]))
         outcome = await services.perform_request(
             AddDocument(
                 subscriber_id=request.subscriber_id,
@@ -83,5 +83,5 @@ async def add_document(
     return outcome
 
 
-def _get_sealing_context(image_id: int) -> bytes:
+def get_sealing_context(image_id: int) -> bytes:
     return b"image %d" % image_id

@@ -1,6 +1,5 @@
 """One-time codes that verify the phone number of a person whose address does not contain it."""
 
-import secrets
 from datetime import timedelta
 
 from tapgate.errors import Code
@@ -42,7 +41,7 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
                    expires_at = excluded.expires_at""",
             person.address,
             phone,
-            _hash_code(services, person, phone, code),
+            services.vault.keyed_hash(_HASH_PURPOSE, _build_hashed_text(person, phone, code)),
             MAX_ATTEMPTS,
             now + CODE_LIFETIME,
         )
@@ -67,8 +66,8 @@ async def verify_code(
         phone,
         services.clock(),
     )
-    is_correct = row is not None and secrets.compare_digest(
-        row["code_hash"], _hash_code(services, person, phone, code)
+    is_correct = row is not None and services.vault.matches_hash(
+        row["code_hash"], _HASH_PURPOSE, _build_hashed_text(person, phone, code)
     )
     if row is None or not (is_correct or row["tries_left"]):
         return RequestRejected(code=Code.INVALID_OTP)
@@ -80,5 +79,5 @@ async def verify_code(
     return RequestSucceeded(result=True)
 
 
-def _hash_code(services: Services, person: Person, phone: str, code: str) -> bytes:
-    return services.vault.keyed_hash(_HASH_PURPOSE, f"{person.address} {phone} {code}".encode())
+def _build_hashed_text(person: Person, phone: str, code: str) -> bytes:
+    return f"{person.address} {phone} {code}".encode()

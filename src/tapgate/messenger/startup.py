@@ -9,7 +9,8 @@ from tapgate.dev_secrets import load_dev_form_key
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.nodes import NodeRole
-from tapgate.settings import DEVELOPMENT, Settings, SettingsError
+from tapgate.settings import Settings
+from tapgate.settings_reader import DEVELOPMENT, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.server_status import get_server_status
@@ -18,13 +19,12 @@ from tapgate.vault import Vault
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
     """Check that the database belongs to this installation; yield warnings for the operator."""
+    # Workers add the key too, and their settings are compared with those registered here.
+    settings = add_development_form_key(settings)
     database = await Database.connect(database_url, size=1)
     try:
-        await check_installation(
-            database,
-            secret_fingerprint=Vault(settings.secret_key).key_id,
-            currency=settings.currency,
-        )
+        vault = Vault(settings.secret_key)
+        await check_installation(database, vault, currency=settings.currency)
         health = HealthMonitor(settings, partial(get_server_status, database))
         lines = await NodeRegistry(settings, NodeRole.MESSENGER, database, health).join()
     finally:

@@ -26,7 +26,7 @@ Transcript = tuple[str, ...]
 
 
 def seal(vault: Vault, address: str, transcript: Transcript) -> bytes:
-    return vault.seal(msgspec.json.encode(transcript), _get_sealing_context(address))
+    return vault.seal(msgspec.json.encode(transcript), get_sealing_context(address))
 
 
 def open_sealed(vault: Vault, address: str, sealed: bytes | None) -> Transcript:
@@ -34,7 +34,7 @@ def open_sealed(vault: Vault, address: str, sealed: bytes | None) -> Transcript:
     if sealed is None:
         return ()
     try:
-        content = vault.open(sealed, _get_sealing_context(address))
+        content = vault.open(sealed, get_sealing_context(address))
         return msgspec.json.decode(content, type=Transcript)
     except (VaultError, msgspec.DecodeError):
         return ()
@@ -76,5 +76,5 @@ def _shorten(text: str) -> str:
     return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
-def _get_sealing_context(address: str) -> bytes:
+def get_sealing_context(address: str) -> bytes:
     return b"transcript " + address.encode()

@@ -8,7 +8,6 @@ number receives at most one code per minute and five per hour from the gateway a
 sent codes alone would allow 15 per hour.
 """
 
-import hmac
 import math
 import secrets
 from datetime import datetime, timedelta
@@ -23,6 +22,8 @@ CODE_LIFETIME = timedelta(minutes=5)
 MAX_ATTEMPTS = 3
 MAX_FAILURES = 15
 FAILURE_WINDOW = timedelta(days=1)
+
+_HASH_PURPOSE = "one_time_code"
 
 
 class CodeRequest(NamedTuple):
@@ -65,7 +66,7 @@ async def issue(tx: Transaction, vault: Vault, code_request: CodeRequest, phone_
             WHERE kept.missed < {MAX_FAILURES} OR kept.missed_since <= $6
             RETURNING true""",
         *code_request,
-        _hash(vault, code_request, phone_number, code),
+        vault.keyed_hash(_HASH_PURPOSE, repr((*code_request, phone_number, code)).encode()),
         now + CODE_LIFETIME,
         now - FAILURE_WINDOW,
     )
@@ -148,11 +149,8 @@ async def _count_failure(tx: Transaction, code_request: CodeRequest) -> int:
 def _matches(
     code_hash: bytes, vault: Vault, code_request: CodeRequest, phone_number: str, code: str
 ) -> bool:
-    expected = _hash(vault, code_request, phone_number, code)
     # Version 1 stored hashes without the phone number. Codes sent before an upgrade stay valid.
-    former = vault.keyed_hash("one_time_code", repr((*code_request, code)).encode())
-    return hmac.compare_digest(code_hash, expected) or hmac.compare_digest(code_hash, former)
-
-
-def _hash(vault: Vault, code_request: CodeRequest, phone_number: str, code: str) -> bytes:
-    return vault.keyed_hash("one_time_code", repr((*code_request, phone_number, code)).encode())
+    return any(
+        vault.matches_hash(code_hash, _HASH_PURPOSE, repr(content).encode())
+        for content in ((*code_request, phone_number, code), (*code_request, code))
+    )

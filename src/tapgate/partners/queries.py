@@ -12,7 +12,7 @@ from tapgate.store.transaction import Transaction
 
 _TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")
 get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock
-list_page = _TABLE.list_page
+list_page, sum_balances = _TABLE.list_page, _TABLE.sum_balances
 
 
 async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:

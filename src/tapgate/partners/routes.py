@@ -1,5 +1,7 @@
 """Partner endpoints."""
 
+from typing import Any
+
 from tapgate import ids, money
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
@@ -110,7 +112,7 @@ async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCr
 
 @endpoints.get("", heavy="search")
 async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
-    """List partners, newest first.
+    """List partners, newest first, or by name with `order=name`.
 
     `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
     case, in the name, and at least one word must have 3 or more characters.
@@ -125,7 +127,7 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}", guard=Guard(_describe_update))
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update))
 async def update_partner(
     request: RequestContext, id: PartnerId, body: PartnerUpdate
 ) -> PartnerRecord:
@@ -198,7 +200,19 @@ async def _change_status(
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
-@endpoints.post("/{id}/rotate-webhook-secret", step_up=True)
+async def _describe_credential(request: RequestContext, id: int, body: Any = None) -> Proposal:
+    """Describe a new credential with which its holder can move the partner's money."""
+    partner = to_record(await queries.get(request.services.database, id))
+    is_key = request.path.endswith("/keys")
+    verb = "Create a signing key for" if is_key else "Rotate the webhook secret of"
+    return Proposal(
+        operations=(Operation.API_KEYS,),
+        summary=f"{verb} partner {partner.name}",
+        resource_id=partner.id,
+    )
+
+
+@endpoints.post("/{id}/rotate-webhook-secret", step_up=True, guard=Guard(_describe_credential))
 async def rotate_partner_webhook_secret(
     request: RequestContext, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
@@ -216,7 +230,7 @@ async def rotate_partner_webhook_secret(
     return PartnerWebhookSecret(webhook_secret=secret)
 
 
-@endpoints.post("/{id}/keys", status=201, step_up=True)
+@endpoints.post("/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential))
 async def create_partner_key(request: RequestContext, id: PartnerId) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 

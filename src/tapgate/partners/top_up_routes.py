@@ -1,9 +1,11 @@
 """Top-up endpoints: a partner funds a subscriber, by signed webhook or by API request."""
 
+import contextlib
 from functools import cache
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.http.decoding import BodyDecoder
@@ -11,12 +13,14 @@ from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners import queries
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 from tapgate.schemas.transactions import Channel
 from tapgate.subscribers import queries as subscribers
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
+    format_amount,
     submit_request,
     to_minor_units,
 )
@@ -45,9 +49,25 @@ def _require_partner(request: RequestContext, body: FundFromPartner) -> None:
         raise invalid_field("partner_id", "is required", Code.INVALID_REQUEST)
 
 
+async def _describe_top_up(request: RequestContext, body: FundFromPartner) -> Proposal:
+    """Describe a top-up that an admin or an API key requests in the place of the partner."""
+    name, partner_id = body.partner_id, decode_id(ids.PARTNER, body.partner_id)
+    # The ledger rejects an unknown partner, and before that an idempotency key that was used.
+    with contextlib.suppress(ApiError):
+        name = (await queries.get(request.services.database, partner_id)).name
+    amount = to_minor_units(request, body.amount)
+    return Proposal(
+        operations=(Operation.WALLET_TRANSFER,),
+        summary=f"Transfer {format_amount(request, amount)} from partner {name} to a customer",
+        resource_id=body.subscriber_id or body.partner_id,
+        amount=amount,
+    )
+
+
 @endpoints.post(
     "/api/v1/wallet/fund-from-partner",
     step_up=True,
+    guard=Guard(_describe_top_up),
     access=Access(scope="payments:write", roles="AF", hmac="partner"),
     moves_money=True,
     requires=(_require_partner,),
@@ -58,6 +78,9 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
 
     Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
     itself signs the request.
+
+    An approval rule for `wallet_transfer` holds requests of admins and API keys, but not those that
+    the partner signs.
 
     A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
     Repeating it with the same subscriber and amount returns the original response. With a different

@@ -14,7 +14,7 @@ _TABLE = CompanyTable(
     "p.phone_number, p.email, p.updated_at, a.status_reason AS suspend_reason",
 )
 get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock
-list_page = _TABLE.list_page
+list_page, sum_balances = _TABLE.list_page, _TABLE.sum_balances
 
 
 async def add(tx: Transaction, processor: Processor) -> None:

@@ -69,7 +69,7 @@ async def create_processor(request: RequestContext, body: NewProcessor) -> Proce
 async def list_processors(
     request: RequestContext, query: ProcessorFilters
 ) -> Page[ProcessorRecord]:
-    """List processors, newest first.
+    """List processors, newest first, or by name with `order=name`.
 
     `search` is either a complete processor ID or a list of words. Each word must occur, ignoring
     case, in the name, phone number or email address, and at least one word must have 3 or more

@@ -12,13 +12,20 @@ import time
 import traceback
 from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
-from typing import Any, BinaryIO, Protocol, cast
+from http import HTTPStatus
+from typing import Any, BinaryIO, Final, Protocol, cast
 
 import msgspec
 import structlog
 
 from tapgate.runtime import log_text
 from tapgate.runtime.log_stream import LogStream
+
+#: End of the log name of a site's scripts, styles and fonts.
+ASSETS_SUFFIX: Final = "/assets"
+
+#: Load balancers request these every second. Successful checks would hide all other lines.
+_HEALTH_CHECKS: Final = frozenset({"/live", "/ready"})
 
 _SECRET_WORDS = frozenset(
     {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
@@ -87,9 +94,11 @@ def install_exception_hooks() -> None:
 
 
 def write_request(line: RequestLogLine) -> None:
-    if _stream is None:
+    if _stream is None or (line.endpoint in _HEALTH_CHECKS and line.status == HTTPStatus.OK):
         return
     if _is_text:
+        if line.endpoint.endswith(ASSETS_SUFFIX) and line.status < HTTPStatus.BAD_REQUEST:
+            return
         _stream.write(
             log_text.render_request(
                 line.method, line.endpoint, line.status, line.ms, line.request_id

@@ -19,12 +19,15 @@ from tapgate.runtime.shared_settings import (
     find_common_values,
     is_critical,
     list_differences,
+    list_secret_keys,
 )
 from tapgate.schemas.nodes import NodeRole, NodeStatus
-from tapgate.settings import MISMATCH_WARN, Settings, SettingsError
+from tapgate.settings import MISMATCH_WARN, Settings
+from tapgate.settings_reader import SettingsError
 from tapgate.store.database import Database
 from tapgate.store.migrate import NODES_LOCK_KEY
 from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
+from tapgate.vault import Vault
 
 _log = structlog.get_logger()
 
@@ -178,6 +181,7 @@ class NodeRegistry:
         return (node.host, node.port, node.role) == (self._host, self._port, self._role)
 
     def _compare(self, node: Node) -> list[str]:
+        _require_common_keys(node, list_secret_keys(self._fingerprint))
         differences = list_differences(self._fingerprint, node.settings)
         critical = [name for name in differences if is_critical(name)]
         where = f"from the {node.role} {node.address}, which uses the same database"
@@ -196,6 +200,25 @@ class NodeRegistry:
         if differences != self._reported_differences:
             self._reported_differences = differences
             _log.warning("nodes.settings_differ", settings=differences)
+
+
+async def require_common_keys(database: Database, vault: Vault) -> None:
+    """Raise SettingsError if a process with this vault and an online node cannot share data."""
+    for node in await list_nodes(database):
+        if node.is_online:
+            _require_common_keys(node, [*vault.key_names])
+
+
+def _require_common_keys(node: Node, own: Sequence[str]) -> None:
+    others = list_secret_keys(node.settings)
+    where = f"the {node.role} {node.address}"
+    if others and own[0] not in others:
+        raise SettingsError(
+            f"{where} lacks the first key of TAPGATE_SECRET_KEY ({own[0]}). Add a new key as the"
+            " second one on all nodes before you make it the first one"
+        )
+    if others and others[0] not in own:
+        raise SettingsError(f"TAPGATE_SECRET_KEY lacks the first key of {where} ({others[0]})")
 
 
 async def list_nodes(connection: asyncpg.Connection | Database) -> list[Node]:

@@ -8,12 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.vault import Vault
 
-#: Hashes by the name of the setting.
+#: Hashes by the name of the setting, separated by spaces.
 Fingerprint = Mapping[str, str]
+
+SECRET_KEY: Final = "TAPGATE_SECRET_KEY"  # noqa: S105 - the name of the setting
 
 _HASH_BYTES: Final = 8
 _JWT_SECRET: Final = "TAPGATE_JWT_SECRET"  # noqa: S105 - the name of the setting
@@ -28,9 +32,10 @@ _CRITICAL_SETTINGS: Final = (
 
 
 def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
-    """Return the hashes of the settings that a role uses.
+    """Return the hashes of the settings that a role uses, and the fingerprints of its secret keys.
 
-    The secret key and the currency are not included, because a database is bound to them.
+    A setting has one hash per secret key, so that nodes with one key in common can be compared. The
+    currency is not included, because a database is bound to it.
     """
     vault = Vault(settings.secret_key)
     values = _list_common_values(settings) | (
@@ -38,9 +43,13 @@ def compute_fingerprint(settings: Settings, role: NodeRole) -> dict[str, str]:
         if role is NodeRole.GATEWAY
         else _list_messenger_values(settings)
     )
-    return {
-        name: vault.keyed_hash("node settings", f"{name}={value}".encode())[:_HASH_BYTES].hex()
+    hashes = {
+        name: vault.list_keyed_hashes("node settings", f"{name}={value}".encode())
         for name, value in values.items()
+    }
+    return {SECRET_KEY: " ".join(vault.key_names)} | {
+        name: " ".join(value[:_HASH_BYTES].hex() for value in values)
+        for name, values in hashes.items()
     }
 
 
@@ -66,8 +75,11 @@ def _list_gateway_values(settings: Settings) -> dict[str, object]:
         "TAPGATE_REFUSE_WEAK_PINS": settings.refuse_weak_pins,
         "TAPGATE_SECOND_FACTOR": settings.second_factor,
         "TAPGATE_SESSION_IDLE_MINUTES": settings.session_idle_minutes,
+        "TAPGATE_OIDC_ISSUER": settings.oidc and msgspec.json.encode(settings.oidc),
         "TAPGATE_FLOAT_LOW": settings.float_low,
         "TAPGATE_RECEIPTS": settings.receipts,
+        "TAPGATE_REQUEST_LOG_DAYS": settings.request_log_days,
+        "TAPGATE_REQUEST_LOG_BODIES": settings.request_log_bodies,
     }
 
 
@@ -90,7 +102,9 @@ def is_critical(name: str) -> bool:
 def list_differences(fingerprint: Fingerprint, other: Fingerprint) -> list[str]:
     """Return the settings that both nodes have, with different values."""
     return sorted(
-        name for name in fingerprint.keys() & other.keys() if fingerprint[name] != other[name]
+        name
+        for name in fingerprint.keys() & other.keys()
+        if not {*fingerprint[name].split()} & {*other[name].split()}
     )
 
 
@@ -99,5 +113,13 @@ def find_common_values(fingerprints: Iterable[Fingerprint]) -> dict[str, str]:
     counts: dict[str, Counter[str]] = {}
     for fingerprint in fingerprints:
         for name, value in fingerprint.items():
-            counts.setdefault(name, Counter())[value] += 1
+            counts.setdefault(name, Counter()).update(value.split())
     return {name: counter.most_common(1)[0][0] for name, counter in counts.items()}
+
+
+def list_secret_keys(fingerprint: Fingerprint) -> list[str]:
+    """Return the fingerprints of a node's secret keys, newest first.
+
+    The list is empty for a node of a release that knows only one key, the first of the database.
+    """
+    return fingerprint.get(SECRET_KEY, "").split()

@@ -3,8 +3,9 @@
 import msgspec
 
 from tapgate.schemas.admin import Otp
-from tapgate.schemas.common import Redacted
+from tapgate.schemas.common import Redacted, build_missing_field_error
 from tapgate.schemas.fields import Password
+from tapgate.schemas.passkeys import AssertedCredential
 
 
 class TotpCode(msgspec.Struct, kw_only=True):
@@ -26,7 +27,14 @@ class RecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepUp(msgspec.Struct, kw_only=True):
-    otp: Otp
+    """Either a code or the proof of a passkey."""
+
+    otp: Otp | None = None
+    passkey: AssertedCredential | None = None
+
+    def __post_init__(self) -> None:
+        if self.otp is None and self.passkey is None:
+            raise build_missing_field_error("otp")
 
 
 class VerifiedFactor(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +52,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     current: bool
     console: bool
+    sso: bool
     ip: str | None
     user_agent: str | None
     created_at: str

@@ -21,6 +21,7 @@ from tapgate.schemas.fields import (
     Timestamp,
     TimestampRule,
 )
+from tapgate.schemas.passkeys import AssertedCredential
 
 _MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100
@@ -89,6 +90,33 @@ class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     enroll_only: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+class OidcStart(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Where to continue a login with the identity provider, and what completes it."""
+
+    authorization_url: str
+    login_token: str
+
+
+class OidcStepUp(msgspec.Struct, kw_only=True):
+    """Redirect of the identity provider to the console."""
+
+    login_token: Annotated[str, TextRule(2048)]
+    state: Text
+    code: Annotated[str, TextRule(4096)]
+    #: Issuer, if the provider sends it with the code.
+    iss: Text | None = None
+
+
+class OidcLogin(OidcStepUp, kw_only=True):
+    password: str | None = None
+    otp: Otp | None = None
+    passkey: AssertedCredential | None = None
+
+
+class OidcLogout(msgspec.Struct, frozen=True, kw_only=True):
+    logout_url: str | None
+
+
 class NewAdmin(msgspec.Struct, kw_only=True):
     """New admin. Without a password, the response has a link with which the admin sets one."""
 
@@ -105,7 +133,14 @@ class AdminChanges(msgspec.Struct, kw_only=True):
     role: AdminRoleField | None = None
 
 
-class Me(msgspec.Struct, frozen=True, kw_only=True):
+class Factor(StrEnum):
+    """Second factor that an admin can enroll."""
+
+    TOTP = "totp"
+    PASSKEY = "passkey"
+
+
+class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     email: str
     name: str
@@ -114,8 +149,20 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     last_login_at: str | None
 
 
-class Admin(Me, frozen=True, kw_only=True):
+class Me(AdminFields, frozen=True, kw_only=True):
+    """The authenticated admin.
+
+    `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
+    """
+
+    factors: list[Annotated[str, Choice(*Factor, name="Factor")]]
+    recovery_codes: int
+
+
+class Admin(AdminFields, frozen=True, kw_only=True):
     status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
+    #: Whether the admin signs in with single sign-on and has no password.
+    sso: bool
 
 
 class NewAdminRecord(Admin, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from tapgate.schemas.fields import (
     SearchText,
     Text,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import NamedPageQuery
 from tapgate.schemas.subscribers import PhoneQueryRule
 from tapgate.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
 
@@ -98,13 +98,15 @@ class AgentUpdate(msgspec.Struct, kw_only=True):
     commission_tier: CommissionTier | None = None
 
 
-class AgentFilters(PageQuery, kw_only=True):
+class AgentFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     address: Text | None = None
     status: AgentStatusField | None = None
     agent_type: AgentTypeField | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
     search: SearchText | None = None
+    #: Whether the agent is active and its float is below `TAPGATE_FLOAT_LOW`.
+    low_float: bool | None = None
 
 
 class AgentPinChange(msgspec.Struct, kw_only=True):

@@ -100,9 +100,10 @@ class CardProof(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if self.url is None:
-            for name in ("picc_data", "cmac"):
-                if getattr(self, name) is None:
-                    raise build_missing_field_error(name)
+            if self.picc_data is None:
+                raise build_missing_field_error("picc_data")
+            if self.cmac is None:
+                raise build_missing_field_error("cmac")
         elif self.picc_data is not None or self.cmac is not None:
             # The fields could contain different proofs.
             raise invalid_field("card_proof.url", "must not be combined with picc_data or cmac")

@@ -6,12 +6,14 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.assignees import AssigneeFilter
 from tapgate.schemas.clearable_fields import OrEmptyRule
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
     AmountRule,
+    CardSerial,
     Choice,
     Currency,
     FreeText,
@@ -23,7 +25,7 @@ from tapgate.schemas.fields import (
     Rule,
     Text,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import OrderedPageQuery
 from tapgate.schemas.transactions import TransactionType, TransactionTypeField
 
 #: Upper bound of every rule's window.
@@ -101,6 +103,8 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: AlertStatusField
     details: dict[str, Any]
     occurrences: int
+    assignee: str | None
+    assignee_name: str | None
     resolution_notes: str | None
     resolved_by: str | None
     resolved_at: str | None
@@ -109,11 +113,15 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class AlertFilters(PageQuery, kw_only=True):
+class AlertFilters(OrderedPageQuery, kw_only=True):
     status: AlertStatusField | None = None
     severity: SeverityField | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
+    assignee: AssigneeFilter | None = None
+    #: Whether the alert holds a transaction until it is resolved.
+    held: bool | None = None
+    card_serial: CardSerial | None = None
 
 
 class NewAlert(msgspec.Struct, kw_only=True):

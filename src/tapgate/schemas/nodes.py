@@ -59,3 +59,16 @@ class NodeList(msgspec.Struct, kw_only=True):
     replication: Replication | None
     #: Older gateways omit it.
     database_schema: SchemaRecord | None = None
+
+
+class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Setting of a node. `value` is null if it is hidden, because it is secret, or not set."""
+
+    name: str
+    value: str | None
+    hidden: bool
+    is_set: bool
+
+
+class EffectiveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    data: list[SettingRecord]

@@ -6,6 +6,7 @@ ID. In a list with another order, it is the row's sort key followed by its ID.
 """
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -13,7 +14,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.errors import invalid_field
-from tapgate.schemas.fields import IntegerRange, InvalidValueError, Rule
+from tapgate.schemas.fields import Choice, IntegerRange, InvalidValueError, Rule
 
 Row = TypeVar("Row")
 T = TypeVar("T")
@@ -78,6 +79,28 @@ class PageQuery(msgspec.Struct, kw_only=True):
         if len(self.position) > 1:
             raise invalid_field("cursor", INVALID_CURSOR)
         return self.position[0] if self.position else default
+
+
+class PageOrder(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
+class OrderedPageQuery(PageQuery, kw_only=True):
+    """Query parameters of a list that can also start with the oldest record."""
+
+    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+
+
+class NameOrder(StrEnum):
+    NEWEST = "newest"
+    NAME = "name"
+
+
+class NamedPageQuery(PageQuery, kw_only=True):
+    """Query parameters of a list that can also be in the order of names."""
+
+    order: Annotated[str, Choice(*NameOrder, name="NameOrder")] = NameOrder.NEWEST
 
 
 class Page(msgspec.Struct, Generic[T]):

@@ -18,7 +18,7 @@ from tapgate.schemas.fields import (
     SearchText,
     Text,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import NamedPageQuery
 from tapgate.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
 
 
@@ -43,7 +43,7 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-class PartnerFilters(PageQuery, kw_only=True):
+class PartnerFilters(NamedPageQuery, kw_only=True):
     status: PartnerStatusField | None = None
     search: SearchText | None = None
 

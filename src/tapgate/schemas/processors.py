@@ -16,7 +16,7 @@ from tapgate.schemas.fields import (
     SearchText,
     Text,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import NamedPageQuery
 from tapgate.schemas.transactions import MoneyRequest, Receipt
 
 
@@ -55,7 +55,7 @@ class NewProcessor(msgspec.Struct, kw_only=True):
     email: Email
 
 
-class ProcessorFilters(PageQuery, kw_only=True):
+class ProcessorFilters(NamedPageQuery, kw_only=True):
     status: ProcessorStatusField | None = None
     search: SearchText | None = None
 

@@ -36,7 +36,9 @@ ApprovalId = Annotated[int, ids.APPROVAL]
 CardKeysetId = Annotated[int, ids.CARD_KEYSET]
 DeliveryId = Annotated[int, ids.DELIVERY]
 PartnerId = Annotated[int, ids.PARTNER]
+PasskeyId = Annotated[int, ids.PASSKEY]
 ProcessorId = Annotated[int, ids.PROCESSOR]
+RequestLogId = Annotated[int, ids.REQUEST_LOG]
 RuleId = Annotated[int, ids.RULE]
 SessionId = Annotated[int, ids.SESSION]
 SubscriberId = Annotated[int, ids.SUBSCRIBER]
@@ -51,6 +53,7 @@ NOT_FOUND_CODES: Final = {
     ids.CARD_KEYSET: Code.KEYSET_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
+    ids.REQUEST_LOG: Code.REQUEST_NOT_FOUND,
     ids.RULE: Code.RULE_NOT_FOUND,
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.SUPPORT_REQUEST: Code.REQUEST_NOT_FOUND,
@@ -61,6 +64,7 @@ _NOT_FOUND_MESSAGES: Final = {
     ids.ADMIN: "No such admin.",
     ids.DELIVERY: "No such delivery.",
     ids.KEY: "No such API key.",
+    ids.PASSKEY: "No such passkey.",
     ids.SESSION: "No such session.",
     ids.WEBHOOK_ENDPOINT: "No such webhook endpoint.",
 }

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from tapgate.schemas.fields import Choice
-from tapgate.schemas.transactions import TransactionTypeField
+from tapgate.schemas.transactions import MoneyFlowField, TransactionTypeField
 
 
 class OverviewPeriod(StrEnum):
@@ -43,10 +43,24 @@ class Totals(TransactionTotals, kw_only=True):
 
 class Bucket(TransactionTotals, kw_only=True):
     start: str
+    payments: str  # volume of payments
 
 
 class TypeTotals(TransactionTotals, kw_only=True):
     type: TransactionTypeField
+
+
+class FlowTotals(TransactionTotals, kw_only=True):
+    flow: MoneyFlowField
+
+
+class PreviousPeriod(msgspec.Struct, kw_only=True):
+    """The period of the same length before, up to the same time of its last day or hour."""
+
+    from_: str = msgspec.field(name="from")
+    to: str
+    totals: Totals
+    flows: list[FlowTotals]
 
 
 class DeclineCount(msgspec.Struct, kw_only=True):
@@ -160,7 +174,9 @@ class Overview(msgspec.Struct, kw_only=True):
     from_: str = msgspec.field(name="from")
     to: str
     totals: Totals
+    previous: PreviousPeriod
     buckets: list[Bucket]
+    flows: list[FlowTotals]
     by_type: list[TypeTotals]
     declines: list[DeclineCount]
     standing: PlatformSnapshot
@@ -180,3 +196,30 @@ class LedgerProof(ProofRecord, kw_only=True):
     success: bool = True
     message: str
     claims: list[LedgerClaim]
+
+
+class OnboardingStepName(StrEnum):
+    CARDS = "cards"
+    AGENT = "agent"
+    FLOAT = "float"
+    CUSTOMER = "customer"
+    PAYMENT = "payment"
+    WEBHOOK = "webhook"
+    SECOND_ADMIN = "second_admin"
+    APPROVAL_RULES = "approval_rules"
+
+
+OnboardingStepField = Annotated[str, Choice(*OnboardingStepName, name="OnboardingStepName")]
+
+
+class OnboardingStep(msgspec.Struct, frozen=True, kw_only=True):
+    name: OnboardingStepField
+    done: bool
+
+
+class Onboarding(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps of setting up a new installation. `agent_id` is the newest agent."""
+
+    open: bool
+    steps: list[OnboardingStep]
+    agent_id: str | None

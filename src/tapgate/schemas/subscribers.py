@@ -24,7 +24,7 @@ from tapgate.schemas.fields import (
     Text,
     TextRule,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import NamedPageQuery, PageQuery
 
 
 class SubscriberStatus(StrEnum):
@@ -193,7 +193,7 @@ class PhoneQueryRule(PhoneRule):
         return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
 
 
-class SubscriberFilters(PageQuery, kw_only=True):
+class SubscriberFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: SubscriberStatusField | None = None
     kyc_level: KycLevelField | None = None

@@ -6,9 +6,10 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate import ids
+from tapgate.schemas.assignees import AssigneeFilter
 from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import Choice, IdRule, Phone, TextRule
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import OrderedPageQuery
 
 #: Longest text of a customer: that of a chat message.
 MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
@@ -52,9 +53,9 @@ class SupportReply(Redacted, msgspec.Struct, kw_only=True):
     text: Annotated[str, TextRule(MAX_REPLY_LENGTH)]
 
 
-class SupportRequestFilters(PageQuery, kw_only=True):
+class SupportRequestFilters(OrderedPageQuery, kw_only=True):
     status: SupportStatusField | None = None
-    assignee: Annotated[str, IdRule(ids.ADMIN)] | None = None
+    assignee: AssigneeFilter | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     phone_number: Phone | None = None
 

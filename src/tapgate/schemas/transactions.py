@@ -1,5 +1,6 @@
 """Transactions: money requests, receipts, and the records that clients receive."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 
@@ -18,7 +19,7 @@ from tapgate.schemas.fields import (
     Rule,
     Text,
 )
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import PageOrder, PageQuery
 from tapgate.schemas.periods import PeriodBound
 
 #: Maximum number of transactions in one exported file.
@@ -39,6 +40,36 @@ class TransactionType(StrEnum):
     PARTNER_DEPOSIT = "partner_deposit"
     PROCESSOR_TRANSFER = "processor_transfer"
     REFUND = "refund"
+
+
+class MoneyFlow(StrEnum):
+    """Group of transaction types, from the point of view of customers' money."""
+
+    PAYMENTS = "payments"  # between customers, and from customers to merchants
+    MONEY_IN = "money_in"  # into customers' wallets, from agents and partners
+    MONEY_OUT = "money_out"  # out of customers' wallets, at agents
+    REFUNDS = "refunds"
+    INTERNAL = "internal"  # between accounts of agents, merchants, partners and the platform
+
+
+FLOW_TYPES: Final[Mapping[str, tuple[TransactionType, ...]]] = {
+    MoneyFlow.PAYMENTS: (
+        TransactionType.POS_PAYMENT,
+        TransactionType.ONLINE_PAYMENT,
+        TransactionType.TRANSFER_P2P,
+    ),
+    MoneyFlow.MONEY_IN: (TransactionType.AGENT_CASHIN, TransactionType.PARTNER_FUND),
+    MoneyFlow.MONEY_OUT: (TransactionType.AGENT_CASHOUT,),
+    MoneyFlow.REFUNDS: (TransactionType.REFUND,),
+    MoneyFlow.INTERNAL: (
+        TransactionType.TRANSFER,
+        TransactionType.AGENT_FUND,
+        TransactionType.AGENT_TRANSFER,
+        TransactionType.COMMISSION_PAYOUT,
+        TransactionType.PARTNER_DEPOSIT,
+        TransactionType.PROCESSOR_TRANSFER,
+    ),
+}
 
 
 class TransactionStatus(StrEnum):
@@ -79,6 +110,7 @@ class PartyType(StrEnum):
 
 TransactionTypeField = Annotated[str, Choice(*TransactionType, name="TransactionType")]
 TransactionStatusField = Annotated[str, Choice(*TransactionStatus, name="TransactionStatus")]
+MoneyFlowField = Annotated[str, Choice(*MoneyFlow, name="MoneyFlow")]
 ChannelField = Annotated[str, Choice(*Channel, name="Channel")]
 DirectionField = Annotated[str, Choice(*Direction, name="Direction")]
 FeePayerField = Annotated[str, Choice(*FeePayer, name="FeePayer")]
@@ -139,18 +171,61 @@ class UserIdRule(Rule):
         return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
 
 
+class TransactionOrder(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    AMOUNT = "amount"
+
+
 class TransactionFilters(PageQuery, kw_only=True):
+    order: Annotated[str, Choice(*TransactionOrder, name="TransactionOrder")] = (
+        TransactionOrder.NEWEST
+    )
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
     type: TransactionTypeField | None = None
+    flow: MoneyFlowField | None = None
+    status: TransactionStatusField | None = None
+    failure_code: Text | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
+
+    @property
+    def expensive_order(self) -> str | None:
+        """The order if it reads all transactions that can be sorted, otherwise None."""
+        return self.order if self.order == TransactionOrder.AMOUNT else None
+
+
+class ExportFilters(TransactionFilters, kw_only=True):
+    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+    limit: Annotated[int, IntegerRange(1, MAX_EXPORT_ROWS)] = MAX_EXPORT_ROWS
+
+
+class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
+    """Filters of a list whose totals are requested."""
+
+    user_id: Annotated[str, UserIdRule()] | None = None
+    card_serial: CardSerial | None = None
+    type: TransactionTypeField | None = None
+    flow: MoneyFlowField | None = None
     status: TransactionStatusField | None = None
     failure_code: Text | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
 
 
-class ExportFilters(TransactionFilters, kw_only=True):
-    limit: Annotated[int, IntegerRange(1, MAX_EXPORT_ROWS)] = MAX_EXPORT_ROWS
+class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of a list of transactions.
+
+    `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
+    is false, the totals cover only the newest transactions of the list.
+    """
+
+    count: int
+    amount: str
+    fees: str
+    currency: str
+    is_complete: bool
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,13 @@
 """Webhook events, endpoints and deliveries."""
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import Choice, IntegerRange, ListLength
+from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.urls import TargetUrlRule
 
 
@@ -119,6 +120,18 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: EndpointStatusField
     status_reason: str | None
     status_changed_at: str
+    #: Start of the current series of failed attempts; null if the last attempt succeeded.
+    failing_since: str | None
+    last_failure_at: str | None
+
+
+class WebhookEndpointFilters(PageQuery, kw_only=True):
+    #: Whether the endpoint is disabled, or its last attempt failed.
+    failing: bool | None = None
+
+
+class WebhookDeliveryFilters(PageQuery, kw_only=True):
+    status: DeliveryStatusField | None = None
 
 
 class WebhookEndpointWithSecret(Redacted, WebhookEndpointRecord, frozen=True, kw_only=True):
@@ -154,3 +167,12 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int | None
     response: str | None
     created_at: str
+
+
+class WebhookDeliveryDetails(WebhookDelivery, frozen=True, kw_only=True):
+    """A delivery with its request body, or null if the record of the event cannot be loaded.
+
+    Personal data of subscribers who are restricted now is omitted.
+    """
+
+    payload: dict[str, Any] | None

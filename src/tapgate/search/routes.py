@@ -49,6 +49,10 @@ _ENDPOINTS: Final[Mapping[SearchType, str]] = {
     SearchType.ADMIN: "GET /api/v1/admin/users",
     SearchType.ACCOUNT: "POST /api/v1/wallet/transfer",
 }
+#: Endpoints whose callers find a kind of record only if `types` names it, to select one in a form.
+_SELECTING_ENDPOINTS: Final[Mapping[SearchType, str]] = {
+    SearchType.PARTNER: "POST /api/v1/admin/partners/{id}/fund",
+}
 _ACCESS: Final[Mapping[str, Access]] = {
     endpoint.name: endpoint.access
     for endpoint in chain(
@@ -110,7 +114,8 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
     Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
     is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
     lists; by its ID, a restricted subscriber is found without personal data. Accounts are found if
-    `types` names them or `q` is the ID of an account. There are at most `limit` results.
+    `types` names them or `q` is the ID of an account. Finance users, who fund partners, find them
+    if `types` names them. There are at most `limit` results.
     """
     services, text = request.services, query.q.strip()
     parameters = Search(
@@ -140,8 +145,9 @@ def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finde
         requested = [prefix_type]
     else:
         requested = list(_FINDERS)
+    endpoints_by_type = _ENDPOINTS if types is None else {**_ENDPOINTS, **_SELECTING_ENDPOINTS}
     visible = {
-        kind for kind in SearchType if _ACCESS[_ENDPOINTS[kind]].get_rejection(caller) is None
+        kind for kind, name in endpoints_by_type.items() if not _ACCESS[name].get_rejection(caller)
     }
     finders = [finder for kind, finder in _FINDERS.items() if kind in requested and kind in visible]
     if SearchType.ACCOUNT in requested and SearchType.ACCOUNT in visible:

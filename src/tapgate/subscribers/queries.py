@@ -16,9 +16,9 @@ from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
 from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.pagination import INVALID_CURSOR, PageQuery
+from tapgate.schemas.pagination import INVALID_CURSOR, NameOrder, PageQuery
 from tapgate.schemas.subscribers import KycStatus, SubscriberFilters
-from tapgate.store.conditions import Conditions, PageConditions
+from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts
 from tapgate.store.transaction import Transaction
@@ -120,15 +120,31 @@ async def list_page(
     database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
     """Return a page of subscribers visible to the caller, plus one row if there are more."""
-    is_queue = filters.kyc_status == KycStatus.PENDING
-    conditions = _QueueConditions(filters) if is_queue else PageConditions(filters, "s.id")
-    conditions.where("s.kyc_status = {}", None if is_queue else filters.kyc_status)
+    conditions = await _start_page(database, filters, caller, now)
+    conditions.where("s.kyc_status = {}", None if _is_queue(filters) else filters.kyc_status)
     conditions.where("s.phone_number = {}", filters.phone_number)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
     exclude_hidden(conditions, caller, now)
     return [Subscriber(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def _start_page(
+    database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
+) -> PageConditions:
+    if filters.order == NameOrder.NAME:
+        visible = Conditions()
+        exclude_hidden(visible, caller, now)
+        return await start_name_page(
+            database, filters, "s.id", _NAME_COLUMNS[0], source="subscribers s", visible=visible
+        )
+    return QueueConditions(filters) if _is_queue(filters) else PageConditions(filters, "s.id")
+
+
+def _is_queue(filters: SubscriberFilters) -> bool:
+    """Return whether the list starts with the longest wait for a KYC decision."""
+    return filters.kyc_status == KycStatus.PENDING and filters.order == NameOrder.NEWEST
 
 
 async def search(
@@ -174,10 +190,10 @@ async def search(
     )
 
 
-class _QueueConditions(PageConditions):
+class QueueConditions(PageConditions):
     """Conditions of the KYC queue: the longest waiting first, and those who do not wait last."""
 
-    def __init__(self, filters: SubscriberFilters) -> None:
+    def __init__(self, filters: PageQuery) -> None:
         super().__init__(filters, "s.id", order="s.kyc_pending_since, s.id")
         self.add("s.kyc_status = 'PENDING'")
 
@@ -199,11 +215,16 @@ class _QueueConditions(PageConditions):
 
 def get_position(filters: SubscriberFilters, subscriber: Subscriber) -> int | tuple[int, int]:
     """Return the position of a subscriber in the list with these filters."""
-    if filters.kyc_status != KycStatus.PENDING:
+    if not _is_queue(filters):
         return subscriber.id
-    since = subscriber.kyc_pending_since
-    waiting = _NOT_WAITING if since is None else (since - _EPOCH) // timedelta(microseconds=1)
-    return waiting, subscriber.id
+    return get_queue_position(subscriber.kyc_pending_since, subscriber.id)
+
+
+def get_queue_position(waiting_since: datetime | None, subscriber_id: int) -> tuple[int, int]:
+    """Return the position of a subscriber in the KYC queue."""
+    if waiting_since is None:
+        return _NOT_WAITING, subscriber_id
+    return (waiting_since - _EPOCH) // timedelta(microseconds=1), subscriber_id
 
 
 async def add(tx: Transaction, subscriber: Subscriber) -> None:

@@ -10,7 +10,7 @@ from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
-from tapgate.http.endpoint import Endpoints
+from tapgate.http.endpoint import Endpoints, FieldStepUp
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.approvals import Operation
@@ -107,8 +107,9 @@ async def list_subscribers(
 ) -> Page[SubscriberRecord]:
     """List subscribers.
 
-    Newest first. With `kyc_status=PENDING`, the subscriber who has waited longest for a KYC
-    decision is first, and those who are not waiting (`kyc_pending_since` is null) are last.
+    Newest first, or by first and last name with `order=name`. With `kyc_status=PENDING` and without
+    `order=name`, the subscriber who has waited longest for a KYC decision is first, and those who
+    are not waiting (`kyc_pending_since` is null) are last.
 
     `search` is either a complete subscriber ID or a list of words. Each word must
     occur, ignoring case, in the name, phone number or identity document number, and at least one
@@ -176,10 +177,15 @@ async def _describe_update(
     )
 
 
+async def _changes_phone(request: RequestContext, id: int, body: SubscriberUpdate) -> bool:
+    return await _describe_update(request, id, body) is not None
+
+
 @endpoints.put(
     "/{id}",
     access=Access(scope="subscribers:write", roles="ASC", service=True),
     guard=Guard(_describe_update),
+    step_up=FieldStepUp("phone_number", _changes_phone),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )

@@ -6,16 +6,19 @@ the link again does no harm.
 """
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 from urllib.parse import quote
 
 import structlog
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tapgate.api.app import App
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
+from tapgate.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
+from tapgate.branding.operations import build_default_branding, get_branding
+from tapgate.branding.routes import build_logo_reply
 from tapgate.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.cards import queries
 from tapgate.errors import ApiError, Code
@@ -28,18 +31,29 @@ from tapgate.tap_page.texts import TEXTS, choose_language
 _PACKAGE: Final = "tapgate.tap_page"
 _PREFIX: Final = "/t"
 _ASSETS_PATH: Final = f"{_PREFIX}/assets/"
+_STYLESHEET_PATH: Final = f"{_PREFIX}/brand.css"
+_LOGO_PATH: Final = f"{_PREFIX}/logo.png"
 _CHAT_URL: Final = "https://wa.me/{number}?text={text}"
 _SIMULATOR_URL: Final = "/simulator/phone?text={text}"
 
-#: Only the stylesheet is loaded, there are no scripts, and other sites do not learn the URL.
+#: Only stylesheets and the logo are loaded, there are no scripts, and other sites do not learn the
+#: URL.
 _SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; form-action 'none'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; "
+        "base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
 }
 _log = structlog.get_logger()
+
+
+@cache
+def _load_template() -> Template:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined
+    )
+    return environment.get_template("tap.html")
 
 
 class TapPage:
@@ -48,10 +62,7 @@ class TapPage:
     prefix = _PREFIX
 
     def __init__(self) -> None:
-        environment = Environment(
-            loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined
-        )
-        self._template = environment.get_template("tap.html")
+        self._template = _load_template()
         self._assets = PackagedFiles(_PACKAGE, "assets", _SECURITY_HEADERS)
 
     async def authorize(self, app: App, request: RequestContext) -> int:
@@ -70,7 +81,9 @@ class TapPage:
             return self.render_error(app, request, ApiError(Code.INTERNAL_ERROR))
 
     def render_error(self, app: App, request: RequestContext, error: ApiError) -> Reply[bytes]:
-        reply = self._render(request, "error", status=error.status)
+        settings = request.services.settings
+        branding = build_default_branding(settings)
+        reply = self._render(request, branding, "error", status=error.status)
         reply.headers = {**error.headers, **reply.headers}
         return reply
 
@@ -79,31 +92,46 @@ class TapPage:
             raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
         if request.path.startswith(_ASSETS_PATH):
             return self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
+        branding = await _get_branding(request)
+        if request.path == _STYLESHEET_PATH:
+            return _build_stylesheet_reply(branding)
+        if request.path == _LOGO_PATH:
+            reply = build_logo_reply(branding)
+            reply.headers = {**reply.headers, **_SECURITY_HEADERS}
+            return reply
         if request.path != _PREFIX:
             raise ApiError(Code.NOT_FOUND)
         tap = parse_tap_url(f"?{request.query.decode('latin-1')}")
         if tap is None:
-            return self._render(request, "missing")
+            return self._render(request, branding, "missing")
         state = await _check(request, CardProof(picc_data=tap[0], cmac=tap[1]))
         if state != "genuine":
-            return self._render(request, state)
+            return self._render(request, branding, state)
         tap_url = "{}{}?picc_data={}&cmac={}".format(
             request.services.settings.public_url, _PREFIX, *tap
         )
-        return self._render(request, state, tap_url)
+        return self._render(request, branding, state, tap_url)
 
     def _render(
-        self, request: RequestContext, state: str, tap_url: str | None = None, *, status: int = 200
+        self,
+        request: RequestContext,
+        branding: Branding,
+        state: str,
+        tap_url: str | None = None,
+        *,
+        status: int = 200,
     ) -> Reply[bytes]:
         settings = request.services.settings
         language = choose_language(request.get_header(b"accept-language"))
-        translate = partial(_translate, language, operator=settings.operator_name)
+        translate = partial(_translate, language, operator=branding.name)
         text = self._template.render(
             language=language,
             state=state,
             translate=translate,
-            operator=settings.operator_name,
-            contact=settings.support_contact,
+            operator=branding.name,
+            contact=branding.support_contact,
+            has_logo=branding.logo is not None,
+            has_color=branding.color != DEFAULT_COLOR,
             is_genuine=tap_url is not None,
             chat_url=None
             if tap_url is None
@@ -115,6 +143,23 @@ class TapPage:
             headers={**_SECURITY_HEADERS, "Vary": "Accept-Language"},
             content_type="text/html; charset=utf-8",
         )
+
+
+async def _get_branding(request: RequestContext) -> Branding:
+    """Return the branding, or the default if the database is not available."""
+    services = request.services
+    try:
+        return await get_branding(services.database, services.settings, services.clock())
+    except ApiError:
+        return build_default_branding(services.settings)
+
+
+def _build_stylesheet_reply(branding: Branding) -> Reply[bytes]:
+    return Reply(
+        render_stylesheet(branding.color).encode(),
+        headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS},
+        content_type="text/css; charset=utf-8",
+    )
 
 
 def _translate(language: str, key: str, **values: Any) -> str:

@@ -24,7 +24,13 @@ _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expi
 
 
 async def create(
-    tx: Transaction, actor: Actor, new: NewApiKey, *, created_by: int, api_keys: ApiKeys
+    tx: Transaction,
+    actor: Actor,
+    new: NewApiKey,
+    *,
+    created_by: int,
+    api_keys: ApiKeys,
+    has_unknown_holder: bool = False,
 ) -> tuple[ApiKey, str]:
     """Create a key and return its record and the key itself, which is not stored."""
     key, secret = await api_keys.create(
@@ -36,6 +42,7 @@ async def create(
         allowed_ips=_parse_networks(new.allowed_ips or []),
         expires_at=_parse_expiry(new.expires_at or "", tx.now()),
         created_by=created_by,
+        has_unknown_holder=has_unknown_holder,
     )
     record = model.to_record(key)
     changes = {
@@ -63,11 +70,19 @@ async def update(
 
 
 async def rotate(
-    tx: Transaction, actor: Actor, key_id: int, grace_seconds: int, *, api_keys: ApiKeys
+    tx: Transaction,
+    actor: Actor,
+    key_id: int,
+    grace_seconds: int,
+    *,
+    rotated_by: int,
+    api_keys: ApiKeys,
 ) -> tuple[ApiKey, str]:
     """Replace the secret, and return the updated record and the new secret."""
     before = await api_keys.get(tx, key_id, for_update=True)
-    after, secret = await api_keys.rotate(tx, before, grace_seconds=grace_seconds)
+    after, secret = await api_keys.rotate(
+        tx, before, grace_seconds=grace_seconds, rotated_by=rotated_by
+    )
     changes = {"prefix": (before.prefix, after.prefix), "grace_seconds": (None, grace_seconds)}
     await _trail.record(tx, actor, ids.encode(ids.KEY, key_id), "rotated", changes=changes)
     return after, secret

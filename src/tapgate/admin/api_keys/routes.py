@@ -125,10 +125,16 @@ async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) 
     keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0), but
     not beyond `expires_at`. Another rotation invalidates the old key immediately.
     """
-    services, grace_seconds = request.services, body.grace_seconds or 0
+    services, admin_id = request.services, request.principal.admin_id
+    assert admin_id is not None, "only admins can access this endpoint"
     async with services.transaction() as tx:
         key, secret = await operations.rotate(
-            tx, request.actor, id, grace_seconds, api_keys=services.authenticator.api_keys
+            tx,
+            request.actor,
+            id,
+            body.grace_seconds or 0,
+            rotated_by=admin_id,
+            api_keys=services.authenticator.api_keys,
         )
     return model.to_record_with_secret(key, secret)
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
-from tapgate.client.encoding import DateTimeLike
+from tapgate.client.encoding import DateTimeLike, Image
+from tapgate.client.responses import File
 from tapgate.schemas.admin import Admin as AdminRecord
 from tapgate.schemas.admin import (
     ApiKeyRecord,
@@ -11,9 +12,14 @@ from tapgate.schemas.admin import (
     Invitation,
     Me,
     NewAdminRecord,
+    OidcLogout,
+    OidcStart,
     Tokens,
 )
+from tapgate.schemas.branding import BrandingRecord
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.passkeys import AssertedCredential
+from tapgate.schemas.request_logs import LoggedRequest, LoggedRequestDetails
 
 
 class Admin(OperationGroup[M]):
@@ -23,6 +29,24 @@ class Admin(OperationGroup[M]):
 
         `otp` is a code of the authenticator app or a recovery code, if one is enrolled.
         """
+
+    @acts("POST /api/v1/admin/login/oidc/start", public=True)
+    def start_oidc_login(self) -> OidcStart:
+        """Start a login with the identity provider."""
+
+    @acts("POST /api/v1/admin/login/oidc", public=True)
+    def login_with_oidc(
+        self,
+        *,
+        login_token: str,
+        state: str,
+        code: str,
+        iss: str | None = None,
+        password: str | None = None,
+        otp: str | None = None,
+        passkey: AssertedCredential | None = None,
+    ) -> Tokens:
+        """Complete a login with the identity provider."""
 
     @acts("POST /api/v1/admin/refresh", public=True)
     def refresh(self, *, refresh_token: str) -> Tokens:
@@ -34,8 +58,31 @@ class Admin(OperationGroup[M]):
     @acts("POST /api/v1/admin/logout")
     def logout(self) -> None: ...
 
+    @reads("GET /api/v1/admin/me/oidc-logout")
+    def get_oidc_logout(self) -> OidcLogout:
+        """Return the URL that ends a session of single sign-on at the identity provider."""
+
     @reads("GET /api/v1/admin/me")
     def get_current_user(self) -> Me: ...
+
+    @reads("GET /api/v1/admin/branding", public=True)
+    def get_branding(self) -> BrandingRecord: ...
+
+    @sets("PUT /api/v1/admin/branding")
+    def update_branding(
+        self,
+        *,
+        name: str | None = None,
+        color: str | None = None,
+        support_contact: str | None = None,
+        statement_header: str | None = None,
+        logo: Image | None = None,
+    ) -> BrandingRecord:
+        """Change the branding. `logo` is a PNG image. An empty string resets a text."""
+
+    @reads("GET /api/v1/admin/branding/logo", public=True)
+    def get_branding_logo(self) -> File:
+        """Return the logo."""
 
     @acts("POST /api/v1/admin/users")
     def create_user(
@@ -112,3 +159,22 @@ class Admin(OperationGroup[M]):
 
     @sets("DELETE /api/v1/admin/api-keys/{id}")
     def delete_api_key(self, id: str) -> None: ...
+
+    @lists("GET /api/v1/admin/request-logs")
+    def list_request_logs(
+        self,
+        *,
+        api_key_id: str | None = None,
+        method: str | None = None,
+        endpoint: str | None = None,
+        status: int | None = None,
+        result: str | None = None,
+        error_code: str | None = None,
+        request_id: str | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
+        limit: int | None = None,
+    ) -> Page[LoggedRequest]: ...
+
+    @reads("GET /api/v1/admin/request-logs/{id}")
+    def get_request_log(self, id: str) -> LoggedRequestDetails: ...

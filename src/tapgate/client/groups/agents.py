@@ -14,6 +14,7 @@ from tapgate.schemas.agents import (
 )
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.messages import MessageRecord
+from tapgate.schemas.money_views import BalanceTotals, NetworkLiquidity
 from tapgate.schemas.pagination import Page
 
 
@@ -33,6 +34,26 @@ class Agents(OperationGroup[M]):
         commission_tier: int | None = None,
     ) -> AgentRegistered: ...
 
+    @reads("GET /api/v1/agents/totals")
+    def get_totals(
+        self,
+        *,
+        phone_number: str | None = None,
+        address: str | None = None,
+        status: str | None = None,
+        agent_type: str | None = None,
+        parent_agent_id: str | None = None,
+        search: str | None = None,
+        low_float: bool | None = None,
+    ) -> BalanceTotals:
+        """Return the number and total float of the agents in a list. Admins only."""
+
+    @reads("GET /api/v1/agents/liquidity")
+    def get_liquidity(
+        self, *, parent_agent_id: str | None = None, limit: int | None = None
+    ) -> NetworkLiquidity:
+        """Return the float of active agents, those who run out first at the beginning."""
+
     @lists("GET /api/v1/agents")
     def list(
         self,
@@ -43,11 +64,14 @@ class Agents(OperationGroup[M]):
         agent_type: str | None = None,
         parent_agent_id: str | None = None,
         search: str | None = None,
+        low_float: bool | None = None,
+        order: str | None = None,
         limit: int | None = None,
     ) -> Page[AgentRecord]:
         """List agents, newest first. `address` is a part of the address. `limit` is the page size.
 
-        `search` finds words in the name, business name and phone number.
+        `order` is `newest` or `name`. `search` finds words in the name, business name and phone
+        number.
         """
 
     @reads("GET /api/v1/agents/{id}")

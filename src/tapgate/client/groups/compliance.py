@@ -52,11 +52,27 @@ class Compliance(OperationGroup[M]):
         severity: str | None = None,
         subscriber_id: str | None = None,
         transaction_id: str | None = None,
+        assignee: str | None = None,
+        held: bool | None = None,
+        order: str | None = None,
+        card_serial: str | None = None,
         limit: int | None = None,
-    ) -> Page[AlertRecord]: ...
+    ) -> Page[AlertRecord]:
+        """List alerts. With `held`, only unresolved alerts that hold a transaction.
+
+        `assignee` is an admin's ID or `none`, `order` is `newest` or `oldest`.
+        """
 
     @reads("GET /api/v1/compliance/alerts/{id}")
     def get_alert(self, id: str) -> AlertRecord: ...
+
+    @sets("POST /api/v1/compliance/alerts/{id}/assign")
+    def assign_alert(self, id: str) -> AlertResponse:
+        """Assign an alert to the calling admin."""
+
+    @sets("POST /api/v1/compliance/alerts/{id}/unassign")
+    def unassign_alert(self, id: str) -> AlertResponse:
+        """Remove the assignee of an alert."""
 
     @acts("POST /api/v1/compliance/alerts/{id}/investigate")
     def investigate_alert(self, id: str, *, note: str | None = None) -> AlertResponse: ...

@@ -17,6 +17,7 @@ from tapgate.client.encoding import Money, encode_amount
 from tapgate.client.operation import Operation, build_operation
 from tapgate.client.webhooks import PARTNER_SIGNATURE_HEADER, sign_partner_webhook
 from tapgate.schemas.common import SigningKeyCreated
+from tapgate.schemas.money_views import BalanceTotals
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.partners import (
     PartnerCreated,
@@ -40,8 +41,18 @@ class Partners(OperationGroup[M]):
 
     @lists("GET /api/v1/admin/partners")
     def list(
-        self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Page[PartnerRecord]: ...
+        self,
+        *,
+        status: str | None = None,
+        search: str | None = None,
+        order: str | None = None,
+        limit: int | None = None,
+    ) -> Page[PartnerRecord]:
+        """List partners, newest first. `order` is `newest` or `name`."""
+
+    @reads("GET /api/v1/admin/partners/totals")
+    def get_totals(self, *, status: str | None = None, search: str | None = None) -> BalanceTotals:
+        """Return the number and total balance of the partners in a list."""
 
     @reads("GET /api/v1/admin/partners/{id}")
     def get(self, id: str) -> PartnerRecord: ...

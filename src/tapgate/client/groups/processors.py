@@ -3,6 +3,7 @@
 from tapgate.client.declaration import M, OperationGroup, Transport, acts, lists, moves, reads, sets
 from tapgate.client.encoding import DateTimeLike, Money
 from tapgate.schemas.common import SigningKeyCreated
+from tapgate.schemas.money_views import BalanceTotals, ProcessorSummary
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.processors import (
     ProcessorCreated,
@@ -29,11 +30,27 @@ class Processors(OperationGroup[M]):
 
     @lists("GET /api/v1/processors")
     def list(
-        self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Page[ProcessorRecord]: ...
+        self,
+        *,
+        status: str | None = None,
+        search: str | None = None,
+        order: str | None = None,
+        limit: int | None = None,
+    ) -> Page[ProcessorRecord]:
+        """List processors, newest first. `order` is `newest` or `name`."""
 
     @reads("GET /api/v1/processors/{id}")
     def get(self, id: str) -> ProcessorRecord: ...
+
+    @reads("GET /api/v1/processors/totals")
+    def get_totals(self, *, status: str | None = None, search: str | None = None) -> BalanceTotals:
+        """Return the number and total balance of the processors in a list. Admins only."""
+
+    @reads("GET /api/v1/processors/{id}/summary")
+    def get_summary(
+        self, id: str, *, from_: DateTimeLike | None = None, to: DateTimeLike | None = None
+    ) -> ProcessorSummary:
+        """Return sales, fees, refunds and payouts of a period, by default the last 30 days."""
 
     @acts("POST /api/v1/processors/{id}/suspend")
     def suspend(self, id: str, *, reason: str) -> ProcessorResponse: ...
@@ -62,10 +79,12 @@ class Processors(OperationGroup[M]):
         user_id: str | None = None,
         card_serial: str | None = None,
         type: str | None = None,
+        flow: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
+        order: str | None = None,
         limit: int | None = None,
     ) -> Page[TransactionRecord]: ...
 

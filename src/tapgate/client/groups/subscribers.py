@@ -4,6 +4,7 @@ from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, se
 from tapgate.client.encoding import DateLike, Image
 from tapgate.client.responses import File
 from tapgate.schemas.common import SuccessResponse
+from tapgate.schemas.kyc_reviews import KycReviewRecord
 from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.subscribers import (
@@ -18,6 +19,7 @@ from tapgate.schemas.subscribers import (
     SubscriberRegistered,
     SubscriberResponse,
 )
+from tapgate.schemas.timeline import TimelineItem
 
 
 class Subscribers(OperationGroup[M]):
@@ -48,11 +50,13 @@ class Subscribers(OperationGroup[M]):
         kyc_level: int | None = None,
         kyc_status: str | None = None,
         search: str | None = None,
+        order: str | None = None,
         limit: int | None = None,
     ) -> Page[SubscriberRecord]:
         """List subscribers, newest first. `limit` is the page size.
 
-        With `kyc_status="PENDING"`, the subscriber who has waited longest for a decision is first.
+        `order` is `newest` or `name`. With `kyc_status="PENDING"`, the subscriber who has waited
+        longest for a decision is first.
         """
 
     @reads("GET /api/v1/subscribers/{id}")
@@ -134,6 +138,33 @@ class Subscribers(OperationGroup[M]):
         self, id: str, *, template: str | None = None, limit: int | None = None
     ) -> Page[MessageRecord]:
         """List messages sent to the subscriber's phone and their delivery status, newest first."""
+
+    @lists("GET /api/v1/subscribers/{id}/timeline")
+    def list_timeline(
+        self, id: str, *, kind: str | None = None, limit: int | None = None
+    ) -> Page[TimelineItem]:
+        """List what happened to a subscriber, newest first. Admins only."""
+
+    @lists("GET /api/v1/kyc-reviews")
+    def list_kyc_reviews(
+        self,
+        *,
+        assignee: str | None = None,
+        subscriber_id: str | None = None,
+        limit: int | None = None,
+    ) -> Page[KycReviewRecord]:
+        """List the subscribers who wait for a KYC decision, longest wait first.
+
+        `assignee` is an admin's ID or `none`.
+        """
+
+    @sets("POST /api/v1/subscribers/{id}/kyc-review/assign")
+    def assign_kyc_review(self, id: str) -> KycReviewRecord:
+        """Assign a KYC review to the calling admin."""
+
+    @sets("POST /api/v1/subscribers/{id}/kyc-review/unassign")
+    def unassign_kyc_review(self, id: str) -> KycReviewRecord:
+        """Remove the assignee of a KYC review."""
 
     @reads("GET /api/v1/subscribers/{id}/kyc-documents/{document_id}")
     def get_kyc_document(self, id: str, document_id: str) -> File:

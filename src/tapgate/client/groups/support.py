@@ -29,8 +29,10 @@ class Support(OperationGroup[M]):
         assignee: str | None = None,
         subscriber_id: str | None = None,
         phone_number: str | None = None,
+        order: str | None = None,
         limit: int | None = None,
-    ) -> Page[SupportRequestRecord]: ...
+    ) -> Page[SupportRequestRecord]:
+        """List requests. `assignee` is an admin's ID or `none`, `order` is `newest` or `oldest`."""
 
     @reads("GET /api/v1/support/summary")
     def get_summary(self) -> SupportSummary:
@@ -46,6 +48,10 @@ class Support(OperationGroup[M]):
     @sets("POST /api/v1/support/requests/{id}/assign")
     def assign(self, id: str) -> SupportRequestRecord:
         """Assign a request to the calling admin."""
+
+    @sets("POST /api/v1/support/requests/{id}/unassign")
+    def unassign(self, id: str) -> SupportRequestRecord:
+        """Remove the assignee of a request."""
 
     @acts("POST /api/v1/support/requests/{id}/close")
     def close(self, id: str) -> SupportRequestRecord: ...

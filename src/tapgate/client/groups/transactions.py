@@ -4,7 +4,12 @@ from tapgate.client.declaration import M, OperationGroup, lists, reads
 from tapgate.client.encoding import DateTimeLike
 from tapgate.client.responses import File
 from tapgate.schemas.pagination import Page
-from tapgate.schemas.transactions import TransactionChain, TransactionEntries, TransactionRecord
+from tapgate.schemas.transactions import (
+    TransactionChain,
+    TransactionEntries,
+    TransactionListTotals,
+    TransactionRecord,
+)
 
 
 class Transactions(OperationGroup[M]):
@@ -15,13 +20,35 @@ class Transactions(OperationGroup[M]):
         user_id: str | None = None,
         card_serial: str | None = None,
         type: str | None = None,
+        flow: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
+        order: str | None = None,
         limit: int | None = None,
     ) -> Page[TransactionRecord]:
-        """List transactions, newest first. `limit` is the page size."""
+        """List transactions, newest first. `limit` is the page size.
+
+        `order` is `newest`, `oldest` or `amount`, which sorts the newest 10,000 transactions that
+        match, largest first. `flow` is `payments`, `money_in`, `money_out`, `refunds` or
+        `internal`.
+        """
+
+    @reads("GET /api/v1/transactions/totals")
+    def get_totals(
+        self,
+        *,
+        user_id: str | None = None,
+        card_serial: str | None = None,
+        type: str | None = None,
+        flow: str | None = None,
+        status: str | None = None,
+        failure_code: str | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
+    ) -> TransactionListTotals:
+        """Return the totals of a list with these filters. Admins only."""
 
     @reads("GET /api/v1/transactions/export")
     def export(
@@ -30,10 +57,12 @@ class Transactions(OperationGroup[M]):
         user_id: str | None = None,
         card_serial: str | None = None,
         type: str | None = None,
+        flow: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
+        order: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> File:

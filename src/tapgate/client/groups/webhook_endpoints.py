@@ -6,6 +6,7 @@ from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, se
 from tapgate.schemas.pagination import Page
 from tapgate.schemas.webhooks import (
     WebhookDelivery,
+    WebhookDeliveryDetails,
     WebhookEndpointRecord,
     WebhookEndpointWithSecret,
 )
@@ -17,7 +18,10 @@ class WebhookEndpoints(OperationGroup[M]):
         """Create a webhook endpoint. Only this response contains the secret."""
 
     @lists("GET /api/v1/admin/webhook-endpoints")
-    def list(self, *, limit: int | None = None) -> Page[WebhookEndpointRecord]: ...
+    def list(
+        self, *, failing: bool | None = None, limit: int | None = None
+    ) -> Page[WebhookEndpointRecord]:
+        """List endpoints. With `failing`, those that are disabled or whose last attempt failed."""
 
     @reads("GET /api/v1/admin/webhook-endpoints/{id}")
     def get(self, id: str) -> WebhookEndpointRecord: ...
@@ -50,7 +54,13 @@ class WebhookEndpoints(OperationGroup[M]):
     def delete(self, id: str) -> None: ...
 
     @lists("GET /api/v1/admin/webhook-endpoints/{id}/deliveries")
-    def list_deliveries(self, id: str, *, limit: int | None = None) -> Page[WebhookDelivery]: ...
+    def list_deliveries(
+        self, id: str, *, status: str | None = None, limit: int | None = None
+    ) -> Page[WebhookDelivery]:
+        """List deliveries, newest first. `status` is `pending`, `delivered` or `failed`."""
+
+    @reads("GET /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}")
+    def get_delivery(self, id: str, delivery_id: str) -> WebhookDeliveryDetails: ...
 
     @acts("POST /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver")
     def redeliver(self, id: str, delivery_id: str) -> WebhookDelivery:

@@ -86,17 +86,17 @@ def _to_storable_key(key: str) -> str:
 
 
 def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:
-    return vault.seal(msgspec.json.encode(message), _get_sealing_context(row_id))
+    return vault.seal(msgspec.json.encode(message), get_sealing_context(row_id))
 
 
 def open_message(vault: Vault, row_id: int, content: bytes) -> OutgoingMessage:
     try:
-        return _decoder.decode(vault.open(content, _get_sealing_context(row_id)))
+        return _decoder.decode(vault.open(content, get_sealing_context(row_id)))
     except (VaultError, msgspec.DecodeError) as error:
         raise UnreadableError(type(error).__name__) from None
 
 
-def _get_sealing_context(row_id: int) -> bytes:
+def get_sealing_context(row_id: int) -> bytes:
     """Return the sealing context, which binds the content to its row."""
     return b"outbox %d" % row_id
 

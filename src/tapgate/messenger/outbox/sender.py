@@ -71,7 +71,8 @@ class Sender:
     async def run(self) -> NoReturn:
         """Send until canceled. Without a provider, all messages stay in the outbox."""
         if self._graph is None:
-            _log.warning("outbox.sending_disabled", missing="graph")
+            if not self._keep_content:  # in production; elsewhere, the startup message is enough
+                _log.warning("outbox.sending_disabled", missing="graph")
             await asyncio.get_running_loop().create_future()
         try:
             await run_periodically(
