@@ -125,7 +125,7 @@ async def main() -> None:
     stored = pins.hash("4831")
 
     async def check_pin() -> bool:
-        return pins.matches(stored, "4831")
+        return bool(pins.matches(stored, "4831"))
 
     await measure("PIN", check_pin)
 

@@ -3,9 +3,9 @@
     python -m bench.batches
 
 Prints for each batch size how long the phases of a batch take, how long the row of the merchant's
-account is locked, and what a payment costs in CPU time of PostgreSQL, WAL and network traffic. The
-ledger runs in this process, without HTTP. The phases are those of the fastest quarter of batches,
-so other load on the machine affects them little.
+account is locked at most, and what a payment costs in CPU time of PostgreSQL, WAL and network
+traffic. The ledger runs in this process, without HTTP. The phases are those of the fastest quarter
+of batches, so other load on the machine affects them little.
 """
 
 import argparse
@@ -13,18 +13,16 @@ import asyncio
 import contextlib
 import statistics
 import tempfile
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import count
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
 from tapgate.api.services import Services
 from tapgate.gateway_services import open_services
-from tapgate.ledger import chart, commands, write
+from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey
 from tapgate.ledger.metrics import BatchReport
 from tapgate.settings import load_settings
@@ -70,69 +68,19 @@ class Traffic:
 
 
 class Batch(NamedTuple):
-    """Durations of one batch in milliseconds. The merchant's row is locked in the last three."""
+    """Durations of one batch in milliseconds. The merchant's row is locked during the last two.
+
+    `write` is one statement, which writes all other rows before it locks the merchant's.
+    """
 
     load: float
     decide: float
-    write_before: float
-    credit: float
-    transactions: float
+    write: float
     commit: float
 
     @property
     def locked(self) -> float:
-        return self.credit + self.transactions + self.commit
-
-
-class BatchTimer:
-    """Times the statements of a batch that run while the merchant's row is locked."""
-
-    def __init__(self) -> None:
-        self.batches: list[Batch] = []
-        self._seconds: defaultdict[str, float] = defaultdict(float)
-
-    @contextlib.contextmanager
-    def install(self) -> Iterator[None]:
-        names = ("_credit_merchants", "_insert_transactions")
-        originals = {name: getattr(write, name) for name in names}
-        for name, function in originals.items():
-            setattr(write, name, self._wrap(name, function))
-        try:
-            yield
-        finally:
-            for name, function in originals.items():
-                setattr(write, name, function)
-
-    def _wrap(
-        self, name: str, function: Callable[..., Awaitable[Any]]
-    ) -> Callable[..., Awaitable[Any]]:
-        async def measure_call(*arguments: Any) -> Any:
-            started = perf_counter()
-            result = await function(*arguments)
-            self._seconds[name] = perf_counter() - started
-            return result
-
-        return measure_call
-
-    def add(self, report: BatchReport) -> None:
-        timing = report.timing
-        assert timing is not None
-        credit, rows = self._seconds["_credit_merchants"], self._seconds["_insert_transactions"]
-        self.batches.append(
-            Batch(
-                *(
-                    seconds * 1000
-                    for seconds in (
-                        timing.load,
-                        timing.decide,
-                        timing.write - credit - rows,
-                        credit,
-                        rows,
-                        timing.commit,
-                    )
-                )
-            )
-        )
+        return self.write + self.commit
 
 
 class PaymentSource:
@@ -171,17 +119,17 @@ class Bench(NamedTuple):
         """Return a row of the table, for batches of one size."""
         batches = [self.source.build(size) for _ in range(max(8, payments // size))]
         total = size * len(batches)
-        timer = BatchTimer()
+        reports: list[BatchReport] = []
         await _submit(self.services, self.source.build(size))  # warm-up
         before = self.installation.get_postgres_seconds(), await self._get_wal_position()
-        with timer.install():
-            self.services.ledger.on_batch = timer.add
-            for batch in batches:
-                await _submit(self.services, batch)
+        self.services.ledger.on_batch = reports.append
+        for batch in batches:
+            await _submit(self.services, batch)
         cpu = (self.installation.get_postgres_seconds() - before[0]) / total * 1e6
         wal = (await self._get_wal_position() - before[1]) / total
-        fastest = sorted(timer.batches, key=sum)[: max(1, len(timer.batches) // 4)]
-        phases = Batch(*(statistics.median(values) for values in zip(*fastest, strict=True)))
+        timings = sorted((report.timing for report in reports if report.timing), key=sum)
+        fastest = timings[: max(1, len(timings) // 4)]
+        phases = Batch(*(statistics.median(phase) * 1000 for phase in zip(*fastest, strict=True)))
         cells = [f"{size:,}", *(f"{value:.2f}" for value in (*phases, phases.locked))]
         cells.append(f"{size / phases.locked * 1000:,.0f}")
         cells += [f"{value:,.0f}" for value in (cpu, wal, *await self._measure_traffic(size))]
@@ -224,10 +172,10 @@ async def run_benchmark(folder: Path, options: argparse.Namespace) -> None:
         source = PaymentSource(data, processor_id)
         bench = Bench(services, relayed_services, installation, source, traffic)
         print(
-            "| Batch | load | decide | write | credit | transactions | commit | locked"
+            "| Batch | load | decide | write | commit | locked at most"
             " | Payments/s | CPU µs | WAL bytes | sent | received | round trips |"
         )
-        print(f"|{' --: |' * 14}")
+        print(f"|{' --: |' * 12}")
         for size in options.sizes:
             print(await bench.measure(size, options.payments), flush=True)
 

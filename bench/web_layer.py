@@ -22,6 +22,7 @@ import uvicorn
 import uvloop
 
 from tapgate import settings
+from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.access import Access
 from tapgate.api.app import App
 from tapgate.api.latency_samples import LatencySamples
@@ -90,12 +91,14 @@ def create_app(folder: Path) -> App:
         database=unused,
         queue_database=unused,
         rejection_log=unused,
+        request_log=RequestLog(app_settings, unused, IdGenerator(2)),
         run_guarded=unused,
         signals=unused,
         vault=unused,
         pin_verifier=unused,
         proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
+        restricted_cards=unused,
         ledger=unused,
         health=unused,
         nodes=unused,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from bench.payments import dataset, webhook_receiver
+from bench.payments import dataset, receiver
 from bench.payments.installation import run_installation
 from bench.payments.phase_runner import PhaseRunner, RequestBuilder, create_payment_builder
 from bench.payments.results import Phase
@@ -53,13 +53,13 @@ class WebhookBenchmark:
         """Run alternating phases; return the ratio of the rates of each round."""
         self._runner.phases_left = 2 * rounds + 2
         await self._run_phase("warm-up", pay, _WARM_UP_SECONDS)
-        async with webhook_receiver.receive_webhooks(self._services):
+        async with receiver.receive_webhooks(self._services):
             await self._run_phase("warm-up", pay, _WARM_UP_SECONDS)
             await self._drain()
         ratios = []
         for _ in range(rounds):
             without = await self._run_phase("without", pay, seconds)
-            async with webhook_receiver.receive_webhooks(self._services):
+            async with receiver.receive_webhooks(self._services):
                 subscribed = await self._run_phase("webhook", pay, seconds)
                 backlog = await self._drain()
             ratios.append(subscribed.per_second / without.per_second)

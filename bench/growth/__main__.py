@@ -292,7 +292,8 @@ def _order_for_round(
 
 def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
     cards = min(100_000, max(100, arguments.cards))
-    accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, arguments.accounts))
+    # Twice the cards is more than the cards and signing cards of the dataset.
+    accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(2 * cards, arguments.accounts))
     return Sizes(
         accounts=accounts,
         # At least one funding entry per account and, on average, one payment of two entries.

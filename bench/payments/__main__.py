@@ -15,7 +15,7 @@ from pathlib import Path
 
 import asyncpg
 
-from bench.payments import books, dataset, machine, report, requests, results, webhook_receiver
+from bench.payments import books, dataset, machine, receiver, report, requests, results
 from bench.payments.dataset import Dataset
 from bench.payments.installation import Installation, run_installation
 from bench.payments.phase_runner import (
@@ -95,15 +95,17 @@ class PaymentsBenchmark:
         pgbench: PgBench,
     ) -> None:
         rounds, pay = self._sizes.rounds, create_payment_builder(bench_data)
-        runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
+        transfer = create_transfer_builder(bench_data)
+        runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 3)
         signing_runner.phases_left = rounds
-        await runner.run(
-            "warm-up",
-            pay,
-            round_=0,
-            connections=DEFAULT_CONNECTIONS,
-            seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
-        )
+        for build in (transfer, pay):
+            await runner.run(
+                "warm-up",
+                build,
+                round_=0,
+                connections=DEFAULT_CONNECTIONS,
+                seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
+            )
         workers_before, answered_before = self._installation.get_workers_mb(), runner.answered
         for number in range(1, rounds + 1):
             for connections, clients in PHASE_PAIRS:
@@ -112,11 +114,12 @@ class PaymentsBenchmark:
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 print_tpcb_run(self._tpcb[-1])
                 if connections == DEFAULT_CONNECTIONS:
+                    await self._measure_deliveries(runner, pay, transfer, number)
                     await self._measure_proofs(signing_runner, bench_data, number)
             hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
         await self._measure_overload(runner, pay)
-        await self._measure_others(runner, bench_data)
+        await self._measure_reads(runner, bench_data)
         self._memory = Memory(
             workers_before_mb=workers_before,
             workers_mb=self._installation.get_workers_mb(),
@@ -136,11 +139,17 @@ class PaymentsBenchmark:
         pay = create_payment_builder(bench_data)
         self._others.append(await self._run_phase(runner, "proofs", pay, number))
 
-    async def _measure_overload(self, runner: PhaseRunner, pay: RequestBuilder) -> None:
-        """Measure overload before any phase that leaves background work.
+    async def _measure_deliveries(
+        self, runner: PhaseRunner, pay: RequestBuilder, transfer: RequestBuilder, number: int
+    ) -> None:
+        """Measure the phases that leave background work, and wait until it is done."""
+        self._others.append(await self._run_phase(runner, "transfers", transfer, number))
+        await runner.wait_for_deliveries()
+        async with receiver.receive_webhooks(self._services):
+            self._others.append(await self._run_phase(runner, "webhooks", pay, number))
+            await runner.wait_for_deliveries()
 
-        The result is compared with phases that ran without background work.
-        """
+    async def _measure_overload(self, runner: PhaseRunner, pay: RequestBuilder) -> None:
         self._overload = await runner.run_overload(
             pay,
             round_=self._sizes.rounds,
@@ -150,21 +159,12 @@ class PaymentsBenchmark:
         )
         print_phase(self._overload.phase)
 
-    async def _measure_others(self, runner: PhaseRunner, bench_data: Dataset) -> None:
-        """Measure the remaining phases. The phase that leaves background work comes last."""
-        number = self._sizes.rounds
+    async def _measure_reads(self, runner: PhaseRunner, bench_data: Dataset) -> None:
         reads = [requests.build_balance_read(card, bench_data.api_key) for card in bench_data.cards]
         self._others += [
             await self._run_repeated(runner, "balances", reads),
             await self._run_repeated(runner, "replays", runner.last_requests),
-            await self._run_phase(runner, "transfers", create_transfer_builder(bench_data), number),
         ]
-        async with webhook_receiver.receive_webhooks(self._services):
-            self._others.append(
-                await self._run_phase(
-                    runner, "webhooks", create_payment_builder(bench_data), number
-                )
-            )
 
     async def _run_phase(
         self,
@@ -214,7 +214,12 @@ def print_tpcb_run(run: TpcB) -> None:
 
 
 async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
-    async with run_installation(folder, workers=sizes.workers) as installation:
+    async with (
+        receiver.run_receiver() as messenger_url,
+        run_installation(
+            folder, workers=sizes.workers, settings={"TAPGATE_MESSENGER_URL": messenger_url}
+        ) as installation,
+    ):
         settings = load_settings(installation.environ)
         connection = await asyncpg.connect(installation.database_url)
         try:

@@ -34,7 +34,7 @@ _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
 #: There are fewer cards that sign their taps, because fewer phases use them, but more than
 #: connections, so that no two payments of a card are concurrent.
-_CARDS_PER_SIGNING_CARD = 16
+_CARDS_PER_SIGNING_CARD = 4
 _MIN_SIGNING_CARDS = 200
 #: Copying many cards takes longer than the gateway's statement timeout.
 _SETUP_TIMEOUT_SECONDS = 120.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from array import array
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -27,6 +28,12 @@ _MAX_REQUESTS_PER_SECOND = 8_000
 #: More than enough for every connection to get its first response. A short phase has less.
 _WARM_UP_SECONDS = 1.0
 _UNAVAILABLE_STATUS = "503"
+_MAX_DRAIN_SECONDS = 60.0
+_HAS_DELIVERIES = """
+    SELECT EXISTS (SELECT FROM notices)
+        OR EXISTS (SELECT FROM messages WHERE status = 'pending')
+        OR EXISTS (SELECT FROM deliveries JOIN events ON events.id = event_id
+                   WHERE status = 'pending' AND type = 'transaction.completed')"""
 
 #: Builds the requests of a phase from the cards whose turn it is.
 RequestBuilder = Callable[[list[Card]], list[bytes]]
@@ -101,6 +108,14 @@ class PhaseRunner:
         plan = LoadPlan(self._installation.port, connections, seconds, built_requests)
         phase, _ = await self._measure(kind, round_, plan)
         return phase
+
+    async def wait_for_deliveries(self) -> None:
+        """Wait until all receipts and events of completed transactions have been sent."""
+        deadline = time.monotonic() + _MAX_DRAIN_SECONDS
+        while await self._connection.fetchval(_HAS_DELIVERIES):
+            if time.monotonic() > deadline:
+                raise TimeoutError("receipts or events have not been sent")
+            await asyncio.sleep(0.1)
 
     def _build_requests(self, build: RequestBuilder, seconds: float, *, phases: int) -> list[bytes]:
         cards = list(islice(self._iter_turns(), self._get_request_count(seconds, phases)))

@@ -33,8 +33,14 @@ _KIND_LABELS = {
     "hot": "payments, all to one merchant",
     "webhooks": "payments, each with a webhook",
     "replays": "replays of payments",
-    "transfers": "P2P transfers by API key",
+    "transfers": "P2P transfers, each with a receipt",
     "balances": "balance reads by API key",
+}
+#: Workloads that are compared with payments, as the subject of a sentence.
+_COMPARED_KINDS = {
+    "proofs": "Payments with a card's proof",
+    "webhooks": "Payments with a webhook",
+    "transfers": "P2P transfers with a receipt",
 }
 _HEADER = (
     "",
@@ -142,7 +148,7 @@ def _render_sentences(results: Results) -> list[str]:
         f"Payments to one merchant run at {hot.per_second / spread.per_second:.0%} of the rate of"
         f" payments to {results.sizes.processors}. The largest batch had {largest} payments."
         f" The load client used {client:.0f} µs of CPU time per payment, on the same cores.",
-        *_render_proofs(results),
+        *_render_comparisons(results),
         f"Share of the busiest of {results.sizes.workers} workers: {busiest} connections.",
         _render_overload(results.overload),
         f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
@@ -156,22 +162,37 @@ def _render_sentences(results: Results) -> list[str]:
     ]
 
 
-def _render_proofs(results: Results) -> list[str]:
-    """Compare payments with a proof to those without one in the same rounds."""
-    proofs = {phase.round: phase for phase in results.others if phase.kind == "proofs"}
+def _render_comparisons(results: Results) -> list[str]:
+    """Compare other workloads with the payments of the same rounds."""
+    return [
+        sentence
+        for kind, name in _COMPARED_KINDS.items()
+        if (sentence := _render_comparison(results, kind, name)) is not None
+    ]
+
+
+def _render_comparison(results: Results, kind: str, name: str) -> str | None:
+    others = {phase.round: phase for phase in results.others if phase.kind == kind}
     pairs = [
-        (phase, proofs[phase.round])
+        (phase, others[phase.round])
         for phase in results.payments
-        if phase.round in proofs and phase.connections == proofs[phase.round].connections
+        if phase.round in others and phase.connections == others[phase.round].connections
     ]
     if not pairs:
-        return []
-    ratios = [proof.per_second / plain.per_second for plain, proof in pairs]
-    extra = [proof.cpu.workers - plain.cpu.workers for plain, proof in pairs]
-    return [
-        f"Payments with a card's proof run at {_format_ratios(ratios)} times the rate of payments"
-        f" without one in the same round, and take {median(extra):+.0f} µs of Python CPU time."
-    ]
+        return None
+    rates = [other.per_second / plain.per_second for plain, other in pairs]
+    costs = [_get_cpu_time(plain) / _get_cpu_time(other) for plain, other in pairs]
+    workers = median(other.cpu.workers - plain.cpu.workers for plain, other in pairs)
+    postgres = median(other.cpu.postgres - plain.cpu.postgres for plain, other in pairs)
+    return (
+        f"{name} run at {_format_ratios(rates)} times the rate of payments in the same round"
+        f" ({_format_ratios(costs)} by CPU time). Each takes {workers:+.0f} µs of Python's and"
+        f" {postgres:+.0f} µs of PostgreSQL's CPU time."
+    )
+
+
+def _get_cpu_time(phase: Phase) -> float:
+    return phase.cpu.workers + phase.cpu.postgres + phase.cpu.load_client
 
 
 def _render_overload(overload: Overload) -> str:

@@ -1,4 +1,4 @@
-"""Webhook receiver that gets an event for every payment and discards it."""
+"""Receiver of webhooks and of messages, which accepts everything and discards it."""
 
 import asyncio
 import contextlib
@@ -38,13 +38,18 @@ class _Receiver(asyncio.Protocol):
 
 
 @contextlib.asynccontextmanager
-async def receive_webhooks(services: Services) -> AsyncIterator[None]:
+async def run_receiver() -> AsyncIterator[str]:
+    """Run a receiver and yield its URL."""
     server = await asyncio.get_running_loop().create_server(_Receiver, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     async with server:
-        new_endpoint = NewWebhookEndpoint(
-            url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
-        )
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@contextlib.asynccontextmanager
+async def receive_webhooks(services: Services) -> AsyncIterator[None]:
+    """Run a receiver that gets an event for every completed transaction."""
+    async with run_receiver() as url:
+        new_endpoint = NewWebhookEndpoint(url=f"{url}/events", events=["transaction.completed"])
         async with services.transaction() as tx:
             created = await webhooks.create(
                 tx, SYSTEM_ACTOR, new_endpoint, vault=services.vault, signals=services.signals
