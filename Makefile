@@ -13,6 +13,8 @@ ACCOUNTS ?= 1000000
 ENTRIES ?= 10000000
 BIN := .venv/bin
 PIP := -m pip --quiet --quiet --disable-pip-version-check
+# uv is faster than pip: make INSTALL='.venv/bin/uv pip install --python .venv/bin/python'
+INSTALL ?= $(BIN)/python $(PIP) install
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
@@ -61,7 +63,7 @@ two-books: .venv/installed
 	@exec $(BIN)/python -m tools.two_books --transfers $(TRANSFERS) --kills $(KILLS) \
 		$(if $(SEED),--seed $(SEED))
 
-# Three processes on two cores, since tests often wait for other processes. The tests start hundreds
+# Four processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
 # mypy uses one core, so it runs at the same time. The modules are compiled first, because otherwise
 # each of the processes would compile all of them.
@@ -71,7 +73,7 @@ test: .venv/installed-dev
 	$(CHECK_STYLE)
 	@echo 'Checking types and running the tests ...'
 	@$(BIN)/mypy --no-error-summary & types=$$!; \
-		$(BIN)/pytest -q -n 3; tests=$$?; \
+		$(BIN)/pytest -q -n 4; tests=$$?; \
 		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
 		exit $$tests
 
@@ -155,13 +157,13 @@ clean:
 
 .venv/installed: .venv/created requirements.lock pyproject.toml
 	@echo 'Installing dependencies into .venv ...'
-	@$(BIN)/python $(PIP) install --require-hashes --requirement requirements.lock
-	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@$(INSTALL) --require-hashes --requirement requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.lock
 	@echo 'Installing development dependencies into .venv ...'
-	@$(BIN)/python $(PIP) install --require-hashes --requirement requirements-dev.lock
+	@$(INSTALL) --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
 # A separate environment, because openapi-python-client requires another version of typer.
@@ -177,7 +179,7 @@ clean:
 .venv/cluster/installed: .venv/installed-dev requirements-cluster.lock
 	@echo 'Installing Patroni, etcd and HAProxy into .venv/cluster ...'
 	@rm -rf .venv/cluster && $(BIN)/python -m venv .venv/cluster/python
-	@$(BIN)/uv pip install --quiet --python .venv/cluster/python/bin/python \
+	@$(BIN)/uv pip install --quiet --system-certs --python .venv/cluster/python/bin/python \
 		--require-hashes --requirement requirements-cluster.lock
 	@$(BIN)/python -m tools.cluster.install .venv/cluster/debian
 	@touch $@

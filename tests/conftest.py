@@ -1,6 +1,7 @@
 """Shared fixtures: one embedded PostgreSQL per test process, one clean database per test."""
 
 import asyncio
+import fcntl
 import functools
 import gc
 import importlib.util
@@ -28,6 +29,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import markers
 import rewriting
+import temporary_files
 from builders.auth import FAST_ARGON2
 from databases import (
     TEMPLATE_DATABASE,
@@ -48,10 +50,13 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.sandbox.gateway import create_app
 from tapgate.settings import Settings, load_settings
 from tapgate.store import database as database_module
+from tapgate.store import embedded as embedded_module
 from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.store.migrate import migrate
+
+temporary_files.keep_in_memory()
 
 #: There is no deadline, because the duration of an example depends on the load of the machine.
 #: Health checks are off, because sharing a function-scoped fixture between examples is intended.
@@ -64,6 +69,12 @@ hypothesis.settings.load_profile("tests")
 #: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
+
+#: Servers of tests have many small databases, possibly in memory. PostgreSQL searches all buffers
+#: when a table or database is dropped.
+_SERVER_SETTINGS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "256MB"}
+_build_server_settings = embedded_module._build_server_settings
+embedded_module._build_server_settings = lambda: {**_build_server_settings(), **_SERVER_SETTINGS}
 
 # Every httpx2 client would read all root certificates, even if it never uses TLS.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
@@ -133,11 +144,12 @@ def pytest_collection(session: pytest.Session) -> None:
     rewriting.rewrite_share(session.config)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_get_start_rank)
-    for item in items:
-        for name in markers.list_markers(item.nodeid.partition("[")[0]):
-            item.add_marker(name)
+    if config.option.markexpr:
+        for item in items:
+            for name in markers.list_markers(item.nodeid.partition("[")[0]):
+                item.add_marker(name)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
@@ -153,8 +165,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_collection_finish() -> None:
-    """Freeze modules and collected tests, so the garbage collector never rescans them."""
-    gc.collect()
+    """Freeze modules and collected tests, so the garbage collector never scans them."""
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
     gc.enable()
@@ -183,15 +194,35 @@ def public_tmp_path() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Path]:
-    """Yield a data folder with an empty database, created once because initdb is slow."""
-    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
-        server = EmbeddedPostgres(Path(name))
-        try:
-            server.start()
-        finally:
-            server.stop()
-        yield Path(name)
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder with a migrated database, created once for all test processes.
+
+    initdb and the migrations take seconds, so the other processes wait for the first one.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    cluster = folder / "cluster"
+    with (folder / "cluster.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not cluster.exists():
+            unfinished = folder / "cluster.unfinished"
+            server = EmbeddedPostgres(unfinished)
+            try:
+                await _prepare_database(server.start())
+            finally:
+                server.stop()
+            unfinished.rename(cluster)
+    return cluster
+
+
+async def _prepare_database(url: str) -> None:
+    await migrate(url)
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(_ADVANCE_TRANSACTION_IDS_SQL)
+    finally:
+        await connection.close()
 
 
 @pytest.fixture
@@ -203,7 +234,7 @@ def data_dir(public_tmp_path: Path, cluster: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres(cluster: Path) -> Iterator[str]:
-    """Yield the URL of a running server and its empty database `tapgate`."""
+    """Yield the URL of a running server and its migrated database `tapgate`."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         data_dir = Path(name, "data")
         subprocess.run(["cp", "-a", cluster, data_dir], check=True)
@@ -224,9 +255,9 @@ async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
         # Tests have few rows in many databases, each of which autovacuum would check every minute.
         await connection.execute("ALTER SYSTEM SET autovacuum_naptime = '1 h'")
         await connection.execute("SELECT pg_reload_conf()")
-        await connection.execute(_ADVANCE_TRANSACTION_IDS_SQL)
-        await connection.execute(f"CREATE DATABASE {TEMPLATE_DATABASE}")
-        await migrate(build_database_url(TEMPLATE_DATABASE, postgres))
+        await connection.execute(
+            f"CREATE DATABASE {TEMPLATE_DATABASE} TEMPLATE {DATABASE_NAME} STRATEGY FILE_COPY"
+        )
         if "EXPANDED_SCHEMA" in os.environ:
             await add_columns(build_database_url(TEMPLATE_DATABASE, postgres))
         connection_cache = ConnectionCache()

@@ -376,10 +376,19 @@ class ScratchDatabases:
         self._acquired_at[name] = time.monotonic()
         return name
 
-    async def _create(self) -> str:
+    async def copy(self, template: str) -> str:
+        """Return the name of a new database with the schema and the rows of another one."""
+        if cleaner := self._cleaners.pop(template, None):
+            cleaner.close()
+        self._connection_cache.discard(build_database_url(template, self._url))
+        name = await self._create(template)
+        self._acquired_at[name] = time.monotonic()
+        return name
+
+    async def _create(self, template: str = TEMPLATE_DATABASE) -> str:
         name = f"test_{next(_sequence)}"
         await self._connection.execute(
-            f"CREATE DATABASE {name} TEMPLATE {TEMPLATE_DATABASE} STRATEGY FILE_COPY"
+            f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"
         )
         self._connection_cache.register(build_database_url(name, self._url))
         return name

@@ -8,7 +8,8 @@ import pytest
 from cases import each
 from harness import PRODUCTION_ENVIRON, SERVICE_SECRETS
 from tapgate.schemas.fields import EmailRule
-from tapgate.settings import Settings, SettingsError, load_settings, read_setting_files
+from tapgate.settings import Settings, load_settings, read_setting_files
+from tapgate.settings_reader import SettingsError
 
 _ADMIN_ENVIRON = {
     "TAPGATE_ADMIN_EMAIL": "ada@example.com",
@@ -296,3 +297,46 @@ def test_unusable_setting_file_is_an_error(
     with pytest.raises(SettingsError) as raised:
         read_setting_files(environ)
     assert str(raised.value) == message.format(file=file)
+
+
+_OIDC = {
+    "OIDC_ISSUER": "http://login.example.com/",
+    "OIDC_CLIENT_ID": "tapgate",
+    "OIDC_ROLE_MAP": '{"admins": "system_admin", "finance": "finance_user"}',
+}
+
+
+def test_single_sign_on_is_off_without_an_issuer() -> None:
+    assert load_from_environ(**{**_OIDC, "OIDC_ISSUER": ""}).oidc is None
+
+
+def test_single_sign_on_has_defaults() -> None:
+    oidc = load_from_environ(**_OIDC, OIDC_CLIENT_SECRET="hidden").oidc
+    assert oidc is not None
+    assert (oidc.issuer, oidc.role_claim) == ("http://login.example.com", "roles")
+    assert list(oidc.role_map.items()) == [("admins", "system_admin"), ("finance", "finance_user")]
+    assert oidc.scopes == "openid email profile"
+    assert "hidden" not in repr(oidc)
+
+
+@each(
+    "name, value",
+    [
+        ("OIDC_ISSUER", "login.example.com"),
+        ("OIDC_CLIENT_ID", ""),
+        ("OIDC_ROLE_MAP", ""),
+        ("OIDC_ROLE_MAP", "{}"),
+        ("OIDC_ROLE_MAP", "admins"),
+        ("OIDC_ROLE_MAP", '{"admins": "root"}'),
+        ("OIDC_SCOPES", "email"),
+    ],
+)
+def test_invalid_setting_of_single_sign_on_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^TAPGATE_{name} "):
+        load_from_environ(**{**_OIDC, name: value})
+
+
+def test_issuer_must_have_https_in_production() -> None:
+    environ = {f"TAPGATE_{name}": value for name, value in _OIDC.items()}
+    with pytest.raises(SettingsError, match=r"^TAPGATE_OIDC_ISSUER "):
+        load_settings(PRODUCTION_ENVIRON | environ)

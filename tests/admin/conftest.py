@@ -6,8 +6,9 @@ import httpx2
 import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from builders.passkeys import PasskeyClient
 from tapgate.api.services import Services
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 
 
 @pytest.fixture
@@ -52,3 +53,8 @@ def list_audit_entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEnt
         return list(response.json()["data"])
 
     return list_entries
+
+
+@pytest.fixture
+def passkeys(client: httpx2.AsyncClient) -> PasskeyClient:
+    return PasskeyClient(client)

@@ -123,7 +123,14 @@ async def test_required_factor_limits_the_session_to_enrollment(
             assert response.json()["details"] == {"required": ["second_factor"]}, endpoint.name
         else:
             allowed.add(endpoint.name)
-    assert allowed == {f"GET {ME}", f"POST {ME}/totp", f"POST {ME}/totp/confirm"}
+    assert allowed == {
+        f"GET {ME}",
+        f"GET {ME}/oidc-logout",
+        f"POST {ME}/totp",
+        f"POST {ME}/totp/confirm",
+        f"POST {ME}/passkeys/options",
+        f"POST {ME}/passkeys",
+    }
 
     app = await enroll(headers)
     assert (await client.get("/api/v1/admin/users", headers=headers)).status_code == 403
@@ -176,7 +183,8 @@ async def test_sensitive_action_requires_a_recent_factor(
     assert verified.json().keys() == {"verified_until"}
     fresh = await client.request(method, path, content=b"{}", headers=other_session)
     assert fresh.status_code == 400
-    assert len(await list_audit_entries("admin.factor_verified")) == 1
+    for result in ("success", "failure"):
+        assert len(await list_audit_entries("admin.factor_verified", result=result)) == 1
 
     await services.database.execute(
         "UPDATE sessions SET factor_at = factor_at - interval '15 minutes 1 second'"
@@ -210,6 +218,12 @@ def test_money_credentials_admins_and_rules_require_a_recent_factor() -> None:
     assert undeclared == not_sensitive
 
 
+def test_every_guardable_operation_requires_a_recent_factor() -> None:
+    guarded = [endpoint for endpoint in list_endpoints() if endpoint.guard is not None]
+    assert guarded
+    assert [endpoint.name for endpoint in guarded if not endpoint.step_up] == []
+
+
 async def test_new_password_ends_the_other_sessions(
     client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, list_audit_entries: ListAuditEntries
 ) -> None:
@@ -222,6 +236,8 @@ async def test_new_password_ends_the_other_sessions(
     wrong = await change("wrong", NEW_PASSWORD)
     assert wrong.status_code == 422
     assert wrong.json()["details"]["fields"].keys() == {"current_password"}
+    (entry,) = await list_audit_entries("admin.password_verified")
+    assert (entry["result"], "wrong" in str(entry["changes"])) == ("failure", False)
     own_email = await change(PASSWORD, EMAIL)
     assert own_email.json()["details"]["fields"].keys() == {"new_password"}
     assert (await change(PASSWORD, NEW_PASSWORD)).status_code == 204

@@ -13,7 +13,7 @@ from tapgate.admin import operations
 from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
 from tapgate.errors import ApiError, Code
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 
 ADMINS_URL = "/api/v1/admin/users"
 NEW_ADMIN = {
@@ -38,6 +38,7 @@ async def test_created_admin_can_log_in(
             "role": "finance_user",
             "status": "active",
             "last_login_at": None,
+            "sso": False,
         }.items()
     )
     assert record["id"].startswith("adm_")

@@ -30,6 +30,20 @@ async def test_agents_are_listed_newest_first_in_pages(harness: Harness) -> None
     assert listed == records[::-1]
 
 
+async def test_agents_are_listed_by_name_in_pages(harness: Harness) -> None:
+    names = ("mariama Sesay", "Abu Koroma", "Zainab Bah", "Abu Koroma", "Élise Kanu")
+    records = [await create_agent(harness, name=name) for name in names]
+    key = await harness.create_api_key("payments:read")
+    listed: list[dict[str, Any]] = []
+    query = {"limit": "2", "order": "name"}
+    for has_more in (True, True, False):
+        page = (await harness.get(AGENTS_URL, params=query, auth=key)).json()
+        assert page["has_more"] is has_more
+        listed += page["data"]
+        query["cursor"] = page["next_cursor"]
+    assert listed == [records[number] for number in (1, 3, 0, 2, 4)]
+
+
 async def test_agents_are_filtered_by_status_type_and_parent(harness: Harness) -> None:
     parent, suspended, terminated = [await create_agent(harness) for _ in range(3)]
     sub_agent = await create_sub_agent(harness, parent)

@@ -18,6 +18,7 @@ import structlog
 
 from drivers.in_process import AppTransport
 from tapgate import settings
+from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.access import Access
 from tapgate.api.app import App, Site
 from tapgate.api.latency_samples import LatencySamples
@@ -371,6 +372,7 @@ def build_services(
         pin_verifier=unused,
         proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
+        restricted_cards=unused,
         ledger=cast(Any, ledger),
         health=health,
         nodes=NodeRegistry(gateway_settings, NodeRole.GATEWAY, unused, health),
@@ -380,6 +382,7 @@ def build_services(
         run_guarded=unused,
         latency_samples=LatencySamples(get_shared_folder(gateway_settings.data_dir)),
         rejection_log=rejection_log or FakeRejectionLog(),
+        request_log=RequestLog(gateway_settings, unused, IdGenerator(2)),
     )
 
 

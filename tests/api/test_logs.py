@@ -10,6 +10,7 @@ import select
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import structlog
@@ -21,7 +22,9 @@ from api.builders import (
     EdgeApp,
     LogCapture,
     build_bearer_headers,
+    run_edge_app,
 )
+from tapgate.guide.site import GuideSite
 from tapgate.runtime import log_stream, logs
 from tapgate.runtime.log_stream import LogStream
 
@@ -86,6 +89,35 @@ async def test_text_format_has_one_short_line_per_request_and_event(
     assert event.endswith(' cache.lost pin=*** nested={"a":1}')
     assert failure.endswith(" failed") and error_type == "    builtins.RuntimeError"
     assert frame.endswith("test_text_format_has_one_short_line_per_request_and_event")
+
+
+@pytest.mark.parametrize("path", ["/live", "/ready"])
+async def test_successful_health_check_is_not_logged(
+    gateway: EdgeApp, log_capture: LogCapture, path: str
+) -> None:
+    assert (await gateway.client.get(path)).status_code == 200
+    assert log_capture.records == []
+
+
+async def test_failed_health_check_is_logged(gateway: EdgeApp, log_capture: LogCapture) -> None:
+    gateway.services.health.is_draining = True
+    assert (await gateway.client.get("/ready")).status_code == 503
+    (line,) = log_capture.records
+    assert (line["endpoint"], line["status"]) == ("/ready", 503)
+
+
+async def test_text_format_omits_served_assets(tmp_path: Path, log_capture: LogCapture) -> None:
+    async with run_edge_app(tmp_path, [GuideSite()]) as gateway:
+        await gateway.client.get("/guide/assets/guide.css")
+        assert log_capture.records[-1]["endpoint"] == "/guide/assets"
+        logs.configure(log_capture.stream, log_format="text")
+        try:
+            await gateway.client.get("/guide/assets/guide.css")
+            await gateway.client.get("/guide/assets/missing.css")
+        finally:
+            logs.configure(log_capture.stream)
+    (line,) = log_capture.text.splitlines()[1:]
+    assert " 404 GET    /guide/assets " in line
 
 
 def test_secrets_are_masked_by_field_name(log_capture: LogCapture) -> None:

@@ -49,7 +49,12 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     assert f"**Ratio: {results['ratio']['ratio']:.2f}.**" in written
     assert f"**Ratio: {results['ratio']['ratio']:.2f}.**" in output
     assert "At overload, with 40 connections" in written
-    assert "Payments with a card's proof run at" in written
+    for subject in (
+        "Payments with a card's proof",
+        "Payments with a webhook",
+        "P2P transfers with a receipt",
+    ):
+        assert f"{subject} run at" in written
     assert "## Method" in written
     assert (public_tmp_path / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
     assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - data is deleted

@@ -68,6 +68,13 @@ async def set_email(harness: Harness, admin: BearerAuth, email: str) -> None:
     )
 
 
+async def get_email(harness: Harness, admin: BearerAuth) -> str:
+    email: str = await harness.database.fetchval(
+        "SELECT email FROM admins WHERE id = $1", ids.decode(ids.ADMIN, admin.id)
+    )
+    return email
+
+
 class GuardedRecords:
     """One record of each kind, and the requests that change them."""
 
@@ -122,6 +129,13 @@ class GuardedRecords:
                 )
             ],
             (
+                "wallet_transfer", "POST", "/wallet/fund-from-partner",
+                {
+                    "partner_id": partner, "subscriber_id": customer["id"], "amount": "0.50",
+                    "partner_reference": "T-1",
+                },
+            ),
+            (
                 "processor_transfer", "POST", f"/processors/{processor}/transfer",
                 {"subscriber_id": customer["id"], "amount": "0.50"},
             ),
@@ -134,9 +148,17 @@ class GuardedRecords:
             ("compliance_rules", "DELETE", f"/compliance/rules/{compliance['id']}", None),
             ("admin_users", "POST", "/admin/users", {**new_admin, "password": "a typed password"}),
             ("admin_users", "POST", f"/admin/users/{self.disabled.id}/enable", None),
+            (
+                "admin_users", "PUT", f"/admin/users/{self.disabled.id}",
+                {"role": "finance_user"},
+            ),
+            ("admin_users", "POST", f"/admin/users/{self.disabled.id}/reset-factors", None),
+            ("admin_users", "POST", f"/admin/users/{self.disabled.id}/reset-password", None),
             ("api_keys", "POST", "/admin/api-keys", {"name": "K", "scopes": ["payments:write"]}),
             ("api_keys", "PUT", key_path, {"name": "Renamed"}),
             ("api_keys", "POST", f"{key_path}/rotate", {}),
+            ("api_keys", "POST", f"/admin/partners/{partner}/keys", None),
+            ("api_keys", "POST", f"/admin/partners/{partner}/rotate-webhook-secret", {}),
             ("keysets", "POST", "/cards/keysets", {"name": "Bureau", "meta_read_key": "0" * 32}),
             ("overdraft_limits", "POST", "/admin/partners", {"name": "P", "overdraft_limit": "1"}),
             ("overdraft_limits", "PUT", f"/admin/partners/{partner}", {"overdraft_limit": "1"}),

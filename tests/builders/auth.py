@@ -9,10 +9,12 @@ from typing import Any
 
 import argon2
 import msgspec
+import pyotp
 import pytest
 
 from harness import insert_row
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.audit.chain import Sealer
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
@@ -164,3 +166,17 @@ async def assert_seals(sealer: Sealer, count: int) -> None:
             sealed += await sealer.seal_pending()
             await asyncio.sleep(0.01)
     assert sealed == count
+
+
+async def enroll_app(services: Services, admin_id: int) -> pyotp.TOTP:
+    """Enroll an authenticator app, whose current code remains usable.
+
+    Sessions of the admin then have a factor that was not verified recently.
+    """
+    auth = services.authenticator
+    async with services.transaction() as tx:
+        app = pyotp.TOTP(await auth.factors.start_totp(tx, admin_id))
+        code = app.at(services.clock() - timedelta(seconds=30))
+        assert await auth.factors.confirm_totp(tx, admin_id, code)
+        await auth.sessions.publish_change(tx)
+    return app

@@ -31,7 +31,11 @@ from builders.participants import (
 from builders.payments import LOOKUP_URL, PosDriver
 from harness import Harness, parse_error
 from tapgate import ids
-from tapgate.card_proofs.issuer_keys import derive_legacy_own_keys, derive_own_keys
+from tapgate.card_proofs.issuer_keys import (
+    derive_legacy_own_keys,
+    derive_own_keys,
+    split_own_keys,
+)
 from tapgate.card_proofs.sun import diversify_file_read_key
 from tapgate.cards import keysets
 from tapgate.sandbox.software_card import SoftwareCard
@@ -66,8 +70,13 @@ async def test_own_keys_do_not_depend_on_the_secret_key(harness: Harness) -> Non
     for number, key in own_keys.items():
         assert issued["keys"][f"k{number}"] == key.hex().upper()
     card_id = await harness.database.fetchval("SELECT id FROM cards")
-    legacy_keys = derive_legacy_own_keys(harness.services.vault, card_id)
+    legacy_keys = derive_legacy_keys(harness, card_id)
     assert not set(own_keys.values()) & set(legacy_keys.values())
+
+
+def derive_legacy_keys(harness: Harness, card_id: int) -> dict[int, bytes]:
+    vault = harness.services.vault
+    return split_own_keys(derive_legacy_own_keys(vault, card_id, vault.key_id))
 
 
 async def test_card_encoded_before_keysets_had_master_keys_keeps_its_keys(
@@ -79,7 +88,7 @@ async def test_card_encoded_before_keysets_had_master_keys_keeps_its_keys(
     await harness.database.execute("UPDATE card_keysets SET master_key = NULL")
     card_id = await harness.database.fetchval("SELECT id FROM cards")
     issued = (await personalize(harness, old, keyset)).json()
-    for number, key in derive_legacy_own_keys(harness.services.vault, card_id).items():
+    for number, key in derive_legacy_keys(harness, card_id).items():
         assert issued["keys"][f"k{number}"] == key.hex().upper()
     new = await create_card_of_holder(harness)
     first, second = [(await personalize(harness, new, keyset)).json() for _ in range(2)]

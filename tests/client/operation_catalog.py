@@ -19,6 +19,12 @@ from tapgate.schemas.card_proofs import CardProof
 from tapgate.schemas.fees import CommissionRule, FeeRule
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
+from tapgate.schemas.passkeys import (
+    AssertedCredential,
+    AssertionResponse,
+    AttestationResponse,
+    AttestedCredential,
+)
 
 _SAMPLE_VALUES: dict[Any, Any] = {
     str: "text",
@@ -29,6 +35,20 @@ _SAMPLE_VALUES: dict[Any, Any] = {
     date: date(2026, 1, 31),
     datetime: system_clock(),
     CardProof: CardProof(picc_data="EF963FF7828658A599F3041510671E88", cmac="94EED9EE65337086"),
+    AttestedCredential: AttestedCredential(
+        id="AAAA",
+        raw_id="AAAA",
+        type="public-key",
+        response=AttestationResponse(client_data_json="AAAA", attestation_object="AAAA"),
+    ),
+    AssertedCredential: AssertedCredential(
+        id="AAAA",
+        raw_id="AAAA",
+        type="public-key",
+        response=AssertionResponse(
+            client_data_json="AAAA", authenticator_data="AAAA", signature="AAAA"
+        ),
+    ),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
     FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
     ApprovalRule: ApprovalRule(operation="agent_fund", above="1", roles=["finance_user"]),

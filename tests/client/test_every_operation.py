@@ -5,14 +5,19 @@ from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pyotp
 import pytest
 from PIL import Image
 
 from builders.auth import EMAIL, PASSWORD
+from builders.branding import build_png
 from builders.participants import create_agent
+from builders.passkeys import build_passkey
 from client.operation_catalog import list_methods
+from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
+from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.client import (
     AccessToken,
     ApiKey,
@@ -26,12 +31,13 @@ from tapgate.client import (
 from tapgate.client.operation import Operation
 from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.schemas.admin import Scope
 from tapgate.schemas.approvals import ApprovalRule
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
+from tapgate.schemas.passkeys import AssertedCredential, AttestedCredential
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()
@@ -69,6 +75,7 @@ async def test_every_operation_gets_a_response(
     await call_merchant_operations(client_factory, admin, people)
     await call_partner_operations(client_factory, admin, people)
     await call_compliance_operations(client_factory, admin, people)
+    await client_factory.services.request_log.flush()
     await call_closing_operations(admin, people)
     await call_approval_operations(client_factory, admin)
     assert called_operations == {method.sample_operation.name for method in list_methods()}
@@ -85,19 +92,47 @@ async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
         await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
     ).email == EMAIL
     await call_account_operations(client_factory, AccessToken(tokens.token))
+    await call_oidc_operations(client_factory)
     return await client_factory.create_for_admin()
+
+
+async def call_oidc_operations(client_factory: ClientFactory) -> None:
+    services, anonymous = client_factory.services, client_factory.create_async()
+    async with FakeProvider().listen() as provider:
+        services.authenticator.oidc = OidcLogins(
+            provider.settings,
+            GATEWAY_URL,
+            database=services.database,
+            vault=services.vault,
+            clock=services.clock,
+        )
+        started = await anonymous.admin.start_oidc_login()
+        callback = provider.authorize(started.authorization_url)
+        tokens = await anonymous.admin.login_with_oidc(login_token=started.login_token, **callback)
+        me = client_factory.create_async(AccessToken(tokens.token))
+        assert (await me.admin.get_oidc_logout()).logout_url
+        started = await me.account.start_oidc_step_up()
+        callback = provider.authorize(started.authorization_url)
+        verified = await me.account.complete_oidc_step_up(
+            login_token=started.login_token, **callback
+        )
+        assert verified.verified_until
 
 
 async def call_account_operations(client_factory: ClientFactory, credential: AccessToken) -> None:
     me, clock = client_factory.create_async(credential), client_factory.services.clock
     await me.account.change_password(current_password=PASSWORD, new_password=f"new {PASSWORD}")
+    preferences = await me.account.update_preferences(theme="dark")
+    assert await me.account.get_preferences() == preferences
     sessions = [session async for session in me.account.list_sessions()]
     assert [session.current for session in sessions] == [True]
     app = pyotp.TOTP((await me.account.start_totp()).secret)
     code = app.at(clock() - timedelta(seconds=30))
     codes = (await me.account.confirm_totp(code=code)).recovery_codes
     assert (await me.account.step_up(otp=codes[0])).verified_until
+    codes = (await me.account.replace_recovery_codes()).recovery_codes
     await me.account.remove_totp(code=codes[1])
+    await call_passkey_operations(me)
     await me.admin.logout()
     me = client_factory.create_async(
         AccessToken((await me.admin.login(email=EMAIL, password=f"new {PASSWORD}")).token)
@@ -106,11 +141,34 @@ async def call_account_operations(client_factory: ClientFactory, credential: Acc
     await me.account.end_session(sessions[0].id)
 
 
+async def call_passkey_operations(me: AsyncTapgateClient) -> None:
+    options = await me.account.start_passkey(current_password=f"new {PASSWORD}")
+    passkey = build_passkey()
+    created = msgspec.convert(passkey.create(msgspec.to_builtins(options)), AttestedCredential)
+    enrolled = await me.account.enroll_passkey(name="Phone", credential=created)
+    assert len(enrolled.recovery_codes or ()) == 10
+    assert [item.id async for item in me.account.list_passkeys()] == [enrolled.id]
+
+    async def prove() -> AssertedCredential:
+        options = msgspec.to_builtins(await me.account.start_passkey_login())
+        return msgspec.convert(passkey.get(options), AssertedCredential)
+
+    assert (await me.account.log_in_with_passkey(credential=await prove())).token
+    assert (await me.account.step_up(passkey=await prove())).verified_until
+    await me.account.remove_passkey(enrolled.id)
+
+
 async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> str:
     other = await admin.admin.create_user(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
     assert (await admin.system.get_nodes()).data == []
+    settings = {item.name: item.value for item in (await admin.system.get_settings()).data}
+    assert settings["TAPGATE_CURRENCY"] and settings["TAPGATE_SECRET_KEY"] is None
+    logo = build_png()
+    branding = await admin.admin.update_branding(name="Salone Pay", logo=logo)
+    assert await admin.admin.get_branding() == branding
+    assert (await admin.admin.get_branding_logo()).media_type == "image/png"
     assert (await admin.admin.update_user(other.id, role="finance_user")).role == "finance_user"
     assert (await admin.admin.reset_factors(other.id)).id == other.id
     token = (await admin.admin.reset_password(other.id)).url.partition("#")[2]
@@ -212,6 +270,12 @@ async def call_subscriber_operations(
     assert document.media_type.startswith("image/") and document.content
     (waiting,) = [person async for person in admin.subscribers.list(kyc_status="PENDING")]
     assert (waiting.id, documents[0].status) == (subscriber_id, "pending")
+    timeline = [item async for item in admin.subscribers.list_timeline(subscriber_id, kind="kyc")]
+    assert "subscriber.kyc_document_added" in [item.event for item in timeline]
+    (review,) = [review async for review in admin.subscribers.list_kyc_reviews()]
+    assert (review.subscriber_id, review.assignee) == (subscriber_id, None)
+    assert (await admin.subscribers.assign_kyc_review(subscriber_id)).assignee
+    assert (await admin.subscribers.unassign_kyc_review(subscriber_id)).assignee is None
     rejected = await admin.subscribers.decide_kyc(
         subscriber_id, decision="reject", reason="unreadable"
     )
@@ -313,6 +377,8 @@ async def call_agent_operations(
     assert (await admin.agents.get_balance(top)).float_balance
     assert [agent.id async for agent in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
     assert [item async for item in admin.agents.list_messages(top)] == []
+    liquidity = await admin.agents.get_liquidity(parent_agent_id=top, limit=10)
+    assert {agent.agent_id for agent in liquidity.data} == {top, sub.agent_id}
     await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
     agent = await admin.agents.update(top, address="Kissy Road", commission_tier=3)
     assert [item.id async for item in admin.agents.list(address="kissy")] == [top]
@@ -377,6 +443,11 @@ async def call_merchant_operations(
     await admin.processors.activate(processor)
     assert (await admin.processors.get(processor)).status
     assert [element.id async for element in admin.processors.list()] == [processor]
+    assert (await admin.processors.get_summary(processor)).processor_id == processor
+    assert (await admin.transactions.get_totals(user_id=processor, flow="payments")).is_complete
+    assert (await admin.processors.get_totals(status="active")).count == 1
+    assert (await admin.agents.get_totals(status="active")).count == 2
+    assert (await admin.partners.get_totals()).currency == "SLE"
 
 
 async def call_card_proof_operations(
@@ -452,6 +523,8 @@ async def call_compliance_operations(
         alert_type="asks_for_person", details={"a": 1}, subscriber_id=people["a"]
     )
     await admin.compliance.investigate_alert(created.alert_id, note="looked")
+    assert (await admin.compliance.assign_alert(created.alert_id)).alert.assignee
+    assert (await admin.compliance.unassign_alert(created.alert_id)).alert.assignee is None
     await admin.compliance.resolve_alert(
         created.alert_id, status="resolved", resolution_notes="called back"
     )
@@ -508,6 +581,10 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
         ["customer", "customer"],
     )
     assert (await admin.support.get_summary()).open == 1
+    queues = await admin.overview.get_work_queues(fresh=True)
+    assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 1
+    await admin.support.assign(request.id)
+    assert (await admin.support.unassign(request.id)).assignee is None
     assigned = await admin.support.assign(request.id)
     answered = await admin.support.reply(request.id, text="Hi")
     assert (answered.status, answered.assignee) == ("answered", assigned.assignee)
@@ -530,6 +607,8 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
     await admin.cards.block("TAP-C", reason="lost")
     assert [item.id async for item in admin.webhook_endpoints.list()] == [endpoint.id]
     delivery, _ = [item async for item in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    details = await admin.webhook_endpoints.get_delivery(endpoint.id, delivery.id)
+    assert details.payload is not None and details.payload["type"] == "card.blocked"
     redelivered = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
     assert (redelivered.id, redelivered.event) == (delivery.id, "card.blocked")
     await admin.webhook_endpoints.delete(endpoint.id)
@@ -544,12 +623,17 @@ async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, s
     )
     closed = await admin.subscribers.close(created.subscriber_id, reason="asked")
     assert closed.subscriber.status == "CLOSED"
+    (newest,) = (await admin.admin.list_request_logs(limit=1).get_page()).data
+    assert (await admin.admin.get_request_log(newest.id)).endpoint == newest.endpoint
     entries = [item async for item in admin.audit_log.list(resource_id=created.subscriber_id)]
     assert entries
     assert (await admin.audit_log.verify()).valid
     proof = await admin.overview.verify_ledger()
     assert proof.holds, proof.claims
     overview = await admin.overview.get(period="week")
+    assert not (await admin.overview.get_onboarding()).open
+    assert not (await admin.overview.dismiss_onboarding()).open
+    assert not (await admin.overview.skip_onboarding_step("webhook")).open
     assert (await admin.overview.search(q="no such record")).data == []
     assert overview.ledger.last_proof is not None
     assert overview.ledger.last_proof.transactions == proof.transactions == overview.totals.count

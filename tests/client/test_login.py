@@ -20,7 +20,7 @@ from tapgate.client import (
     PosKey,
 )
 from tapgate.client.operation import Operation, build_operation
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 from tapgate.http.messages import Request, Response
 
 LOGIN = Login(EMAIL, PASSWORD)

@@ -15,7 +15,7 @@ from drivers.in_process import ClientFactory
 from drivers.network_faults import FlakyServer
 from tapgate import client
 from tapgate.clock import system_clock
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 from tapgate.webhooks import model
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -56,6 +56,8 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
         "status": "open",
         "details": {"seen": "twice"},
         "occurrences": 1,
+        "assignee": None,
+        "assignee_name": None,
         "resolution_notes": None,
         "resolved_by": None,
         "resolved_at": None,

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -46,7 +47,8 @@ PACKAGE = re.compile(r"^([a-z0-9-]+)==([^ ;]+)", re.MULTILINE)
 
 def find_program(name: str) -> str:
     # Debian installs servers in /usr/sbin, outside a user's PATH.
-    program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin")
+    folders = (Path(sys.executable).parent, os.environ.get("PATH", ""), "/usr/local/sbin:/usr/sbin")
+    program = shutil.which(name, path=":".join(map(str, folders)))
     if program is None:
         pytest.skip(f"{name} is not installed")
     return program
@@ -166,12 +168,31 @@ def test_stop_timeouts_leave_time_to_drain() -> None:
 
 
 @each("unit", UNITS)
+def test_home_of_the_unit_is_its_state_directory(unit: Path) -> None:
+    """The database driver fails if it may not read the home folder, which ProtectHome hides."""
+    lines = unit.read_text().splitlines()
+    assert "ProtectHome=yes" in lines
+    assert f"Environment=HOME=/var/lib/{unit.stem}" in lines
+    assert f"StateDirectory={unit.stem}" in lines
+
+
+@each("unit", UNITS)
 def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
     program = find_program("systemd-analyze")
     # The programs need not be installed where the test runs.
     text = re.sub(r"^(ExecStart(?:Post)?)=\S+", r"\1=/bin/true", unit.read_text(), flags=re.M)
     (tmp_path / unit.name).write_text(text)
     run(program, "verify", "--man=no", tmp_path / unit.name)
+
+
+def test_build_context_has_exactly_the_files_that_the_image_needs() -> None:
+    copies = re.findall(
+        r"^COPY (?!--from)(.+) \S+$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE
+    )
+    needed = {source for copy in copies for source in copy.split()}
+    included = re.findall(r"^!(\S+)$", (ROOT / ".containerignore").read_text(), re.MULTILINE)
+    assert set(included) == needed
+    assert all((ROOT / source).exists() for source in needed)
 
 
 def test_hadolint_accepts_the_containerfile() -> None:

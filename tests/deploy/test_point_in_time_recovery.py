@@ -22,7 +22,6 @@ from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load_settings
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
 from tapgate.store.server_user import resolve_server_user
 
 
@@ -141,7 +140,6 @@ async def wait_until_promoted(server: EmbeddedPostgres) -> None:
 async def test_recovery_restores_exactly_the_payments_before_the_time(
     server: EmbeddedPostgres, archive: Path, public_tmp_path: Path, tmp_path: Path
 ) -> None:
-    await migrate(server.url)
     settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), "TAPGATE_DEMO": "off"})
     async with open_harness(settings, server.url) as harness:
         async with harness.services.transaction() as tx:

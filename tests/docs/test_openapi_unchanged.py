@@ -30,6 +30,8 @@ DELIBERATE_DIFFERENCES: Final = {
     "gateway > paths > /api/v1/compliance/alerts > post > responses > 200 > description": (
         "An existing alert is not created again."
     ),
+    "gateway > components > schemas > Preferences*": "An admin chooses a language.",
+    "gateway > paths > /api/v1/admin/me/preferences > *": "An admin chooses a language.",
     "messenger > paths > * > summary": "A summary has no final period, as in the gateway.",
     "messenger > paths > * > requestBody > description": "It states the body limit.",
     "messenger > tags": "The description of the system endpoints mentions the metrics.",

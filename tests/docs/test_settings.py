@@ -11,7 +11,8 @@ import pytest
 from cases import each
 from harness import PRODUCTION_ENVIRON
 from tapgate.password_strength import DOCUMENTED_SECRETS
-from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_settings
+from tapgate.settings import Settings, load_settings
+from tapgate.settings_reader import PRODUCTION, STAGING, SettingsError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")

@@ -304,6 +304,7 @@ class Admin(ApiCaller):
 
     def __init__(self, client: httpx2.AsyncClient, token: str, me: Record) -> None:
         super().__init__(client, BearerAuth(token, me["id"]))
+        self.token = token
         self.id: str = me["id"]
         self.email: str | None = me.get("email")
 

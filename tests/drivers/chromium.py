@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import (
     Browser,
+    BrowserContext,
     ConsoleMessage,
+    Locator,
     Page,
     Request,
     ViewportSize,
@@ -32,10 +34,11 @@ PHONE_VIEWPORT: Final[ViewportSize] = {"width": 390, "height": 844}
 #: Includes options that disable Chromium's own background requests to other hosts.
 _ARGUMENTS: Final = (
     "--disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
+    " --disable-component-update --disable-sync --process-per-site"
 ).split()
 _AXE_SCRIPT: Final = Path(__file__).parents[1] / "browser" / "axe" / "axe.min.js"
-_AXE_OPTIONS: Final = {"resultTypes": ["violations"], "preload": False}
+#: Only violations, and no search for frames, which no page has.
+_AXE_OPTIONS: Final = {"reporter": "no-passes", "iframes": False, "preload": False}
 #: Disables the rules whose violations are neither serious nor critical, and contrast, which is
 #: checked separately.
 _CHECK_STRUCTURE: Final = """
@@ -102,17 +105,31 @@ async def launch() -> AsyncIterator[Browser]:
 
 @contextlib.asynccontextmanager
 async def open_tab(browser: Browser, address: str, size: ViewportSize) -> AsyncIterator["Tab"]:
-    """Open a tab, and fail on exit if its page had problems."""
-    # Without animations: a color in transition would distort contrast checks.
-    context = await browser.new_context(
-        viewport=size, locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
-    )
+    """Open a tab without cookies, and fail on exit if its page had problems.
+
+    All tabs share one context and one renderer process.
+    """
+    context = browser.contexts[0] if browser.contexts else await _open_context(browser, address)
+    page = await context.new_page()
     try:
-        tab = Tab(await context.new_page(), address.rstrip("/"))
+        await page.set_viewport_size(size)
+        tab = Tab(page, address.rstrip("/"))
         yield tab
         tab.monitor.require_no_problems()
     finally:
-        await context.close()
+        await page.close()
+        await context.clear_cookies()
+
+
+async def _open_context(browser: Browser, address: str) -> BrowserContext:
+    """Open a context with a page that keeps the renderer process alive until the context closes."""
+    # Without animations: a color in transition would distort contrast checks.
+    context = await browser.new_context(
+        locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
+    )
+    page = await context.new_page()
+    await page.goto(f"{address.rstrip('/')}/console/sign-in")
+    return context
 
 
 class PageMonitor:
@@ -162,7 +179,7 @@ class Tab:
         await self.open("/console/sign-in")
         await self.page.get_by_label("Email").fill(email)
         await self.page.get_by_label("Password").fill(password)
-        await self.page.get_by_role("button", name="Sign in").click()
+        await self.page.get_by_role("button", name="Sign in", exact=True).click()
         await self.page.wait_for_url(lambda url: "sign-in" not in url)
 
     async def sign_in_by_request(self, email: str, password: str) -> None:
@@ -174,6 +191,12 @@ class Tab:
             max_redirects=0,
         )
         assert response.status == 303, await response.text()
+
+    async def choose_action(self, name: str, row: Locator | None = None) -> None:
+        """Choose an action of the page's menu, or of the menu in a row."""
+        menu = (row or self.page.get_by_role("main")).locator("details.dropdown").first
+        await menu.locator("summary").click()
+        await menu.get_by_role("button", name=name, exact=True).click()
 
     async def find_axe_violations(self, within: str = "html") -> list[str]:
         """Return serious and critical accessibility violations in the element `within`.

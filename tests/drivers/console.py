@@ -15,7 +15,7 @@ from harness import BearerAuth, Harness
 
 FormFields = Mapping[str, str | Sequence[str]]
 
-_CSRF_PATTERN: Final = re.compile(r'hx-headers=\'{"X-CSRF-Token": "([0-9a-f]+)"}\'')
+_CSRF_PATTERN: Final = re.compile(r'hx-headers=\'{"X-CSRF-Token": "([0-9a-f]+)"')
 _REQUEST_ID_PATTERN: Final = re.compile(r'name="request_id" value="([^"]+)"')
 _HIDDEN_FIELD_PATTERN: Final = re.compile(r'type="hidden" name="(request_id|seen)" value="([^"]+)"')
 SESSION_COOKIE: Final = "tapgate_session"

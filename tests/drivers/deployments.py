@@ -18,6 +18,7 @@ from builders.auth import FakeClock
 from builders.ledger import START, LedgerDriver, build_command
 from builders.participants import AGENT_PIN, create_agent
 from drivers.actors import Admin, Agent, App, Customer, Merchant, Partner, Record, require_success
+from drivers.forked import start_forked
 from drivers.processes import (
     ADMIN,
     TAPGATE_EXECUTABLE,
@@ -66,7 +67,7 @@ class Deployment:
 
     async def run_command(self, *arguments: str) -> tuple[int, str]:
         """Run a `tapgate` command and return its exit status and output."""
-        process = await asyncio.create_subprocess_exec(
+        process = await start_forked(
             TAPGATE_EXECUTABLE,
             *arguments,
             env=os.environ | self._environ,

@@ -21,6 +21,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ import psutil
 import pytest
 
 from drivers.actors import require_error
+from drivers.forked import ForkedProcess, build_worker_name, run_forked, start_forked
 from drivers.messenger import build_flow_key
 from tapgate import cli
 from tapgate.api.services import Services
@@ -51,25 +53,16 @@ def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
     return inherited | defaults | variables
 
 
-def become(user: int, group: int, extra_groups: Sequence[int] = ()) -> None:
-    """Change the user of a new process. uvloop does not support the arguments of `subprocess`."""
-    os.setgroups(extra_groups)
-    os.setgid(group)
-    os.setuid(user)
-
-
 def run_command(
     data_dir: Path, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a `tapgate` command to its end, with these settings."""
+    command = (TAPGATE_EXECUTABLE, *arguments)
+    environ, folder = build_environ(data_dir, **variables), data_dir.parent
+    if "PYTHONPATH" not in variables:
+        return run_forked(*command, env=environ, cwd=folder)
     return subprocess.run(
-        [TAPGATE_EXECUTABLE, *arguments],
-        env=build_environ(data_dir, **variables),
-        cwd=data_dir.parent,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        command, env=environ, cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
 
 
@@ -142,10 +135,11 @@ def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
 
 
 def _is_worker_of(port: str, process: psutil.Process) -> bool:
+    module = "tapgate.sandbox.gateway"
     try:
-        if "tapgate.sandbox.gateway" not in process.cmdline():
-            return False
-        return process.environ().get("TAPGATE_PORT") == port
+        if process.name() == build_worker_name(module, port):
+            return True
+        return module in process.cmdline() and process.environ().get("TAPGATE_PORT") == port
     except psutil.Error:
         return False  # the process has ended
 
@@ -157,9 +151,13 @@ class RunningGateway(NamedTuple):
 
 
 @contextlib.asynccontextmanager
-async def run_gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]:
+async def run_gateway(
+    folder: Path, url: str, *, workers: int, fork_workers: bool = True
+) -> AsyncIterator[str]:
     """Run a gateway and yield its address; require a graceful shutdown at the end."""
-    async with start_tapgate(folder, url, workers=workers, demo="off") as running:
+    async with start_tapgate(
+        folder, url, workers=workers, demo="off", fork_workers=fork_workers
+    ) as running:
         yield running.address
 
 
@@ -193,10 +191,15 @@ async def start_tapgate(
     command: str = "serve",
     messenger_port: int | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
+    fork_workers: bool = True,
 ) -> AsyncIterator[RunningGateway]:
+    """Run Tapgate. Forked workers start faster, but their environments cannot be inspected."""
     port = free_port()
+    start: Any = asyncio.create_subprocess_exec
+    if "PYTHONPATH" not in variables:
+        start = partial(start_forked, fork_workers=fork_workers)
     with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
+        process = await start(
             TAPGATE_EXECUTABLE,
             command,
             env=build_environ(folder / "gateway")
@@ -233,9 +236,7 @@ VERIFY_TOKEN, BRIDGE_TOKEN = "canary-verify-token-90af", "canary-bridge-token-3d
 
 
 class RunningServices:
-    def __init__(
-        self, process: asyncio.subprocess.Process, gateway: str, messenger: str, log: Path
-    ) -> None:
+    def __init__(self, process: ForkedProcess, gateway: str, messenger: str, log: Path) -> None:
         self._supervisor = psutil.Process(process.pid)
         self.gateway = gateway
         self.messenger = messenger
@@ -281,12 +282,13 @@ async def run_services(
     messenger_port: int,
     graph_url: str,
     workers: int = 1,
+    fork_workers: bool = True,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[RunningServices]:
     """Run the services with the settings in `more`, and require a clean stop on SIGTERM."""
     port = free_port()
     with (folder / "log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_forked(
             TAPGATE_EXECUTABLE,
             "up",
             env=build_environ(folder / "data")
@@ -310,6 +312,7 @@ async def run_services(
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
+            fork_workers=fork_workers,
         )
     try:
         assert process.stdout is not None

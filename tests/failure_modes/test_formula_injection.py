@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
+from builders.branding import BRANDING
 from cases import each
 from harness import PIN, Harness
 from tapgate.wallets.statements import csv_file, pdf_file
@@ -113,11 +114,11 @@ MARKUP_PAYLOADS = [
 def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
     """Interpreting user text as paragraph markup would let it load images and read server files."""
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty="X")
-    pdf = pdf_file.render(build_statement(0, movements=[movement], holder_name=text))
+    pdf = pdf_file.render(build_statement(0, movements=[movement], holder_name=text), BRANDING)
     (page,) = extract_pages(pdf)
     assert text in page
     assert any(line.startswith(movement.description[:30]) for line in page)
-    assert pdf.count(b" obj\n") == pdf_file.render(build_statement(1)).count(b" obj\n")
+    assert pdf.count(b" obj\n") == pdf_file.render(build_statement(1), BRANDING).count(b" obj\n")
     for word in (b"/JavaScript", b"/OpenAction", b"/URI", b"/Launch", b"/EmbeddedFile"):
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
 

@@ -15,6 +15,7 @@ from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate import ids
 from tapgate.api.access import ROLES_BY_LETTER, Access
+from tapgate.audit.rejections import RejectionLog
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.http.endpoint import Endpoint
@@ -135,6 +136,9 @@ class AccessFixtures:
         """
         database = self.harness.database
         await database.execute("DELETE FROM audit_budgets")
+        rejection_log = self.harness.services.rejection_log
+        assert isinstance(rejection_log, RejectionLog)
+        rejection_log._exhausted_budgets.clear()
         count: int = await database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )

@@ -27,6 +27,10 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
         f"{V1}/subscribers?search={p.phone[-6:]}",
         f"{V1}/subscribers?kyc_status=PENDING",
     ],
+    f"GET {V1}/kyc-reviews": lambda t, p: [
+        f"{V1}/kyc-reviews",
+        f"{V1}/kyc-reviews?subscriber_id={p.id}",
+    ],
     f"GET {V1}/cards": lambda t, p: [
         f"{V1}/cards",
         f"{V1}/cards?subscriber_id={p.id}",
@@ -72,6 +76,7 @@ def _about_transaction(part: str) -> BuildSubscriberRequest:
 
 RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"GET {SUBSCRIBER_PATH}": _about_subscriber("GET", ""),
+    f"GET {SUBSCRIBER_PATH}/timeline": _about_subscriber("GET", "/timeline"),
     f"GET {SUBSCRIBER_PATH}/limits": _about_subscriber("GET", "/limits"),
     f"PUT {SUBSCRIBER_PATH}": _about_subscriber("PUT", "", {"language": "fr"}),
     f"POST {SUBSCRIBER_PATH}/unblock": _about_subscriber("POST", "/unblock", {}),
@@ -93,6 +98,15 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     ),
     f"POST {SUBSCRIBER_PATH}/kyc-decision": _about_subscriber(
         "POST", "/kyc-decision", {"decision": "reject", "reason": "unreadable"}
+    ),
+    **{
+        f"POST {SUBSCRIBER_PATH}/kyc-review/{verb}": _about_subscriber(
+            "POST", f"/kyc-review/{verb}"
+        )
+        for verb in ("assign", "unassign")
+    },
+    f"GET {V1}/transactions/totals": lambda t, p, card: OwnershipRequest(
+        "GET", f"{V1}/transactions/totals?user_id={p.id}"
     ),
     f"POST {V1}/cards/link": _post_about_subscriber(
         "/cards/link",
@@ -351,6 +365,13 @@ NESTED_REQUESTS: dict[str, BuildRequestPair] = {
         ),
         lambda t: t.other_subscriber.document_id,
         ids.DOCUMENT,
+    ),
+    f"GET {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "GET", f"{V1}/admin/webhook-endpoints/{t.webhook_endpoints[0]}/deliveries/{it}"
+        ),
+        lambda t: t.delivery,
+        ids.DELIVERY,
     ),
     f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver": _build_pair(
         lambda t, it: OwnershipRequest(

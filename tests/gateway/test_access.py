@@ -86,11 +86,14 @@ GET /commission-rules -> F A
 PUT /commission-rules -> A
 GET /fee-rules -> F A
 PUT /fee-rules -> A
-POST /admin/login, /admin/refresh -> public
+POST /admin/login, /admin/login/passkey, /admin/login/passkey/options, /admin/refresh -> public
 POST /admin/logout -> all
 POST, DELETE /admin/me/totp -> all
 POST /admin/me/totp/confirm -> all
 POST /admin/me/password -> all
+POST, GET /admin/me/passkeys -> all
+POST /admin/me/passkeys/options -> all
+DELETE /admin/me/passkeys/{id} -> all
 GET /admin/me/sessions -> all
 DELETE /admin/me/sessions/{id} -> all
 GET /admin/me -> all
@@ -152,14 +155,45 @@ ADDED_ACCESS = {
     "GET /api/v1/admin/api-keys/{id}": "A",
     "POST /api/v1/admin/users/{id}/reset-password": "A",  # returns an invitation link
     "POST /api/v1/admin/invitations/accept": "public",  # the token is the credential
+    "POST /api/v1/admin/login/oidc/start": "public",  # single sign-on
+    "POST /api/v1/admin/login/oidc": "public",
+    "GET /api/v1/admin/me/oidc-logout": "all",
+    "GET /api/v1/admin/branding": "public",  # the sign-in page shows it
+    "GET /api/v1/admin/branding/logo": "public",
+    "PUT /api/v1/admin/branding": "A",
+    "GET /api/v1/admin/me/preferences": "all",  # theme and time zone of the console
+    "PUT /api/v1/admin/me/preferences": "all",
+    "GET /api/v1/system/settings": "A",  # without secrets
     "POST /api/v1/admin/me/step-up": "all",  # verifies the second factor again
+    "POST /api/v1/admin/me/step-up/oidc/start": "all",
+    "POST /api/v1/admin/me/step-up/oidc": "all",
+    "POST /api/v1/admin/me/recovery-codes": "all",
+    "GET /api/v1/admin/request-logs": "A",  # for integrators
+    "GET /api/v1/admin/request-logs/{id}": "A",
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
+    "GET /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}": "A",  # with its payload
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
     "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
     "GET /api/v1/agents/{id}/messages": "all",
-    "GET /api/v1/support/summary": "A S",  # the number in the console's navigation
-    "POST /api/v1/support/requests/{id}/assign": "A S",  # sets `assignee` to the caller
+    "GET /api/v1/support/summary": "A S",
+    "GET /api/v1/work-queues": "all",  # numbers in the console's navigation
+    "GET /api/v1/subscribers/{id}/timeline": "all",  # what happened to a customer
+    # Money views of the console.
+    "GET /api/v1/transactions/totals": "all",
+    "GET /api/v1/processors/{id}/summary": "all",
+    "GET /api/v1/agents/liquidity": "all",
+    "GET /api/v1/agents/totals": "all",
+    "GET /api/v1/processors/totals": "all",
+    "GET /api/v1/admin/partners/totals": "A",
+    "GET /api/v1/kyc-reviews": "A C",  # the queue, with its assignees
+    # Set `assignee` to the caller, or remove it.
+    "POST /api/v1/support/requests/{id}/assign": "A S",
+    "POST /api/v1/support/requests/{id}/unassign": "A S",
+    "POST /api/v1/compliance/alerts/{id}/assign": "A C",
+    "POST /api/v1/compliance/alerts/{id}/unassign": "A C",
+    "POST /api/v1/subscribers/{id}/kyc-review/assign": "A C",
+    "POST /api/v1/subscribers/{id}/kyc-review/unassign": "A C",
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest
@@ -168,6 +202,10 @@ ADDED_ACCESS = {
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
     "GET /api/v1/overview": "all",  # platform dashboard
+    # The steps of setting up a new installation.
+    "GET /api/v1/admin/onboarding": "A",
+    "POST /api/v1/admin/onboarding/dismiss": "A",
+    "POST /api/v1/admin/onboarding/{step}/skip": "A",
     "GET /api/v1/system/nodes": "A S",  # nodes and replication
 }
 

@@ -195,8 +195,13 @@ OPEN_ENUM_FIELDS = {
     ("Violation", "code"),
     ("DeclineCount", "code"),
     ("TotpCode", "code"),
+    ("OidcLogin", "code"),
+    ("OidcStepUp", "code"),
     ("ApprovalRecord", "code"),
+    ("LoggedRequest", "status"),  # HTTP status
+    ("LoggedRequestDetails", "status"),
     ("SearchResult", "status"),  # of any type of record
+    ("TimelineItem", "status"),
 }
 
 

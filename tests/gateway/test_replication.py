@@ -19,7 +19,6 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
 from tapgate.store.server_status import get_server_status
 
 
@@ -41,7 +40,6 @@ def standby(primary: EmbeddedPostgres, public_tmp_path: Path) -> Iterator[Standb
 @pytest.fixture
 async def harness(primary: EmbeddedPostgres, tmp_path: Path) -> AsyncIterator[Harness]:
     """A gateway that requires synchronous replication, without a cache of check results."""
-    await migrate(primary.url)
     settings = load_settings(
         {"TAPGATE_DATA_DIR": str(tmp_path), "TAPGATE_REQUIRE_SYNC_REPLICATION": "on"}
     )

@@ -19,7 +19,7 @@ from generators.test_client_generators import NODE_MODULES, TIMEOUT_SECONDS
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.clock import system_clock
-from tapgate.gateway import create_first_admin
+from tapgate.gateway_installation import create_first_admin
 from tapgate.webhooks import model
 
 ROOT = Path(__file__).parents[2]

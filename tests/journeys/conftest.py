@@ -33,7 +33,7 @@ async def shared_deployment(
         folder = Path(directory)
         async with detect_leaks(database_url) as leak_detector:
             async with (
-                run_gateway(folder, database_url, workers=2) as address,
+                run_gateway(folder, database_url, workers=2, fork_workers=False) as address,
                 open_client(address) as client,
             ):
                 deployment = Deployment(client, folder, database_url)

@@ -66,3 +66,47 @@ def test_derived_keys_differ_by_secret_key_purpose_and_salt() -> None:
     assert {len(key) for key in keys} == {32}
     assert VAULT.derive_key("backup", b"salt") == Vault("k" * 32).derive_key("backup", b"salt")
     assert all(bytes.fromhex(VAULT.key_id) != key[:4] for key in keys)
+
+
+KEY_TEXTS = [f"{number}:" + str(number) * 32 for number in range(4)]
+
+
+@given(
+    sealing=st.permutations(KEY_TEXTS),
+    used=st.integers(1, 4),
+    opening=st.permutations(KEY_TEXTS),
+    known=st.integers(1, 4),
+    plain=st.binary(max_size=40),
+)
+def test_vault_opens_a_value_exactly_if_it_has_the_key_that_sealed_it(
+    sealing: list[str], used: int, opening: list[str], known: int, plain: bytes
+) -> None:
+    writer, reader = Vault(",".join(sealing[:used])), Vault(",".join(opening[:known]))
+    sealed, hashed = writer.seal(plain, b"context"), writer.keyed_hash("purpose", plain)
+    has_key = sealing[0] in opening[:known]
+    assert reader.matches_hash(hashed, "purpose", plain) == has_key
+    assert not reader.matches_hash(hashed, "purpose", plain + b"!")
+    if has_key:
+        assert reader.open(sealed, b"context") == plain
+        assert reader.derive_key("id", b"", key_id=writer.key_id) == writer.derive_key("id", b"")
+    else:
+        with pytest.raises(VaultError, match=writer.key_id):
+            reader.open(sealed, b"context")
+
+
+def test_order_of_the_keys_decides_which_one_seals() -> None:
+    old, new = "a:" + "k" * 32, "b:" + "j" * 32
+    before, between, after = Vault(f"{old},{new}"), Vault(f"{new},{old}"), Vault(new)
+    assert before.key_id == VAULT.key_id
+    assert between.key_id == after.key_id != VAULT.key_id
+    assert between.key_names == {after.key_id: "b", VAULT.key_id: "a"}
+    assert between.list_keyed_hashes("pin", b"") == [
+        after.keyed_hash("pin", b""),
+        VAULT.keyed_hash("pin", b""),
+    ]
+
+
+def test_key_without_id_is_the_same_key_as_with_id_0() -> None:
+    sealed = VAULT.seal(b"secret", b"")
+    for text in ("0:" + "k" * 32, "1:" + "j" * 32 + "," + "k" * 32):
+        assert Vault(text).open(sealed, b"") == b"secret"

@@ -18,6 +18,7 @@ from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_
 from harness import PRODUCTION_ENVIRON
 from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings
+from tapgate.vault import Vault
 
 
 @contextlib.contextmanager
@@ -134,7 +135,8 @@ def test_unsigned_flow_gets_432_and_mismatched_secret_key_is_rejected_at_startup
     result = run_command(public_tmp_path / "data", *command, **variables)
     assert result.returncode == 1
     assert result.stderr == (
-        "tapgate: TAPGATE_SECRET_KEY does not match the key of this database\n"
+        f"tapgate: TAPGATE_SECRET_KEY does not match the key of this database"
+        f" ({Vault('a' * 32).key_id})\n"
     )
 
 

@@ -241,7 +241,7 @@ async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_mean
     pos = await PosDriver.create(harness)
     card = await create_card(harness, uid="04:DE:5F:1E:AC:C0:40")
     chip = await create_signing_card(harness, card)
-    update = write._update_accounts_and_cards
+    update = write._update_unlinked_cards
 
     async def link_and_pay_first(tx: Any, state: State) -> None:
         """Change the card as another process does that links it and pays with it."""
@@ -255,7 +255,7 @@ async def test_decline_of_an_unlinked_card_keeps_the_usage_of_a_card_linked_mean
         )
         await update(tx, state)
 
-    monkeypatch.setattr(write, "_update_accounts_and_cards", link_and_pay_first)
+    monkeypatch.setattr(write, "_update_unlinked_cards", link_and_pay_first)
     response = await pos.pay(card_serial=card, card_proof=tap(chip))
     assert parse_error(response)[:2] == (403, "CARD_NOT_ACTIVE")
     row = await harness.database.fetchrow(
@@ -539,6 +539,39 @@ async def test_every_altered_bit_is_rejected_by_the_verifier(harness: Harness) -
             altered = f"{int(digits, 16) ^ 1 << bit:0{len(digits)}X}"
             assert not (await verifier.verify(CardProof(**{**proof, name: altered}))).is_signed
     assert (await verifier.verify(CardProof(**proof))).is_signed
+
+
+async def test_concurrent_proofs_are_verified_independently(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyset = await create_keyset(harness)
+    drivers = [await PosDriver.create(harness) for _ in range(3)]
+    chips = [await create_signing_card(harness, pos.card, keyset) for pos in drivers]
+    verifier = harness.services.proof_verifier
+    for chip in chips:  # caches the cards
+        assert (await verifier.verify(chip.tap())).is_signed
+    failing, canceled, forged, valid = *(chip.tap() for chip in chips), chips[0].tap()
+    forged.cmac = "0" * 16
+    decode = CardProof.decode
+
+    def decode_or_fail(proof: CardProof) -> tuple[bytes, bytes]:
+        if proof is failing:
+            raise RuntimeError
+        return decode(proof)
+
+    monkeypatch.setattr(CardProof, "decode", decode_or_fail)
+    tasks = [
+        asyncio.create_task(verifier.verify(proof)) for proof in (failing, canceled, forged, valid)
+    ]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    failed, ended, rejected, accepted = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(failed, RuntimeError)
+    assert isinstance(ended, asyncio.CancelledError)
+    assert rejected == ProofResult(drivers[2].card, chips[2].counter)
+    assert isinstance(accepted, ProofResult)
+    assert (accepted.card_serial, accepted.counter) == (drivers[0].card, chips[0].counter)
+    assert accepted.is_signed
 
 
 async def test_cards_are_loaded_together_and_again_after_an_error(

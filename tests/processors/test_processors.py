@@ -15,6 +15,22 @@ from harness import Harness
 from tapgate import ids
 
 
+async def test_processors_are_listed_by_name_in_pages(harness: Harness) -> None:
+    created = [
+        (await create_processor(harness, name=name))["processor"]
+        for name in ("Kissy Market", "Aberdeen Hotel", "bo Pharmacy")
+    ]
+    key = await harness.create_api_key("payments:read")
+    names: list[str] = []
+    query = {"limit": "2", "order": "name"}
+    for has_more in (True, False):
+        page = (await harness.get(PROCESSORS_URL, params=query, auth=key)).json()
+        assert page["has_more"] is has_more
+        names += [record["name"] for record in page["data"]]
+        query["cursor"] = page["next_cursor"]
+    assert names == [created[number]["name"] for number in (1, 2, 0)]
+
+
 async def test_new_processor_gets_a_working_key(harness: Harness) -> None:
     new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
     admin = await harness.create_admin()

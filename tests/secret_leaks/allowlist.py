@@ -10,6 +10,12 @@ from typing import Final
 ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/admin/login", "token"): "returned by a login",
     ("POST /api/v1/admin/login", "refresh_token"): "returned by a login",
+    ("POST /api/v1/admin/login/oidc", "token"): "returned by a login",
+    ("POST /api/v1/admin/login/oidc", "refresh_token"): "returned by a login",
+    ("POST /api/v1/admin/login/oidc/start", "login_token"): "completes the login",
+    ("POST /api/v1/admin/me/step-up/oidc/start", "login_token"): "completes the verification",
+    ("POST /api/v1/admin/login/passkey", "token"): "returned by a login",
+    ("POST /api/v1/admin/login/passkey", "refresh_token"): "returned by a login",
     ("POST /api/v1/admin/refresh", "token"): "returned by a refresh",
     ("POST /api/v1/admin/refresh", "refresh_token"): "replaces the previous refresh token",
     ("POST /api/v1/admin/api-keys", "key"): "shown once",

@@ -70,10 +70,20 @@ class SecretSet:
         present._short = self._short
         # Most words of logs are repeated, so each word is searched only once.
         words = b"\n".join({*_WORD.findall(data)})
+        longest_words = {needle: max(_WORD.findall(needle), key=len) for needle in self._encoded}
+        starts = {word[:_MIN_LONG_SECRET_LENGTH] for word in longest_words.values()}
+        # One pass over the words is faster than a search for each of thousands of encodings.
+        present_starts = starts.intersection(
+            words[position : position + _MIN_LONG_SECRET_LENGTH] for position in range(len(words))
+        )
         present._encoded = {
-            needle: kind
-            for needle, kind in self._encoded.items()
-            if max(_WORD.findall(needle), key=len) in words and needle in data
+            needle: self._encoded[needle]
+            for needle, word in longest_words.items()
+            if (
+                len(word) < _MIN_LONG_SECRET_LENGTH
+                or word[:_MIN_LONG_SECRET_LENGTH] in present_starts
+            )
+            and needle in data
         }
         return present
 

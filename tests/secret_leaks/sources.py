@@ -15,6 +15,9 @@ import psutil
 from secret_leaks import allowlist
 from tapgate.child_process import build_command
 
+#: A measured duration can have the digits of a PIN.
+_DURATION = re.compile(rb'"duration_us":\d+')
+
 
 class Source(NamedTuple):
     name: str
@@ -81,7 +84,8 @@ async def read_database(url: str) -> list[Source]:
         sources = []
         for (name,) in await connection.fetch(_TABLES_SQL):
             rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
-            sources.append(Source(f"table {name}", _join_rows(rows)))
+            text = _DURATION.sub(b"", _join_rows(rows))
+            sources.append(Source(f"table {name}", text))
         for table, column in await connection.fetch(_BYTEA_COLUMNS_SQL):
             rows = await connection.fetch(
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"

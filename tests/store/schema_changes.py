@@ -11,7 +11,8 @@ import asyncpg
 #: Tables with few rows in every installation, which a migration may read or rewrite.
 _SMALL_TABLES: Final = frozenset(
     {
-        "account_rules", "admins", "api_keys", "audit_budgets", "audit_seal", "commission_rules",
+        "account_rules", "admins", "api_keys", "audit_budgets", "audit_seal", "branding",
+        "commission_rules",
         "compliance_rules", "fee_rules", "gl_codes", "installation", "nodes", "schema_migrations",
         "verified_sums_seal", "webhook_endpoints",
     }

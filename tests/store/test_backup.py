@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -167,12 +168,12 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
 
 async def test_backup_that_does_not_match_the_settings_is_rejected(database_url: str) -> None:
     manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
-    settings = {"secret_fingerprint": "ab12", "currency": "SLE"}
+    settings: dict[str, Any] = {"key_ids": ["ef56", "ab12"], "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
     restore.require_restorable(manifest, **settings)
     restore.require_restorable(installed, **settings)
     for other_settings, error in [
-        (settings | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
+        (settings | {"key_ids": ["cd34"]}, "secret key 'ab12', but the configured key"),
         (settings | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
         with pytest.raises(StoreError, match=error):

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from drivers.processes import become, free_port
+from drivers.forked import become
+from drivers.processes import free_port
 from store.conftest import TlsProxy, make_reachable
 from store.test_backup import (
     dump_schema,

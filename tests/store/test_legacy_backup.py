@@ -83,7 +83,7 @@ async def test_manifest_text_is_compared_and_never_executed(
     path = alter_manifest(tmp_path / "backup", lambda content: content.update({field: altered}))
     with path.open("rb") as file, pytest.raises(StoreError) as raised:
         source = LegacyBackupReader(file, ignore_progress)
-        restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
+        restore.require_restorable(source.manifest, key_ids=["53e0ef9b"], currency="SLE")
         await restore.restore_backup(empty_database_url, source, ignore_progress)
     assert "\n" not in str(raised.value)
     assert not marker.exists()

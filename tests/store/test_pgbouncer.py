@@ -169,7 +169,9 @@ async def test_startup_through_transaction_mode_fails_with_one_line(
 ) -> None:
     async with run_pgbouncer(database_url, public_tmp_path, "transaction") as url:
         for arguments in (("serve",), ("verify",), ("backup", "-")):
-            status, _, error = await run_tapgate(public_tmp_path / "data", *arguments, url=url)
+            status, _, error = await run_tapgate(
+                public_tmp_path / "data", *arguments, url=url, TAPGATE_PORT=str(free_port())
+            )
             assert (status, error.count("\n")) == (1, 1), error
             assert POOL_MODE_ERROR in error
 

@@ -17,7 +17,6 @@ from tapgate.store.backup import create_backup
 from tapgate.store.backup_source import BackupSource, choose_source
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
 from tapgate.store.replica import Replica
 from tapgate.vault import Vault
 
@@ -68,7 +67,6 @@ async def test_standby_is_used_while_it_has_all_changes(
         await reader.execute("SELECT pg_wal_replay_resume()")
         assert await catches_up(replica, database)
 
-        await migrate(primary.url)
         standby_url = f"postgresql://postgres@/tapgate?host={folder}"
         with_standby = msgspec.structs.replace(
             settings, database_replica_url=standby_url, replica_max_lag=30

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness import Harness
+from harness import Harness, parse_error
 
 URL = "/api/v1/subscribers"
 
@@ -30,6 +30,31 @@ async def test_subscribers_are_paged_newest_first(harness: Harness) -> None:
         query["cursor"] = page["next_cursor"]
     assert page["next_cursor"] is None
     assert listed == records[::-1]
+
+
+async def test_subscribers_are_listed_by_name_in_pages(harness: Harness) -> None:
+    names = (("Mariama", "Sesay"), ("abu", "Koroma"), ("Abu", "Bah"), ("Abu", "Koroma"))
+    records = [
+        await harness.create_subscriber(first_name=first, last_name=last) for first, last in names
+    ]
+    for filters in ({}, {"status": "ACTIVE"}, {"kyc_status": "NONE"}, {"search": "+23"}):
+        listed: list[dict[str, Any]] = []
+        query = {"limit": "2", "order": "name", **filters}
+        for has_more in (True, False):
+            page = (await harness.get(URL, params=query, auth=harness.get_service_auth())).json()
+            assert page["has_more"] is has_more
+            listed += page["data"]
+            query["cursor"] = page["next_cursor"]
+        assert listed == [records[number] for number in (2, 1, 3, 0)], filters
+
+
+async def test_cursor_does_not_reveal_the_name_of_a_restricted_subscriber(
+    harness: Harness,
+) -> None:
+    restricted = await harness.create_restricted_subscriber()
+    query = {"order": "name", "cursor": restricted["id"].replace("sub_", "cur_")}
+    response = await harness.get(URL, params=query, auth=await harness.create_admin("S"))
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
 
 
 async def test_pages_are_stable_during_new_registrations(harness: Harness) -> None:

@@ -17,6 +17,7 @@ from builders.card_proofs import (
 )
 from harness import Harness
 from tapgate.schemas.card_proofs import CardProof
+from tapgate.store.database import Database
 from tapgate.tap_page.site import TapPage
 from tapgate.tap_page.texts import TEXTS
 
@@ -79,6 +80,11 @@ async def test_page_without_a_tap_asks_for_one_in_the_language_of_the_browser(
     assert "Approchez une carte" in response.text and '<html lang="fr">' in response.text
 
 
+async def test_page_without_a_tap_needs_no_database(harness: Harness) -> None:
+    harness.services.database = await Database.connect("postgresql:///tapgate?host=/nowhere")
+    assert "Tap a card" in (await harness.get("/t")).text
+
+
 async def test_stylesheet_is_served_and_other_paths_and_methods_are_not(harness: Harness) -> None:
     assert (await harness.get("/t/assets/tap.css")).status_code == 200
     assert (await harness.get("/t/other")).status_code == 404
@@ -88,7 +94,7 @@ async def test_stylesheet_is_served_and_other_paths_and_methods_are_not(harness:
 async def test_requests_are_limited_by_address(tmp_path: Path) -> None:
     limits = {"TAPGATE_RATE_LIMIT": "1", "TAPGATE_RATE_BURST": "2"}
     async with run_edge_app(tmp_path, [TapPage()], **limits) as gateway:
-        responses = [await gateway.client.get("/t") for _ in range(8)]
+        responses = [await gateway.client.get("/t/assets/tap.css") for _ in range(8)]
     assert responses[0].status_code == 200
     limited = next(response for response in responses if response.status_code == 429)
     assert "Page not available" in limited.text and "Retry-After" in limited.headers

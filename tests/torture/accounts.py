@@ -10,7 +10,6 @@ from tapgate import ids
 from tapgate.store.database import Database
 from torture import plan
 from torture.client_ledger import (
-    CASH,
     COMMISSION_EXPENSE,
     FEES,
     ClientLedger,
@@ -18,6 +17,7 @@ from torture.client_ledger import (
 )
 from torture.findings import Findings
 from torture.participants import Participants
+from torture.plan import CASH
 
 #: Transaction id -> account name -> balance change.
 BalanceChanges = Mapping[int, Mapping[str, int]]

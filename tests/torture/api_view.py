@@ -46,7 +46,7 @@ class ApiView:
             acknowledgment = state.acknowledgment
             if acknowledgment is None:
                 continue
-            name = state.operation.idempotency_key
+            name = state.recorded_key
             listed = records.pop(name, None) or records.pop(acknowledgment.transaction_id, [])
             if len(listed) != acknowledgment.is_recorded:
                 kind = "lost" if acknowledgment.is_recorded and not listed else "duplicated"

@@ -1,21 +1,37 @@
 """A short run for the reconciler tests: two rounds with faults, and tampering helpers."""
 
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any, cast
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import IO, Any, cast
 
 import msgspec
+import psutil
 
+from drivers.forked import fork
+from drivers.processes import TAPGATE_EXECUTABLE
 from tapgate.store.database import Database
 from torture.api_view import ApiView
 from torture.client_ledger import ClientLedger, OperationState
 from torture.findings import Findings
+from torture.installation import Installation
 from torture.plan import Fault, build_round
 from torture.reconciler import Reconciler
 from torture.run import TortureRun
 
 _SEED = 7
 _OPERATION_COUNT = 90
+_FUNDING_COUNT = 10
+
+
+class ForkedInstallation(Installation):
+    """Installation whose processes start faster."""
+
+    def _spawn(self, environ: Mapping[str, str], log: IO[bytes]) -> psutil.Process:
+        files = [os.dup(log.fileno()) for _ in range(2)]
+        command = (TAPGATE_EXECUTABLE, "serve")
+        process = fork(command, environ, self.folder, files, os.setsid, fork_workers=True)
+        return psutil.Process(process.pid)
 
 
 async def run_two_rounds(run: TortureRun) -> None:
@@ -23,7 +39,7 @@ async def run_two_rounds(run: TortureRun) -> None:
     for number, kinds in enumerate(
         (("kill a worker", "kill the postmaster"), ("kill everything",)), 1
     ):
-        plan = build_round(_SEED, number, operations=_OPERATION_COUNT)
+        plan = build_round(_SEED, number, operations=_OPERATION_COUNT, fundings=_FUNDING_COUNT)
         planned_faults = [
             Fault(kind=kind, after_operations=25 + 30 * index, delay=0.003, choice=index)
             for index, kind in enumerate(kinds)

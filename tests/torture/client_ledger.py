@@ -10,12 +10,11 @@ from typing import Final
 import msgspec
 
 from torture.client_connection import Response
-from torture.plan import PAYMENTS, Kind, Operation
+from torture.plan import CASH, PAYMENTS, Kind, Operation
 
 #: Accounts that no participant of the plan holds.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
-CASH: Final = "cash"
 
 #: Rejections store nothing, so the idempotency key can be reused.
 REJECTION_CODES: Final = frozenset(
@@ -57,6 +56,8 @@ RECEIPT_FIELDS: Final[dict[Kind, dict[str, str]]] = {
     },
     "top_up": {"amount": "amount", "new_balance": "payee_balance"},
     "refund": {"amount": "amount", "refundable_amount": "refundable"},
+    # A process that is killed after the execution stores no more of the receipt.
+    "fund": {"amount": "amount"},
 }
 
 
@@ -113,7 +114,7 @@ def list_allowed_error_codes(operation: Operation) -> frozenset[str]:
         return _WRONG_PIN_CODES
     if operation.kind == "refund":
         return _REFUND_EXCEEDED_CODES | _INSUFFICIENT_FUNDS_CODES
-    if operation.kind in ("cash_in", "top_up"):
+    if operation.kind in ("cash_in", "top_up", "fund"):
         return frozenset()
     if operation.copied_key:
         return _COPIED_TAP_CODES | _INSUFFICIENT_FUNDS_CODES
@@ -130,6 +131,13 @@ class OperationState(msgspec.Struct):
     succeeded_unacknowledged: bool = False  # the first response received was a replay of a lost one
     original_transaction_id: str = ""  # transaction that a refund refers to
     proof: dict[str, str] | None = None  # of the last tap for this operation
+    approval_id: str = ""  # of a request that needs an approval
+    is_approved: bool = False
+
+    @property
+    def recorded_key(self) -> str:
+        """Return the idempotency key of the transaction."""
+        return self.approval_id or self.operation.idempotency_key
 
 
 class ClientLedger:
@@ -212,3 +220,14 @@ class ClientLedger:
 def get_commission_account(agent: str) -> str:
     """Return the name of an agent's commission account."""
     return f"{agent} commission"
+
+
+def binds_key(state: OperationState) -> bool:
+    """Return whether the key is bound to its content.
+
+    A declined top-up does not consume the partner reference.
+    """
+    assert state.acknowledgment is not None
+    return state.acknowledgment.is_recorded and (
+        state.acknowledgment.succeeded or state.operation.kind != "top_up"
+    )

@@ -16,6 +16,7 @@ _TYPES: Final[dict[Kind, str]] = {
     "cash_out": "agent_cashout",
     "top_up": "partner_fund",
     "refund": "refund",
+    "fund": "agent_fund",
 }
 _BALANCES: Final = {"payer_balance": "from_balance", "payee_balance": "to_balance"}
 

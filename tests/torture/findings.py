@@ -14,6 +14,7 @@ KINDS: Final = (
     "balance",  # differs from the client ledger
     "ledger",  # a claim of `tapgate verify` is broken
     "audit",
+    "approvals",  # not executed exactly once, or with another amount
     "events",
     "revocation",  # a revoked credential was accepted
     "chat",  # a message was lost, or answered twice

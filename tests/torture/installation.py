@@ -9,17 +9,19 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import psutil
 
+from drivers.forked import build_worker_name
 from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from tapgate.store.embedded import EmbeddedPostgres
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2
+_MODULE: Final = "tapgate.sandbox.gateway"
 _HEALTHY_TIMEOUT_SECONDS: Final = 60.0
 _STOP_TIMEOUT_SECONDS: Final = 30.0
 _NO_LIMIT: Final = "1000000"
@@ -36,7 +38,7 @@ class Installation:
         folder.chmod(0o755)  # PostgreSQL may run as another user
         self.port = free_port()
         self.database_url = EmbeddedPostgres(folder / "data").url
-        self._supervisor: psutil.Popen | None = None
+        self._supervisor: psutil.Process | None = None
         self._log = folder / "gateway.log"
         self._log_offset = 0
         self._seen_processes: dict[int, psutil.Process] = {}
@@ -49,9 +51,8 @@ class Installation:
             self._log_offset = self._log.stat().st_size
         stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
         with self._log.open("ab") as log:
-            self._supervisor = psutil.Popen(
-                [TAPGATE_EXECUTABLE, "serve"],
-                env=stored
+            self._supervisor = self._spawn(
+                stored
                 | {
                     "TAPGATE_DATA_DIR": str(self.folder / "data"),
                     "TAPGATE_PORT": str(self.port),
@@ -64,11 +65,18 @@ class Installation:
                     "TAPGATE_DEMO": "off",
                     "TAPGATE_RECEIPTS": "off",
                 },
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C does not reach it; `stop` ends it
+                log,
             )
+
+    def _spawn(self, environ: Mapping[str, str], log: IO[bytes]) -> psutil.Process:
+        return psutil.Popen(
+            [TAPGATE_EXECUTABLE, "serve"],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C does not reach it; `stop` ends it
+        )
 
     def stop(self) -> None:
         """Shut down gracefully, and kill processes that do not exit."""
@@ -98,7 +106,8 @@ class Installation:
         return [
             item
             for item in self._list_children()
-            if "tapgate.sandbox.gateway" in _get_command(item)
+            if _get_name(item) == build_worker_name(_MODULE, str(self.port))
+            or _MODULE in _get_command(item)
         ]
 
     def find_postmaster(self) -> psutil.Process | None:

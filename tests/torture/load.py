@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
+from torture.approvals import follow_approval, shorten_leases
 from torture.client_connection import (
     RESPONSE_TIMEOUT_SECONDS,
     ClientConnection,
@@ -15,6 +16,7 @@ from torture.client_connection import (
 from torture.client_ledger import (
     ClientLedger,
     OperationState,
+    binds_key,
     list_allowed_error_codes,
     parse_acknowledgment,
 )
@@ -264,6 +266,11 @@ class LoadRound:
             self.stats.overtaken_taps += 1
             state.proof = None  # tap the card again
             return
+        if state.operation.kind == "fund":
+            outcome = follow_approval(state, response, self._findings)
+            if outcome is None:
+                return
+            response = outcome
         acknowledgment = parse_acknowledgment(state.operation, response)
         if acknowledgment.code and acknowledgment.code not in list_allowed_error_codes(
             state.operation
@@ -288,6 +295,8 @@ class LoadRound:
     async def _retry_unacknowledged(self) -> None:
         """Retry all unacknowledged operations, refunds last."""
         unacknowledged = [state for state in self._operations if state.acknowledgment is None]
+        if any(state.is_approved for state in unacknowledged):
+            await shorten_leases(self._installation.database_url)
         refunds = [state for state in unacknowledged if state.operation.kind == "refund"]
         await self._distribute(
             [state for state in unacknowledged if state.operation.kind != "refund"],
@@ -318,7 +327,7 @@ class LoadRound:
             for state in self._operations
             if state.operation.sends_conflict
             and state.acknowledgment is not None
-            and _binds_key(state)
+            and binds_key(state)
         ]
         self.stats.replays, self.stats.conflicts = len(replayed), len(conflicting)
         await self._distribute(replayed, self._replay)
@@ -366,6 +375,10 @@ class LoadRound:
         return None
 
     def _build_request(self, state: OperationState) -> bytes:
+        if state.approval_id:
+            return self._participants.build_approval_request(
+                state.approval_id, is_approved=state.is_approved
+            )
         proof = get_proof(self._participants, self._client_ledger, state)
         return self._participants.build_request(
             state.operation, state.original_transaction_id, proof
@@ -383,14 +396,3 @@ class LoadRound:
             self.stats.longest_silence_seconds, now - self._last_response_at
         )
         self._last_response_at = now
-
-
-def _binds_key(state: OperationState) -> bool:
-    """Return whether the key is bound to its content.
-
-    A declined top-up does not consume the partner reference.
-    """
-    assert state.acknowledgment is not None
-    return state.acknowledgment.is_recorded and (
-        state.acknowledgment.succeeded or state.operation.kind != "top_up"
-    )

@@ -29,6 +29,8 @@ class Participants(msgspec.Struct, kw_only=True):
     chips: dict[str, SoftwareCard] = {}  # of cards that sign their taps
     webhook_secret: bytes = b""
     api_key: str = ""
+    maker_token: str = ""  # of the admin who funds agents
+    approver_token: str = ""
 
     def build_request(
         self,
@@ -56,12 +58,20 @@ class Participants(msgspec.Struct, kw_only=True):
         raw = msgspec.json.encode(entered)
         return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)
 
+    def build_approval_request(self, approval_id: str, *, is_approved: bool) -> bytes:
+        """Build the approval of a request or, once it is approved, a request for its outcome."""
+        method, suffix = ("GET", "") if is_approved else ("POST", "/approve")
+        credential = f"Authorization: Bearer {self.approver_token}\r\n"
+        return _encode_http(method, f"/api/v1/approvals/{approval_id}{suffix}", credential, b"")
+
     def build_read_request(self, path: str) -> bytes:
         return _encode_http("GET", path, f"Authorization: Bearer {self.api_key}\r\n", b"")
 
     def _build_credential_headers(self, operation: Operation, path: str, raw: bytes) -> str:
         if operation.kind == "top_up":
             return f"X-Webhook-Signature: {signing.webhook_signature(self.webhook_secret, raw)}\r\n"
+        if operation.kind == "fund":
+            return f"Authorization: Bearer {self.maker_token}\r\n"
         if operation.kind in ("p2p", "cash_in", "cash_out"):
             return f"Authorization: Bearer {self.api_key}\r\n"
         merchant = operation.payer if operation.kind == "refund" else operation.payee
@@ -143,6 +153,15 @@ def _build_refund(
     }
 
 
+def _build_funding(
+    participants: Participants, operation: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return f"/api/v1/agents/{participants.ids[operation.payee]}/fund", {
+        "request_id": operation.idempotency_key,
+        "amount": amount,
+    }
+
+
 _BUILDERS: Final[
     dict[Kind, Callable[[Participants, Operation, str | None, str], tuple[str, Record]]]
 ] = {
@@ -154,6 +173,7 @@ _BUILDERS: Final[
     "cash_out": _build_cash_out,
     "top_up": _build_top_up,
     "refund": _build_refund,
+    "fund": _build_funding,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
+Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund", "fund"]
 #: Where the connection is cut: in the head, in the body, or before the response.
 CutPoint = Literal["head", "body", "response"]
 
@@ -28,6 +28,8 @@ SIGNING_CUSTOMERS: Final = [*FUNDED_CUSTOMERS[::2], "tight-1", "poor-1"]
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
+#: The platform's own account, from which agents are funded.
+CASH: Final = "cash"
 
 #: More than unfunded customers have, in minor units.
 UNAFFORDABLE_AMOUNT: Final = 50_00
@@ -101,8 +103,12 @@ def build_round(
     *,
     operations: int | None = None,
     previous_operations: int | None = None,
+    fundings: int = 0,
 ) -> RoundPlan:
-    """Build a round. The numbers of operations, without refunds, are chosen unless given."""
+    """Build a round. The numbers of operations, without refunds, are chosen unless given.
+
+    `fundings` is the number of agent fundings that need an approval.
+    """
     faults = _build_faults(random.Random(f"{seed} disasters {number}"))
     many_cuts = any(fault.kind == "drop many connections" for fault in faults)
     planned = _build_operations(
@@ -125,6 +131,7 @@ def build_round(
         )
     planned = list(_add_copies(seed, number, planned))
     interleaved = list(_interleave(random.Random(f"{seed} order {number}"), planned, refunds))
+    interleaved = _add_fundings(seed, number, interleaved, fundings)
     max_position = max(1, len(interleaved) * 3 // 4)
     return RoundPlan(
         number=number,
@@ -272,6 +279,25 @@ def _add_copies(seed: int, number: int, operations: Sequence[Operation]) -> Iter
         created = [operation, *(_add_delivery_options(rng, copy) for copy in copies)]
         rng.shuffle(created)
         yield from created
+
+
+def _add_fundings(
+    seed: int, number: int, operations: Sequence[Operation], count: int
+) -> list[Operation]:
+    """Place agent fundings, which another admin approves, between the other operations."""
+    rng, created = random.Random(f"{seed} fundings {number}"), list(operations)
+    for index in range(count):
+        funding = Operation(
+            idempotency_key=f"{seed}-{number}-f{index}",
+            kind="fund",
+            payer=CASH,
+            payee=rng.choice(AGENTS),
+            amount=rng.randrange(1, _MAX_AMOUNT),
+            duplicates=rng.choice((0, 0, 1, 2)),
+            retries_immediately=rng.random() < 0.5,
+        )
+        created.insert(rng.randrange(len(created) + 1), funding)
+    return created
 
 
 #: Refunded fractions of a payment; None is the remaining amount.

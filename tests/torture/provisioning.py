@@ -42,11 +42,13 @@ _SCOPES: Final = (
 )
 
 
-async def provision(port: int, events_url: str, *, signing_cards: bool = True) -> Participants:
+async def provision(
+    port: int, events_url: str, *, signing_cards: bool = True, approvals: bool = False
+) -> Participants:
     """Create all participants with their opening balances and without limits.
 
     Afterwards, transaction events are sent to the URL. An earlier release has no cards that sign
-    their taps.
+    their taps. With `approvals`, the funding of agents then needs an approval.
     """
     participants = Participants()
     async with open_client(f"http://127.0.0.1:{port}") as client:
@@ -60,7 +62,21 @@ async def provision(port: int, events_url: str, *, signing_cards: bool = True) -
         await _register_customers(ada, app, participants)
         events = {"url": events_url, "events": [COMPLETED, REFUNDED]}
         require_success(await ada.post("admin/webhook-endpoints", **events))
+        if approvals:
+            await _require_approvals(ada, participants)
     return participants
+
+
+async def _require_approvals(ada: Admin, participants: Participants) -> None:
+    maker = await ada.create_admin("Maker", "F")
+    participants.maker_token, participants.approver_token = maker.token, ada.token
+    rule = {
+        "operation": "agent_fund",
+        "roles": ["system_admin"],
+        "approvers": 1,
+        "expires_in": 86_400,
+    }
+    require_success(await ada.put("admin/approval-rules", data=[rule]))
 
 
 async def _lift_limits(ada: Admin) -> None:

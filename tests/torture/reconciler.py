@@ -22,6 +22,7 @@ from torture.accounts import (
     reconcile_running_balances,
 )
 from torture.api_view import ApiView
+from torture.approvals import reconcile_approvals
 from torture.client_ledger import ClientLedger, OperationState, parse_minor_units
 from torture.events import reconcile_events
 from torture.expected_records import (
@@ -80,6 +81,7 @@ class Reconciler:
         await reconcile_balances(database, client_ledger, names, findings)
         await self._reconcile_count()
         await reconcile_taps(database, self._participants, findings)
+        await reconcile_approvals(database, operations, findings)
         await self._reconcile_audit_log(operations, since)
         await reconcile_events(database, operations, since.last_event_id, findings)
         await self._api_view.reconcile(
@@ -132,7 +134,7 @@ class Reconciler:
             found[str(row["name"])].append(row)
         for state in operations:
             if state.acknowledgment is not None:
-                matching = found.pop(state.operation.idempotency_key, [])
+                matching = found.pop(state.recorded_key, [])
                 self._reconcile_operation(state, matching, changes, names)
         for name, unmatched in found.items():
             earlier = self._client_ledger.operations.get(name)

@@ -46,6 +46,9 @@ class Report:
             f"  {' + '.join(kinds)}" + (f"  {finding_count} FINDINGS" if finding_count else "")
         )
 
+    def count_approvals(self, executed: int, resumed: int) -> None:
+        self._totals["approvals"], self._totals["resumed_approvals"] = executed, resumed
+
     def print_events(self, event_count: int, deliveries: int) -> None:
         self._totals["events"], self._totals["deliveries"] = event_count, deliveries
 
@@ -67,6 +70,8 @@ class Report:
         _print_value("taps overtaken by later ones, repeated", sums["overtaken_taps"])
         _print_value("replays with the original response", sums["replays"])
         _print_value("conflicting requests, rejected", sums["conflicts"])
+        _print_value("approvals executed", sums["approvals"])
+        _print_value("  by a worker, after a kill", sums["resumed_approvals"])
         _print_value("events received", sums["events"])
         _print_value("  deliveries", sums["deliveries"])
         for kind in _REPORTED_KINDS:

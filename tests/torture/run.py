@@ -3,10 +3,12 @@
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from typing import Final
 
 from tapgate.store.database import Database
 from torture import provisioning
 from torture.api_view import ApiView
+from torture.approvals import count_executed
 from torture.client_ledger import ClientLedger, OperationState
 from torture.events import EventReceiver, run_event_receiver
 from torture.findings import Findings
@@ -17,6 +19,9 @@ from torture.plan import RoundPlan, build_round
 from torture.reconciler import Checkpoint, Reconciler, create_checkpoint
 from torture.report import Report
 from torture.round_stats import RoundStats
+
+#: Agent fundings per round that need an approval.
+_FUNDINGS: Final = 12
 
 
 class TortureRun:
@@ -73,6 +78,10 @@ class TortureRun:
             api_view.close()
         self.event_receiver.collect(self.findings)
 
+    async def count_executed_approvals(self) -> tuple[int, int]:
+        async with self._connect() as database:
+            return await count_executed(database)
+
     async def reconcile_all(self) -> None:
         """Reconcile all operations since the start of the run."""
         self.last_checkpoint = self.first_checkpoint
@@ -93,7 +102,9 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
     async with run_event_receiver() as event_receiver:
         installation.start()
         await installation.wait_until_healthy(workers=WORKERS)
-        participants = await provisioning.provision(installation.port, event_receiver.url)
+        participants = await provisioning.provision(
+            installation.port, event_receiver.url, approvals=True
+        )
         run = TortureRun(installation, participants, event_receiver, findings)
         await run.start()
         yield run
@@ -102,7 +113,7 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
 async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) -> None:
     """Run all rounds, or stop early if the gateway does not become healthy again."""
     for number in range(1, rounds + 1):
-        before, plan = len(run.findings.all), build_round(seed, number)
+        before, plan = len(run.findings.all), build_round(seed, number, fundings=_FUNDINGS)
         try:
             stats = await run.run_round(plan)
         except UnhealthyError as error:
@@ -111,4 +122,5 @@ async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) ->
         report.print_round(plan, stats, len(run.findings.all) - before)
     await run.reconcile_all()
     await run.event_receiver.reconcile(run.client_ledger.operations.values(), run.findings)
+    report.count_approvals(*await run.count_executed_approvals())
     report.print_events(run.event_receiver.event_count, run.event_receiver.deliveries)

@@ -21,6 +21,13 @@ def test_idempotency_keys_are_unique_across_rounds() -> None:
     assert set(names.values()) == {1}
 
 
+def test_fundings_are_added_without_changing_the_other_operations() -> None:
+    with_fundings = build_round(5, 1, fundings=12).operations
+    others = [operation for operation in with_fundings if operation.kind != "fund"]
+    assert others == build_round(5, 1).operations
+    assert len(with_fundings) == len(others) + 12
+
+
 def test_refund_is_planned_after_its_payment() -> None:
     known = {operation.idempotency_key for operation in build_round(5, 1).operations}
     for operation in build_round(5, 2).operations:

@@ -3,7 +3,9 @@
 A check that cannot fail proves nothing.
 """
 
+import asyncio
 import copy
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from torture import builders
 from torture.client_connection import Response
 from torture.events import EventReceiver
 from torture.findings import Findings
-from torture.installation import Installation, kill
+from torture.installation import kill
 from torture.load import LoadRound
 from torture.plan import build_round
 from torture.run import TortureRun, start_run
@@ -26,10 +28,12 @@ pytestmark = [pytest.mark.refund, pytest.mark.webhooks]
 
 
 @pytest.fixture(scope="module")
-async def run() -> AsyncIterator[TortureRun]:
+async def run(cluster: Path) -> AsyncIterator[TortureRun]:
     """A run after two rounds."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
-        installation = Installation(Path(name))
+        command: list[str | Path] = ["cp", "-a", cluster, Path(name, "data")]
+        await asyncio.to_thread(subprocess.run, command, check=True)
+        installation = builders.ForkedInstallation(Path(name))
         try:
             async with start_run(installation, Findings()) as run:
                 await builders.run_two_rounds(run)
@@ -50,6 +54,8 @@ async def test_no_acknowledged_operation_is_lost_duplicated_or_changed(run: Tort
     assert any(state.unanswered_attempts for state in run.client_ledger.operations.values())
     await run.reconcile_all()
     assert run.findings.all == []
+    executed, _ = await run.count_executed_approvals()
+    assert executed >= 10
 
 
 #: Tampering statement, the kind of operation it targets, and the expected findings.
@@ -143,6 +149,18 @@ TAMPERING_CASES = {
         "pos",
         {"duplicated", "wrong values"},
     ),
+    "an approved request is not executed": (
+        """UPDATE approvals SET status = 'approved' WHERE id = (
+               SELECT min(id) FROM approvals WHERE $1::bigint IS NOT NULL)""",
+        "fund",
+        {"approvals"},
+    ),
+    "an approved amount is changed": (
+        """UPDATE approvals SET amount = amount + 1 WHERE id = (
+               SELECT min(id) FROM approvals WHERE $1::bigint IS NOT NULL)""",
+        "fund",
+        {"approvals"},
+    ),
     "an event is deleted": (
         "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
         "p2p",
@@ -164,6 +182,14 @@ async def test_reconciler_detects_tampering_with_the_tables(
     sql, kind, expected = TAMPERING_CASES[description]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
     assert set(findings.count_by_kind()) == expected, [str(finding) for finding in findings.all]
+
+
+async def test_approved_fundings_are_executed_under_faults(run: TortureRun) -> None:
+    fundings = [
+        state for state in run.client_ledger.operations.values() if state.operation.kind == "fund"
+    ]
+    assert len(fundings) == 20
+    assert all(state.acknowledgment and state.acknowledgment.succeeded for state in fundings)
 
 
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(

@@ -15,7 +15,7 @@ from tapgate import ids
 from tapgate.auth.principals import Principal
 from tapgate.clock import format_rfc3339
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import TransactionFilters
+from tapgate.schemas.transactions import MoneyFlow, TransactionFilters
 from tapgate.store.database import Database
 from tapgate.transactions import queries
 from tapgate.transactions.queries import TransactionQuery
@@ -140,6 +140,65 @@ async def test_pagination_returns_each_transaction_once_under_concurrent_inserts
     assert len(set(listed)) == len(listed)
 
 
+async def test_oldest_transactions_can_be_listed_first(harness: Harness, key: BearerAuth) -> None:
+    subscriber = await harness.create_subscriber()
+    for amount in ("1", "2", "3", "4", "5"):
+        await harness.deposit(subscriber["id"], amount)
+    for filters in ({}, {"user_id": subscriber["id"]}, {"from": "2025-01-01", "to": "9998-12-31"}):
+        listed, cursor = [], {}
+        while True:
+            page = await get_page(harness, key, order="oldest", limit="2", **filters, **cursor)
+            listed += [record["amount"] for record in page["data"]]
+            if not page["has_more"]:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert listed == ["1.00", "2.00", "3.00", "4.00", "5.00"]
+
+
+async def test_largest_transactions_can_be_listed_first(harness: Harness, key: BearerAuth) -> None:
+    subscriber = await harness.create_subscriber()
+    for amount in ("2", "5", "1", "5", "3"):
+        await harness.deposit(subscriber["id"], amount)
+    by_time = await list_ids(harness, key, order="oldest")
+    largest_first = [by_time[number] for number in (3, 1, 4, 0, 2)]
+    for filters in ({}, {"user_id": subscriber["id"]}, {"from": "2025-01-01", "to": "9998-12-31"}):
+        listed, cursor = [], {}
+        while True:
+            page = await get_page(harness, key, order="amount", limit="2", **filters, **cursor)
+            listed += [record["id"] for record in page["data"]]
+            if not page["has_more"]:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert listed == largest_first
+    assert await list_ids(harness, key, order="amount", status="failed") == []
+
+
+async def test_only_the_newest_matching_transactions_are_sorted_by_amount(
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "_MAX_SORTED", 2)
+    subscriber = await harness.create_subscriber()
+    for amount in ("9", "1", "2"):
+        await harness.deposit(subscriber["id"], amount)
+    page = await get_page(harness, key, order="amount")
+    assert [record["amount"] for record in page["data"]] == ["2.00", "1.00"]
+
+
+async def test_cursor_of_another_order_is_rejected(harness: Harness, key: BearerAuth) -> None:
+    subscriber = await harness.create_subscriber()
+    for _ in range(2):
+        await harness.deposit(subscriber["id"], "1")
+    for order, other in (("newest", "amount"), ("amount", "newest"), ("amount", "oldest")):
+        page = await get_page(harness, key, order=order, limit="1")
+        error = await get_error(harness, key, order=other, cursor=page["next_cursor"])
+        assert error == (422, "VALIDATION_FAILED")
+
+
+async def test_export_is_not_sorted_by_amount(harness: Harness, key: BearerAuth) -> None:
+    error = await get_error(harness, key, f"{URL}/export", order="amount")
+    assert error == (422, "VALIDATION_FAILED")
+
+
 async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: BearerAuth) -> None:
     subscriber = await harness.create_subscriber()
     for _ in range(3):
@@ -224,8 +283,9 @@ async def test_page_reads_a_bounded_number_of_rows(database: Database) -> None:
     newest = TransactionFilters(limit=50)
     older = TransactionFilters(limit=50, cursor=ids.encode("cur_", middle))
     month = TransactionFilters(limit=50, from_="2025-10-01", to="2025-10-31")
+    oldest = TransactionFilters(limit=50, order="oldest")
     for caller in CALLERS:
-        for filters in (newest, older, month):
+        for filters in (newest, older, month, oldest):
             assert await count_rows_read_by(database, caller, filters) < 300
             assert await count_rows_read_by(database, caller, filters, BUSY_ACCOUNT_ID) < 500
             assert await count_rows_read_by(database, caller, filters, 500) < 500
@@ -235,6 +295,8 @@ async def test_page_reads_a_bounded_number_of_rows(database: Database) -> None:
             < 300
         )
         assert await count_rows_read_by(database, caller, TransactionFilters(status="failed")) < 300
+        for flow in MoneyFlow:
+            assert await count_rows_read_by(database, caller, TransactionFilters(flow=flow)) < 900
         assert (
             await count_rows_read_by(
                 database, caller, TransactionFilters(failure_code="CARD_BLOCKED")

@@ -1,5 +1,6 @@
 """Transfers to a cardholder or a phone number, and between accounts."""
 
+import asyncio
 import hashlib
 import uuid
 from typing import Any
@@ -9,7 +10,7 @@ import httpx2
 import pytest
 
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.errors import unavailable
+from tapgate.errors import ApiError, unavailable
 from tapgate.schemas.wallets import P2pTransferRequest
 from tapgate.transactions import submit
 
@@ -104,8 +105,7 @@ async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     body = await _build_p2p_transfer(harness, request_id="check fails")
     key = await harness.create_api_key("payments:write")
     with monkeypatch.context() as patch:
-        patch.setattr(submit, "find_hidden_subjects", failing_check)
-        patch.setattr(submit, "is_hidden", failing_check)
+        patch.setattr(harness.services.restricted_cards, "is_restricted", failing_check)
         response = await harness.post(P2P_URL, json=body, auth=key)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     failing_check.assert_awaited_once()
@@ -113,6 +113,45 @@ async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
     assert retry.json()["recipient"]["name"] == "Mohamed S."
+
+
+async def test_concurrent_transfers_share_the_lookup_of_restricted_payees(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restricted = await harness.create_restricted_subscriber()
+    serials = [await harness.create_card(restricted["id"])]
+    for _ in range(9):
+        subscriber = await harness.create_subscriber()
+        serials.append(await harness.create_card(subscriber["id"]))
+    cards, statements = harness.services.restricted_cards, 0
+    fetch = harness.services.database.fetch
+
+    async def count_and_fetch(*arguments: Any) -> Any:
+        nonlocal statements
+        statements += 1
+        return await fetch(*arguments)
+
+    monkeypatch.setattr(harness.services.database, "fetch", count_and_fetch)
+    results = await asyncio.gather(*(cards.is_restricted(serial) for serial in serials))
+    assert results == [True] + [False] * 9
+    assert statements == 1
+
+
+async def test_failed_lookup_of_restricted_payees_fails_every_request_that_shares_it(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = harness.services.restricted_cards
+    failing_fetch = AsyncMock(side_effect=unavailable("The database cannot be reached"))
+    with monkeypatch.context() as patch:
+        patch.setattr(harness.services.database, "fetch", failing_fetch)
+        results = await asyncio.gather(
+            *(cards.is_restricted(serial) for serial in ("A", "B")), return_exceptions=True
+        )
+    assert [type(result) for result in results] == [ApiError, ApiError]
+    canceled = asyncio.create_task(cards.is_restricted("A"))
+    await asyncio.sleep(0)
+    canceled.cancel()
+    assert await cards.is_restricted("B") is False
 
 
 async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.branding import BRANDING
 from builders.payments import submit_and_get_id
 from cases import each
 from harness import BearerAuth, Harness, parse_error
@@ -323,7 +324,7 @@ async def _insert_entries(harness: Harness, account_id: int) -> None:
 
 @each("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
-    pages = extract_pages(pdf_file.render(build_statement(count)))
+    pages = extract_pages(pdf_file.render(build_statement(count), BRANDING))
     assert len(pages) == pdf_file.count_pages(count)
     for number, page in enumerate(pages, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
@@ -334,16 +335,18 @@ def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None
 
 
 def test_pdf_rendering_is_deterministic() -> None:
-    assert pdf_file.render(build_statement(60)) == pdf_file.render(build_statement(60))
+    assert pdf_file.render(build_statement(60), BRANDING) == pdf_file.render(
+        build_statement(60), BRANDING
+    )
 
 
 def test_west_african_letters_are_rendered_and_missing_glyphs_replaced() -> None:
     name = "Kɔngɛ Ŋalɛy Ọláṣẹ Ɓah Ɗan"
-    (page,) = extract_pages(pdf_file.render(build_statement(0, holder_name=name)))
+    (page,) = extract_pages(pdf_file.render(build_statement(0, holder_name=name), BRANDING))
     assert name in page
     assert replace_missing_glyphs("Ḿ日本\n😀é\u202e\0") == "Ḿ?? ?é "
     assert replace_missing_glyphs("\ufb01x ½") == "fix ½"
-    (page,) = extract_pages(pdf_file.render(build_statement(0)))
+    (page,) = extract_pages(pdf_file.render(build_statement(0), BRANDING))
     assert "+232*****456" in page
 
 
@@ -354,7 +357,9 @@ def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float
     truncated = truncate_to_width(text, REGULAR, 8, width)
     assert truncated == replace_missing_glyphs(text) or truncated.endswith("…")
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty=text)
-    assert pdf_file.render(build_statement(0, movements=[movement], holder_name=text or "x"))
+    assert pdf_file.render(
+        build_statement(0, movements=[movement], holder_name=text or "x"), BRANDING
+    )
 
 
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))

@@ -57,7 +57,7 @@ class HeldPayments:
         response = await resolve_alert(self.harness, alert["id"], transaction_decision=decision)
         assert response.status_code == 200, response.text
         await ReceiptWorker(self.harness.services).enqueue_due()
-        await MessageSender(self.harness.services).send_due(self._messenger.client)
+        await MessageSender(self.harness.services, self._messenger.client).send_due()
         return await read_template(self.sender), await read_template(self.recipient)
 
 

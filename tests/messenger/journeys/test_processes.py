@@ -18,6 +18,7 @@ import httpx2
 import pytest
 from PIL import Image
 
+from drivers.forked import start_forked
 from drivers.messenger import FLOWS_PATH, FlowClient, build_flow_key
 from drivers.processes import (
     ACCESS_TOKEN,
@@ -126,7 +127,12 @@ async def running_services(
     async with (
         run_provider(callback) as (provider, graph_url),
         run_services(
-            public_tmp_path, database_url, messenger_port=port, graph_url=graph_url, workers=2
+            public_tmp_path,
+            database_url,
+            messenger_port=port,
+            graph_url=graph_url,
+            workers=2,
+            fork_workers=False,
         ) as running,
         AsyncTapgateClient(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
@@ -277,7 +283,7 @@ async def has_pending_work(database: Database, address: str) -> bool:
 async def run_command(folder: Path, database_url: str, *arguments: str) -> tuple[int, str]:
     """Run a `tapgate` command and return its exit status and output."""
     variables = {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DATABASE_URL": database_url}
-    process = await asyncio.create_subprocess_exec(
+    process = await start_forked(
         TAPGATE_EXECUTABLE,
         *arguments,
         env=os.environ | variables,

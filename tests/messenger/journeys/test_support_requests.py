@@ -55,7 +55,7 @@ class SupportDesk:
     async def reply(self, request_id: str, text: str) -> None:
         response = await self.console.submit_action("support.reply", {"text": text}, id=request_id)
         assert "HX-Redirect" in response.headers, response.text
-        await MessageSender(self._harness.services).send_due(self._messenger.client)
+        await MessageSender(self._harness.services, self._messenger.client).send_due()
         await self.send_outbox()
 
     async def send_outbox(self) -> None:

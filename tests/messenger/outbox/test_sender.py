@@ -237,6 +237,22 @@ async def test_message_that_cannot_be_rendered_fails(sender_driver: SenderDriver
     assert await sender_driver.list_statuses() == [("refused", "cannot be shown")]
 
 
+@pytest.mark.parametrize(
+    ("keep_content", "events"), [(True, []), (False, ["outbox.sending_disabled"])]
+)
+async def test_missing_provider_is_logged_in_production(
+    sender_driver: SenderDriver, keep_content: bool, events: list[str]
+) -> None:
+    driver = sender_driver
+    sender = Sender(driver.database, driver.vault, None, driver.clock, keep_content=keep_content)
+    with capture_logs() as logs:
+        task = asyncio.create_task(sender.run())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+    assert [line["event"] for line in logs] == events
+
+
 async def test_message_sealed_with_another_key_stays_queued(sender_driver: SenderDriver) -> None:
     await sender_driver.open_service_window(PHONE)
     await sender_driver.enqueue("Hello")

@@ -23,11 +23,11 @@ _COLUMN: Final = "written_by"
 #: Changes of the next release: file, text and replacement.
 _CHANGES: Final = (
     ("__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{_NEXT_VERSION}"'),
-    ("ledger/write.py", '"completed_at",\n)', f'"completed_at", "{_COLUMN}",\n)'),
+    ("ledger/write.py", "created_at, completed_at)", f"created_at, completed_at, {_COLUMN})"),
     (
         "ledger/write.py",
-        "now if row.status == chart.COMPLETED else None,\n    )",
-        f'now if row.status == chart.COMPLETED else None,\n        "{_NEXT_VERSION}",\n    )',
+        "CASE status WHEN 'completed' THEN $3 END",
+        f"CASE status WHEN 'completed' THEN $3 END, '{_NEXT_VERSION}'",
     ),
 )
 _EXPAND: Final = f"""-- migration: expand
