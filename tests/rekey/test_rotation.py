@@ -103,7 +103,7 @@ async def run_rekey(harness: Harness, *, discard: bool = False) -> list[KeyStatu
 
 
 def list_remaining(statuses: list[KeyStatus]) -> dict[str, int]:
-    """Return what needs an old key, without logins, of which each test has many."""
+    """Return what needs an old key, without logins. Every test has many."""
     parts = [part for status in statuses for part in status.remaining]
     return {part.label: part.total for part in parts if part.label != "logins"}
 
@@ -268,6 +268,21 @@ async def test_old_key_is_needed_until_the_last_link_has_expired(
         clock = switched.services.clock
         switched.services.clock = lambda: clock() + timedelta(days=31)
         assert await run_rekey(switched) == []
+
+
+async def test_old_key_is_needed_until_recovery_codes_are_replaced(
+    open_gateway: OpenGateway,
+) -> None:
+    """An admin with passkeys has recovery codes without an authenticator app."""
+    async with open_gateway(BEFORE) as before:
+        admin_id = ids.decode(ids.ADMIN, (await before.create_admin()).id) or 0
+        async with before.services.transaction() as tx:
+            await before.services.authenticator.factors.replace_recovery_codes(tx, admin_id)
+    async with open_gateway(SWITCHED) as switched:
+        assert list_remaining(await run_rekey(switched)) == {"recovery codes": 10}
+        async with switched.services.transaction() as tx:
+            await switched.services.authenticator.factors.replace_recovery_codes(tx, admin_id)
+        assert list_remaining(await run_rekey(switched)) == {}
 
 
 async def test_rekey_is_refused_while_a_node_uses_the_old_key(open_gateway: OpenGateway) -> None:

@@ -137,9 +137,10 @@ class Factors:
         await tx.execute("DELETE FROM admin_recovery_codes WHERE admin_id = $1", admin_id)
         codes = [_generate_recovery_code() for _ in range(_RECOVERY_CODE_COUNT)]
         await tx.executemany(
-            "INSERT INTO admin_recovery_codes (admin_id, code_hash) VALUES ($1, $2)",
+            """INSERT INTO admin_recovery_codes (admin_id, code_hash, created_at)
+               VALUES ($1, $2, $3)""",
             [
-                (admin_id, self._vault.keyed_hash(*_build_hash_input(admin_id, code)))
+                (admin_id, self._vault.keyed_hash(*_build_hash_input(admin_id, code)), tx.now())
                 for code in codes
             ],
         )

@@ -1,8 +1,8 @@
-"""Keyed hashes, which cannot be moved to another secret key without what was hashed.
+"""Keyed hashes. Moving one to another secret key requires the original value.
 
-PINs and API keys move when they are used. The others expire, except recovery codes, which an admin
-replaces by confirming an authenticator app again. The key of most hashes is known only by the time
-when they were made: before the old key was retired.
+PINs and API keys move when they are used. Recovery codes last until the admin replaces them. All
+other hashes expire. Most rows do not store which key they use: a row created before a key was
+retired may need that key.
 """
 
 from datetime import datetime
@@ -72,11 +72,8 @@ HASH_KINDS: Final = (
     HashKind(
         "recovery codes",
         "admin_recovery_codes",
-        """used_at IS NULL AND EXISTS (
-               SELECT FROM admin_totp
-               WHERE admin_totp.admin_id = admin_recovery_codes.admin_id
-                 AND coalesce(enrolled_at < old.retired_at, true))""",
-        "are replaced when the admin confirms an authenticator app again",
+        "used_at IS NULL AND coalesce(created_at < old.retired_at, true)",
+        "the admin replaces them with new codes in My account",
     ),
     HashKind(
         "logins",
