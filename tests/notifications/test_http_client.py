@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tapgate.runtime.http_client import ConnectError, HttpClient
+from tapgate.runtime.http_client import ConnectError, HttpClient, parse_target
 
 _HEAD = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n"
 
@@ -93,3 +93,9 @@ async def test_request_without_a_response_times_out(server: Server) -> None:
     client = HttpClient(timeout_seconds=0.05)
     with pytest.raises(TimeoutError):
         await post_all(client, server.url, b"1")
+
+
+def test_certificate_is_verified_for_the_encoded_host_name() -> None:
+    """Decoded, the name would be `faß.example`, which Python encodes as `fass.example`."""
+    assert parse_target("https://xn--fa-hia.example./hook").server_name == "xn--fa-hia.example"
+    assert parse_target("https://[2001:db8::1]/hook").server_name == "2001:db8::1"

@@ -58,7 +58,8 @@ def parse_target(url: str) -> Target:
     is_tls = parsed.scheme == "https"
     return Target(
         is_tls=is_tls,
-        server_name=parsed.host.removesuffix("."),
+        # Not `host`, which is decoded: the TLS library would encode some names differently.
+        server_name=parsed.raw_host.decode("ascii").removesuffix("."),
         port=parsed.port or (443 if is_tls else 80),
         host_header=parsed.netloc.decode("ascii"),
         path=parsed.raw_path.decode("ascii"),
