@@ -50,8 +50,11 @@ _ERROR_TEXTS: Final = frozenset({"error", "message"})
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,4})?")
-#: Shorter than a credential, and not only digits: it is no PIN, code or phone number.
-_WORD: Final = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9][A-Za-z0-9._:-]{0,39}")
+#: A date, or a word that is shorter than a credential and contains a letter or a colon. It cannot
+#: be a PIN, a code, a phone number or a card number, with or without separators.
+_WORD: Final = re.compile(
+    r"20[0-9]{2}-[01][0-9]-[0-3][0-9]|(?![0-9._-]+\Z)[A-Za-z0-9][A-Za-z0-9._:-]{0,39}"
+)
 
 
 def redact_body(body: bytes, *, is_error: bool = False) -> str | None:
