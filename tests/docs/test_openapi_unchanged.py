@@ -8,7 +8,6 @@ After an intended change of an API, run this file as a script to store the new d
 import gzip
 import json
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,18 +23,6 @@ UPDATE_HINT: Final = (
     "    .venv/bin/python tests/docs/test_openapi_unchanged.py"
 )
 _MAX_REPORTED: Final = 20
-
-#: Patterns of locations, as in the failure message, that may differ from the baseline, and why.
-DELIBERATE_DIFFERENCES: Final = {
-    "gateway > paths > /api/v1/compliance/alerts > post > responses > 200 > description": (
-        "An existing alert is not created again."
-    ),
-    "gateway > components > schemas > Preferences*": "An admin chooses a language.",
-    "gateway > paths > /api/v1/admin/me/preferences > *": "An admin chooses a language.",
-    "messenger > paths > * > summary": "A summary has no final period, as in the gateway.",
-    "messenger > paths > * > requestBody > description": "It states the body limit.",
-    "messenger > tags": "The description of the system endpoints mentions the metrics.",
-}
 
 
 def build_documents() -> dict[str, Any]:
@@ -58,14 +45,10 @@ def list_differences(before: Any, after: Any, location: str) -> Iterator[tuple[s
         yield location, f"{json.dumps(before)[:200]} became {json.dumps(after)[:200]}"
 
 
-def is_deliberate(location: str) -> bool:
-    return any(fnmatchcase(location, pattern) for pattern in DELIBERATE_DIFFERENCES)
-
-
 @pytest.mark.parametrize("service", ["gateway", "messenger"])
 def test_openapi_document_equals_the_baseline(service: str) -> None:
     found = list_differences(read_baseline()[service], build_documents()[service], service)
-    differences = [f"{place}: {text}" for place, text in found if not is_deliberate(place)]
+    differences = [f"{place}: {text}" for place, text in found]
     report = "\n".join(differences[:_MAX_REPORTED])
     assert not differences, f"{len(differences)} differences:\n{report}\n{UPDATE_HINT}"
 
