@@ -57,16 +57,13 @@ async def open_services(
         new_id = await _create_id_generator(database, clock)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
-        latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
-        stack.callback(latency_samples.close)
+        latency_samples = _open_latency_samples(stack, settings)
         ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
         if not is_report_worker:
             await ledger.start(database_url)
             stack.push_async_callback(ledger.stop)
         health = _build_health_monitor(settings, ledger)
-        replica = await _open_replica(stack, settings)
-        throttle = Throttle(settings)
-        stack.push_async_callback(throttle.close)
+        throttle = _open_throttle(stack, settings)
         metrics = open_metrics(
             settings, throttle, ledger, latency_samples, database, queue_database
         )
@@ -74,10 +71,9 @@ async def open_services(
             settings=settings, database=database, signals=signals, vault=vault, clock=clock,
             new_id=new_id,
         )  # fmt: skip
-        rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
-        stack.push_async_callback(rejection_log.stop)
-        request_log = RequestLog(settings, queue_database, new_id)
-        stack.push_async_callback(request_log.stop)
+        rejection_log, request_log = _open_logs(
+            stack, settings, database, queue_database, clock, new_id
+        )
         yield Services(
             settings=settings,
             database=database,
@@ -100,7 +96,7 @@ async def open_services(
             run_guarded=run_guarded,
             metric_sources=[] if is_report_worker else await stack.enter_async_context(metrics),
             event_record_loaders=EVENT_RECORD_LOADERS,
-            replica=replica,
+            replica=await _open_replica(stack, settings),
         )
 
 
@@ -125,6 +121,33 @@ async def _open_signals(stack: AsyncExitStack, url: str, *, is_listening: bool) 
         await signals.start()
         stack.push_async_callback(signals.stop)
     return signals
+
+
+def _open_latency_samples(stack: AsyncExitStack, settings: Settings) -> LatencySamples:
+    samples = LatencySamples(get_shared_folder(settings.data_dir))
+    stack.callback(samples.close)
+    return samples
+
+
+def _open_throttle(stack: AsyncExitStack, settings: Settings) -> Throttle:
+    throttle = Throttle(settings)
+    stack.push_async_callback(throttle.close)
+    return throttle
+
+
+def _open_logs(
+    stack: AsyncExitStack,
+    settings: Settings,
+    database: Database,
+    queue_database: Database,
+    clock: Clock,
+    new_id: ids.IdGenerator,
+) -> tuple[RejectionLog, RequestLog]:
+    rejection_log = RejectionLog(partial(open_transaction, database, clock, new_id), clock)
+    stack.push_async_callback(rejection_log.stop)
+    request_log = RequestLog(settings, queue_database, new_id)
+    stack.push_async_callback(request_log.stop)
+    return rejection_log, request_log
 
 
 async def _open_replica(stack: AsyncExitStack, settings: Settings) -> Replica | None:
