@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from drivers.processes import RunningGateway, run_command, start_tapgate
 from harness import PRODUCTION_ENVIRON
-from tapgate.cli import DemoSize, app
+from tapgate.cli import app
+from tapgate.cli.development import DemoSize
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.settings import load_settings
