@@ -27,6 +27,8 @@ _DECIMALS = dict.fromkeys(_TWO_DECIMAL_CURRENCIES, 2) | _NON_TWO_DECIMAL_CURRENC
 #: Limits a submitted amount to less than 1,000,000,000,000 major units.
 _MAX_MAJOR_DIGITS = 12
 
+_HUNDREDTHS = [f".{cents:02d}" for cents in range(100)]
+
 _AMOUNT_PATTERN = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
 
@@ -72,10 +74,10 @@ def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
 
 def format_decimal(minor: int, currency: str) -> str:
     """Format an amount as a plain decimal: `123450` becomes `"1234.50"` (SLE)."""
-    digits = get_decimals(currency)
+    digits = _DECIMALS[currency]
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
-        return f"{sign}{minor // 100}.{minor % 100:02d}"
+        return f"{sign}{minor // 100}{_HUNDREDTHS[minor % 100]}"
     if digits == 0:
         return f"{sign}{minor}"
     whole, fraction = divmod(minor, 10**digits)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Set
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -53,6 +54,7 @@ def parse_user_id(public_id: str) -> User | None:
     return None if kind is None or number is None else User(kind, number)
 
 
+@lru_cache(maxsize=1024)  # a list has many transactions of a few holders
 def get_holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
     """Return the type and public ID of an account's holder; the platform has no ID."""
     kind = _KIND_BY_ACCOUNT.get(account_kind)
@@ -195,7 +197,7 @@ def _build_record(
             else money.format_decimal(own_side.balance, currency)
         ),
         card_serial=transaction.card_serial,
-        processor_id=None if processor is None else ids.encode(ids.PROCESSOR, processor),
+        processor_id=None if processor is None else get_holder(chart.SETTLEMENT, processor)[1],
         terminal_id=context.get("terminal_id"),
         merchant_id=context.get("merchant_id"),
         merchant_name=context.get("merchant_name"),
