@@ -24,7 +24,7 @@ from bench.payments.phase_runner import (
     create_payment_builder,
     create_transfer_builder,
 )
-from bench.payments.results import Memory, Overload, Phase, Results, Sizes, TpcB
+from bench.payments.results import Memory, Overload, Phase, Results, RoundMemory, Sizes, TpcB
 from bench.payments.tpcb import PgBench
 from tapgate import VERSION
 from tapgate.api.services import Services
@@ -32,8 +32,9 @@ from tapgate.clock import system_clock
 from tapgate.gateway_services import open_services
 from tapgate.settings import load_settings
 
-#: Connections of a payments phase, and clients of the TPC-B phase after it.
-PHASE_PAIRS = ((16, 8), (64, 16), (256, 32))
+#: Connections of a payments phase, and clients of the TPC-B phase after it. With one, latencies are
+#: compared.
+PHASE_PAIRS = ((1, 1), (16, 8), (64, 16), (256, 32))
 DEFAULT_CONNECTIONS = 64
 OVERLOAD_BASELINE_CONNECTIONS = 256
 WARM_UP_SECONDS = 1.0
@@ -107,6 +108,7 @@ class PaymentsBenchmark:
                 seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
             )
         workers_before, answered_before = self._installation.get_workers_mb(), runner.answered
+        rounds_mb: list[RoundMemory] = []
         for number in range(1, rounds + 1):
             for connections, clients in PHASE_PAIRS:
                 phase = await self._run_phase(runner, "payments", pay, number, connections)
@@ -118,10 +120,17 @@ class PaymentsBenchmark:
                     await self._measure_proofs(signing_runner, bench_data, number)
             hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
+            rounds_mb.append(
+                RoundMemory(
+                    requests=runner.answered - answered_before,
+                    workers_mb=self._installation.get_workers_mb(),
+                )
+            )
         await self._measure_overload(runner, pay)
         await self._measure_reads(runner, bench_data)
         self._memory = Memory(
             workers_before_mb=workers_before,
+            rounds=rounds_mb,
             workers_mb=self._installation.get_workers_mb(),
             requests=runner.answered - answered_before,
             postgres_mb=self._installation.get_postgres_mb(),

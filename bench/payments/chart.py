@@ -47,7 +47,7 @@ def render_svg(results: Results) -> str:
 
 
 def _build_payment_bars(results: Results) -> list[Bar]:
-    counts = sorted({phase.connections for phase in results.payments})
+    counts = sorted({phase.connections for phase in results.payments if phase.connections > 1})
     return [
         Bar(
             "payments", f"payments, {n} connections", get_best_phase(results.payments, n).per_second
@@ -57,7 +57,7 @@ def _build_payment_bars(results: Results) -> list[Bar]:
 
 
 def _build_tpcb_bars(results: Results) -> list[Bar]:
-    counts = sorted({run.clients for run in results.tpcb})
+    counts = sorted({run.clients for run in results.tpcb if run.clients > 1})
     return [
         Bar("tpcb", f"TPC-B, {n} clients", get_best_tpcb_run(results.tpcb, n).per_second)
         for n in counts

@@ -15,9 +15,11 @@ import msgspec
 from bench.payments import chart
 from bench.payments.output import encode_results, replace_section, write_files
 from bench.payments.results import (
+    Memory,
     Overload,
     Phase,
     Results,
+    compute_latency_ratios,
     compute_memory_growth,
     get_best_phase,
     get_best_tpcb_run,
@@ -138,6 +140,7 @@ def _render_sentences(results: Results) -> list[str]:
     busiest = ", ".join(
         f"{get_best_phase(results.payments, count).cpu.busiest_worker:.0%} at {count}"
         for count in sorted({phase.connections for phase in results.payments})
+        if count > 1
     )
     return [
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
@@ -148,18 +151,37 @@ def _render_sentences(results: Results) -> list[str]:
         f"Payments to one merchant run at {hot.per_second / spread.per_second:.0%} of the rate of"
         f" payments to {results.sizes.processors}. The largest batch had {largest} payments."
         f" The load client used {client:.0f} µs of CPU time per payment, on the same cores.",
+        *_render_latency(results),
         *_render_comparisons(results),
         f"Share of the busiest of {results.sizes.workers} workers: {busiest} connections.",
         _render_overload(results.overload),
         f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
-        f" {_format_megabytes(memory.workers_mb)} after the last phase and {memory.requests:,}"
-        f" requests ({compute_memory_growth(memory):+.2f} MB per 10,000 requests). PostgreSQL:"
-        f" {memory.postgres_mb:.0f} MB.",
+        f"{_render_rounds(memory)} {_format_megabytes(memory.workers_mb)} after the last phase and"
+        f" {memory.requests:,} requests ({compute_memory_growth(memory):+.2f} MB per 10,000"
+        f" requests). PostgreSQL: {memory.postgres_mb:.0f} MB.",
         f"Ledger: {books.claims} checks {'passed' if books.hold else 'FAILED'} for"
         f" {books.transactions:,} transactions and {books.entries:,} entries."
         f" {books.approved:,} payments were acknowledged, and {books.completed:,} are in the"
         f" ledger. Declined: {declined:,}.",
     ]
+
+
+def _render_latency(results: Results) -> list[str]:
+    ratios = compute_latency_ratios(results.payments, results.tpcb)
+    if not ratios:
+        return []
+    return [
+        f"**Latency: {median(ratios):.2f}.** With one connection, a payment takes"
+        f" {_format_ratios(ratios)} times as long as a TPC-B transaction in the same round."
+    ]
+
+
+def _render_rounds(memory: Memory) -> str:
+    """Describe the memory after the first and the last round, which run the same phases."""
+    return "".join(
+        f" {_format_megabytes(after.workers_mb)} after {after.requests:,} requests,"
+        for after in (*memory.rounds[:1], *memory.rounds[1:][-1:])
+    )
 
 
 def _render_comparisons(results: Results) -> list[str]:

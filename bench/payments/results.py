@@ -18,10 +18,18 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     load_before: float  # load average at the start of the run
 
 
+class RoundMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """Resident memory after a round, and the number of responses since the warm-up."""
+
+    requests: int
+    workers_mb: list[float]
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Resident memory. Memory shared by PostgreSQL processes counts once where supported."""
 
     workers_before_mb: list[float]  # after the warm-up
+    rounds: list[RoundMemory] = []
     workers_mb: list[float]
     requests: int  # number of responses between the two measurements
     postgres_mb: float
@@ -157,6 +165,19 @@ def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
             for number in rounds
         ],
     )
+
+
+def compute_latency_ratios(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> list[float]:
+    """Return the mean latency of payments over that of TPC-B in each round, with one connection.
+
+    With one connection, the mean latency is the inverse of the rate.
+    """
+    singles = {run.round: run.per_second for run in tpcb if run.clients == 1}
+    return [
+        round(singles[phase.round] / phase.per_second, 2)
+        for phase in payments
+        if phase.connections == 1 and phase.round in singles
+    ]
 
 
 def compute_memory_growth(memory: Memory) -> float:
