@@ -5,6 +5,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -148,6 +149,8 @@ class AttackRequest:
     name: str
     chunks: list[bytes]  # one per read
     with_credential: bool = True
+    #: Whether its cost up to the handler depends on the kind of route only, not on its fields.
+    is_generic: bool = False
 
 
 def build_body_attacks(target: Target) -> Iterator[AttackRequest]:
@@ -156,7 +159,8 @@ def build_body_attacks(target: Target) -> Iterator[AttackRequest]:
     size = min(target.body_limit, _MAX_VALUE_BYTES) - 64
     for name, body in _build_worst_bodies(target.example or {}, size):
         head = _build_head(target, b"Content-Length: %d\r\n" % len(body))
-        yield AttackRequest(name, [head + b"\r\n" + body])
+        is_generic = name.endswith(_BESIDE_NULL)
+        yield AttackRequest(name, [head + b"\r\n" + body], is_generic=is_generic)
 
 
 def build_wide_body_attacks(target: Target) -> Iterator[AttackRequest]:
@@ -166,11 +170,29 @@ def build_wide_body_attacks(target: Target) -> Iterator[AttackRequest]:
             yield attack
 
 
+#: The value is an unknown field, which every route skips.
+_BESIDE_NULL = " beside null"
+
+
 def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[str, bytes]]:
     room = size - len(msgspec.json.encode(example))
     if room < 1024:
         example, room = {}, size
-    values = {
+    # A null makes the decoder run twice. Each value also replaces one field of the example.
+    with_null = example | dict.fromkeys(list(example)[:1])
+    for index, (label, value) in enumerate(_build_large_values(room // 1024 * 1024).items()):
+        yield f"{label}{_BESIDE_NULL}", _set_member(with_null, "unknown", value)
+        if example:
+            name = list(example)[index % len(example)]
+            yield f"{label} in {name}", _set_member(example, name, value)
+    for name, member in example.items():
+        for label, value in _build_worst_values(member, room - 40):
+            yield f"{label} in {name}", _set_member(example, name, value)
+
+
+@cache
+def _build_large_values(room: int) -> dict[str, bytes]:
+    return {
         "wide array": b"[%b0]" % (b"[]," * (room // 3 - 9)),
         "wide object": b"{%b}" % b",".join(b'"%x":0' % n for n in range(room // 9 - 9)),
         "deep arrays": b"[" * (room // 2 - 9) + b"]" * (room // 2 - 9),
@@ -185,16 +207,6 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
         "four-byte characters": b'"%b"' % ("\U0001f600" * (room // 4 - 9)).encode(),
         "bad UTF-8": b'"%b\xff"' % (b"\xc3\xa9" * (room // 2 - 20)),
     }
-    # A null makes the decoder run twice. Each value also replaces one field of the example.
-    with_null = example | dict.fromkeys(list(example)[:1])
-    for index, (label, value) in enumerate(values.items()):
-        yield f"{label} beside null", _set_member(with_null, "unknown", value)
-        if example:
-            name = list(example)[index % len(example)]
-            yield f"{label} in {name}", _set_member(example, name, value)
-    for name, member in example.items():
-        for label, value in _build_worst_values(member, room - 40):
-            yield f"{label} in {name}", _set_member(example, name, value)
 
 
 def _build_worst_values(member: Any, room: int) -> Iterator[tuple[str, bytes]]:
@@ -223,13 +235,15 @@ _EXPENSIVE_HEADERS = {
 
 
 def build_head_attacks(target: Target) -> Iterator[AttackRequest]:
-    queries = _EXPENSIVE_QUERIES | {
-        name: name.encode() + b"=" + b"%2b" * 5_000 for name in target.parameters
-    }
-    for name, query in queries.items():
-        yield AttackRequest(f"query: {name}", [_build_head(target, b"", query) + b"\r\n"])
+    for name in target.parameters:
+        head = _build_head(target, b"", name.encode() + b"=" + b"%2b" * 5_000)
+        yield AttackRequest(f"query: {name}", [head + b"\r\n"])
+    for name, query in _EXPENSIVE_QUERIES.items():
+        head = _build_head(target, b"", query)
+        yield AttackRequest(f"any query: {name}", [head + b"\r\n"], is_generic=True)
     for name, lines in _EXPENSIVE_HEADERS.items():
-        yield AttackRequest(f"head: {name}", [_build_head(target, lines) + b"\r\n"])
+        head = _build_head(target, lines)
+        yield AttackRequest(f"head: {name}", [head + b"\r\n"], is_generic=True)
 
 
 def _split_into_chunks(data: bytes) -> list[bytes]:
@@ -254,16 +268,20 @@ def build_framing_attacks(target: Target) -> Iterator[AttackRequest]:
     """Yield attacks on framing, bodies without a credential, and pipelined requests."""
     chunked = _build_head(target, b"Transfer-Encoding: chunked\r\n") + b"\r\n"
     for name, reads in _EXPENSIVE_CHUNKED_BODIES.items():
-        yield AttackRequest(name, [chunked, *reads])
+        yield AttackRequest(name, [chunked, *reads], is_generic=True)
     for name in ("two-byte chunks", "large chunks"):
         yield AttackRequest(
-            f"{name} without a credential", [chunked, *_EXPENSIVE_CHUNKED_BODIES[name]], False
+            f"{name} without a credential",
+            [chunked, *_EXPENSIVE_CHUNKED_BODIES[name]],
+            with_credential=False,
+            is_generic=True,
         )
     declared = _build_head(target, b"Content-Length: %d\r\n" % target.body_limit)
     reads = [declared + b"\r\n", *[b" " * READ_CHUNK_BYTES] * 3]
-    yield AttackRequest("body without a credential", reads, False)
+    yield AttackRequest("body without a credential", reads, with_credential=False, is_generic=True)
     small = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target.path.encode()
-    yield AttackRequest("pipelined requests", [small * (READ_CHUNK_BYTES // len(small))])
+    pipelined = small * (READ_CHUNK_BYTES // len(small))
+    yield AttackRequest("pipelined requests", [pipelined], is_generic=True)
 
 
 def _build_head(target: Target, lines: bytes, query: bytes = b"") -> bytes:
