@@ -24,9 +24,11 @@ import msgspec
 import pytest
 import structlog
 import uvloop
+from hypothesis.internal.conjecture import providers
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+import examples
 import markers
 import rewriting
 import temporary_files
@@ -64,6 +66,10 @@ hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
 hypothesis.settings.load_profile("tests")
+
+# Every process would parse all modules to use their constants in examples.
+if not examples.is_complete():
+    providers._get_local_constants = lambda: providers._local_constants
 
 #: Production fails fast when the database is down or another process hangs. Tests get longer
 #: timeouts, because a loaded machine may stall for some seconds.

@@ -3,6 +3,11 @@
 import os
 
 
+def is_complete() -> bool:
+    """Return whether tests run all examples."""
+    return os.environ.get("TAPGATE_EXAMPLES") == "all"
+
+
 def limit_examples(count: int) -> int:
-    """Return `count` if TAPGATE_EXAMPLES is `all`, else a part of it."""
-    return count if os.environ.get("TAPGATE_EXAMPLES") == "all" else max(10, count * 2 // 5)
+    """Return `count` if tests run all examples, else a part of it."""
+    return count if is_complete() else max(10, count * 2 // 5)
