@@ -67,6 +67,7 @@ async def test_sensitive_action_is_verified_at_the_provider_in_a_new_tab(sso_tab
     page, dialog = sso_tab.page, sso_tab.page.get_by_role("dialog")
     await sso_tab.open("/console/api-keys")
     await page.get_by_role("link", name="Sign in with single sign-on").click()
+    await page.wait_for_url("**/console/api-keys")
     await page.get_by_role("button", name="Create key").first.click()
     await dialog.get_by_label("Name").fill("Reports")
     await dialog.get_by_label("Read cards").check()

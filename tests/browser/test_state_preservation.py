@@ -213,3 +213,19 @@ async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) ->
     ):
         await tab.page.evaluate(dispatch_progress, progress)
         await expect(note).to_have_text(expected_note)
+
+
+async def test_click_before_the_scripts_have_loaded_is_repeated(tab: Tab) -> None:
+    page, may_load = tab.page, asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        await may_load.wait()
+        await route.continue_()
+
+    await page.route("**/assets/htmx.min.js", delay)
+    await page.goto(f"{tab.base_url}/console/subscribers", wait_until="commit")
+    await page.get_by_role("button", name="Add customer").click(no_wait_after=True)
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    may_load.set()
+    await expect(page.get_by_role("dialog").get_by_label("First name")).to_be_visible()
+    await page.unroute_all()
