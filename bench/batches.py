@@ -3,9 +3,9 @@
     python -m bench.batches
 
 Prints for each batch size how long the phases of a batch take, how long the row of the merchant's
-account is locked at most, and what a payment costs in CPU time of PostgreSQL, WAL and network
-traffic. The ledger runs in this process, without HTTP. The phases are those of the fastest quarter
-of batches, so other load on the machine affects them little.
+account is locked at most, and the CPU time of PostgreSQL, WAL and network traffic per
+payment. The ledger runs in this process, without HTTP. Phases are averaged over the fastest quarter
+of batches, so other load on the machine has little effect.
 """
 
 import argparse

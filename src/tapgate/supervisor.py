@@ -253,7 +253,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _bind_unix(path: Path) -> socket.socket:
-    """Bind a socket that only this user can connect to, in place of that of an earlier start."""
+    """Bind a socket that only this user can connect to. Replace the one of an earlier start."""
     with contextlib.ExitStack() as unless_bound:
         listener = unless_bound.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         path.unlink(missing_ok=True)

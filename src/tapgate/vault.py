@@ -93,7 +93,7 @@ class Vault:
         return [key.hash(purpose, data) for key in self._keys.values()]
 
     def matches_hash(self, stored: bytes, purpose: str, data: bytes) -> bool:
-        """Return whether a stored hash is that of data with one of the keys."""
+        """Return whether a stored hash matches the data under one of the keys."""
         return matches_any(stored, self.list_keyed_hashes(purpose, data))
 
     def derive_key(self, purpose: str, salt: bytes, *, key_id: str | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""Request log: what is logged, what is masked, and what happens under pressure."""
+"""Request log: recorded requests, redaction, and behavior under load."""
 
 from datetime import timedelta
 from typing import Any

@@ -293,7 +293,7 @@ async def test_rekey_is_refused_while_a_node_uses_the_old_key(open_gateway: Open
                 await rekey.retire_old_keys()
 
 
-async def test_nodes_join_only_if_they_can_read_what_the_others_seal(
+async def test_nodes_join_only_if_they_can_read_each_others_data(
     open_gateway: OpenGateway,
 ) -> None:
     async def join(harness: Harness, port: int) -> None:

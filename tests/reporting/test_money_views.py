@@ -224,7 +224,7 @@ async def test_liquidity_lists_agents_who_run_out_first(harness: Harness) -> Non
         (None, {}),
     ],
 )
-def test_preset_stands_for_days_of_the_platform(
+def test_preset_covers_days_in_the_platform_time_zone(
     preset: str | None, expected: dict[str, str]
 ) -> None:
     now = datetime(2026, 3, 1, 1, 30, tzinfo=UTC)

@@ -168,7 +168,7 @@ async def test_password_form_remains_usable_while_the_provider_is_down(
     assert (await console.sign_in(EMAIL, PASSWORD)).status_code == 303
 
 
-async def test_second_factor_is_asked_for(
+async def test_second_factor_is_required(
     console: ConsoleClient, provider: FakeProvider, harness: Harness
 ) -> None:
     await follow_provider(console, provider)

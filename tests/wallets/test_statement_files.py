@@ -201,7 +201,7 @@ async def test_restriction_during_rendering_prevents_the_link(
 async def test_expired_files_are_removed_in_batches(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deleting the backlog of a long outage at once could exceed the query timeout."""
+    """Deleting the backlog of a long outage in one statement could exceed the query timeout."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
     database, holder = harness.database, await harness.create_subscriber()
     for _ in range(3):

@@ -1899,7 +1899,7 @@ export class Operations extends Transport {
    * Create an admin.
    *
    * Without `password`, the response contains an `invitation`: a link with which the admin sets a
-   * password. It works once and expires after three days. Nobody else then knows the password.
+   * password that no one else knows. It works once and expires after three days.
    *
    * The password must have 12 to 255 characters of any kind and must not be the email address or the
    * name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -2563,7 +2563,7 @@ export class Operations extends Transport {
    * Get the number of items in each work queue that the caller's role may read.
    *
    * Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
-   * current, except that of `low_float`. `alerts` are open alerts without a held payment, and
+   * current, except the count of `low_float`. `alerts` are open alerts without a held payment, and
    * `held_payments` those with one. `failing_webhooks` are endpoints that are disabled or whose
    * last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
    * Restricted subscribers are not counted in `kyc_reviews`.

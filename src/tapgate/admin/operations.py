@@ -93,7 +93,7 @@ async def log_out(
 async def create(
     tx: Transaction, actor: Actor, *, email: str, name: str, role: str, password_hash: str
 ) -> asyncpg.Record:
-    """Create an admin. For an admin who is invited, the hash is that of an unknown password."""
+    """Create an admin. An invited admin gets the hash of an unknown password."""
     row = await queries.insert(tx, email, name, role, password_hash)
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)

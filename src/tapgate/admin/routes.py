@@ -205,7 +205,7 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
     """Create an admin.
 
     Without `password`, the response contains an `invitation`: a link with which the admin sets a
-    password. It works once and expires after three days. Nobody else then knows the password.
+    password that no one else knows. It works once and expires after three days.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
     name. In staging and production it must also be hard to guess: common passwords, names, dates,

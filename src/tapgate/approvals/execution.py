@@ -163,7 +163,7 @@ def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any)
     """Require that the request would change the same values as when it was made.
 
     The approvers have seen the values of that time. A request that replaces a list of rules would
-    otherwise undo what has changed since.
+    otherwise revert later changes.
     """
     if proposal is None:
         return  # it changes nothing any more

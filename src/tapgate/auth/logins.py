@@ -93,7 +93,7 @@ class Logins:
     async def authenticate_passkey(
         self, credential: AssertedCredential, address: str, charge: Charge = NO_CHARGE
     ) -> AuthenticatedAdmin:
-        """Return the active admin to whom a passkey belongs.
+        """Return the active admin who owns a passkey.
 
         Raises 401 if the passkey is unknown or its proof is wrong, and 429 if a limit is exceeded.
         Failures are counted like wrong passwords.
@@ -118,7 +118,7 @@ class Logins:
     async def verify_passkey(
         self, admin_id: int, credential: AssertedCredential, address: str
     ) -> str:
-        """Verify a passkey of an admin who is logged in; return the factor.
+        """Verify a passkey of a logged-in admin; return the factor.
 
         Raises `INVALID_OTP` if the proof is wrong. Failures are counted like failed logins.
         """
@@ -147,7 +147,7 @@ class Logins:
             await login_failures.release(self._database, source)
 
     async def verify_code(self, admin_id: int, code: str, address: str) -> str:
-        """Verify a code of an admin who is logged in; return which factor it belongs to.
+        """Verify a code of a logged-in admin; return which factor it belongs to.
 
         Raises `INVALID_OTP` if it is wrong. Wrong codes are counted like failed logins.
         """
@@ -156,7 +156,7 @@ class Logins:
             return await self._check_code(source, admin_id, code)
 
     async def verify_password(self, admin_id: int, password: str, address: str) -> bool:
-        """Return whether the password of an admin who is logged in is correct.
+        """Return whether the password of a logged-in admin is correct.
 
         Wrong passwords are counted like failed logins.
         """

@@ -22,7 +22,7 @@ OPERATOR_ERRORS: Final = (
 
 
 def describe_error(error: Exception) -> str:
-    """Return one line that says what is wrong. The API hides the cause of a lost connection."""
+    """Return a one-line description. The API hides the cause of a lost connection."""
     if isinstance(error, UndefinedTableError):
         return "the database has no tables yet: start Tapgate once, or run `tapgate migrate`"
     if not isinstance(error, ApiError):

@@ -14,7 +14,7 @@ from tapgate.runtime.progress import LineProgress
 
 
 def run_rekey(*, pause_seconds: float, check: bool, discard: bool, confirmed: bool) -> None:
-    """Move the data, or only print what is left; exit with status 1 if a key is still needed."""
+    """Move the data, or only print what remains; exit with status 1 if a key is still needed."""
     console = Console(highlight=False, soft_wrap=True)
     is_done = False
 

@@ -360,7 +360,7 @@ def _render_form(
 ) -> Reply[bytes]:
     invalid = (error.details or {}).get("fields", {}) if error is not None else {}
     visible = {field.name: field for field in action.fields if field.kind != "hidden"}
-    # The message of the error is that of one field.
+    # The error repeats the message of one field.
     messages = {*invalid.values(), *(f"{name} {message}" for name, message in invalid.items())}
     is_marked = error is not None and error.message in messages and invalid.keys() <= visible.keys()
     return request.render(

@@ -123,7 +123,7 @@ class PageRequest:
             self.preferences = preferences or self.preferences
 
     async def load_branding(self) -> None:
-        """Load the name, logo and color of the platform. A fragment shows none of them."""
+        """Load the name, logo and color of the platform. Fragments do not show them."""
         if not self.is_partial:
             self.branding = await self.get("/api/v1/admin/branding")
 

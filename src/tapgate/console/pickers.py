@@ -37,7 +37,7 @@ async def resolve(
     *,
     allows_text: bool = False,
 ) -> tuple[str | None, str | None]:
-    """Return the ID of the record that the input stands for, or else what is wrong with it.
+    """Return the ID of the record that the input names, or else an error message.
 
     With `allows_text`, an input that matches no record is returned unchanged.
     """

@@ -106,7 +106,7 @@ SEALED_COLUMNS: Final = (
     ),
 )
 
-#: Columns with keyed hashes, which cannot be moved without what was hashed; see `hashes.py`.
+#: Columns with keyed hashes, which cannot be moved without the original values; see `hashes.py`.
 HASH_COLUMNS: Final = (
     "pins.salt",
     "pins.verifier",

@@ -137,7 +137,7 @@ class Rekey:
         ]
 
     async def _list_derived(self, key: OldKey) -> list[Remaining]:
-        """Return what is derived from the first key or has a MAC, and does not name its key."""
+        """Return data that needs the first key but does not name it: derived keys and MACs."""
         if key.key_id != await get_first_key_id(self._connection):
             return []
         connection, vault = self._connection, self._vault
@@ -168,7 +168,7 @@ class Rekey:
         )
 
     async def _require_newest_everywhere(self, tx: Transaction) -> None:
-        """Raise StoreError if a node uses another key for new data. No node can join meanwhile."""
+        """Raise StoreError if a node uses another key for new data. Keep nodes from joining."""
         await tx.execute("SELECT pg_advisory_xact_lock($1)", NODES_LOCK_KEY)
         for node in await list_nodes(tx):
             keys = list_secret_keys(node.settings) or [await get_first_key_id(tx)]

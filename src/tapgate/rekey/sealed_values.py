@@ -55,8 +55,8 @@ async def store_own_keys(connection: Any, vault: Vault) -> None:
 async def reseal_all(connection: Any, vault: Vault, report: ProgressCallback) -> list[str]:
     """Move all sealed values to the newest key; return descriptions of those that cannot be opened.
 
-    Each value is moved by itself, and only if it has not been changed since it was read. After an
-    interruption, a new run continues with the values that are left. Losing the last few commits
+    Values are moved one by one, and only if they have not changed since they were read. After an
+    interruption, a new run continues with the remaining values. Losing the last few commits
     would not matter, so they need not be flushed.
     """
     await connection.execute("SET synchronous_commit = off")

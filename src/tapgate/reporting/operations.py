@@ -94,7 +94,7 @@ async def _get_previous_period(
 async def verify_ledger(
     database: Database, actor: Actor, clock: Clock, new_id: IdGenerator, *, vault: Vault
 ) -> tuple[proofs.StoredProof, Proof]:
-    """Verify what is new in the ledger since the last verification, and record the proof.
+    """Verify what was added to the ledger since the last verification, and record the proof.
 
     Only one verification runs at a time across all gateway processes.
     """

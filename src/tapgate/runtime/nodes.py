@@ -108,9 +108,9 @@ class NodeRegistry:
     async def join(self) -> list[str]:
         """Register the node before its workers start; return warnings for the operator.
 
-        Raise SettingsError if a critical setting differs from that of another online node, and
+        Raise SettingsError if a critical setting differs on another online node, and
         StoreError if a contract migration was applied since the start of this node that it cannot
-        run with. The lock also ensures that of two nodes that join, one sees the other.
+        run with. The lock serializes joins, so that the second of two nodes sees the first.
         """
         async with self._database.transaction() as tx:
             await tx.execute(_COMMIT_LOCALLY_SQL)
@@ -141,7 +141,7 @@ class NodeRegistry:
         await run_periodically(self.report, every=_HEARTBEAT_SECONDS, name="node registry")
 
     async def report(self) -> None:
-        """Update the node's entry, and compare settings and clocks with the other nodes."""
+        """Update the node's entry, and compare settings and clocks with other nodes."""
         readiness = await self._health.get_readiness()
         server = (await self._health.get_status()).server
         offset = None if server is None else server.clock_offset

@@ -123,7 +123,7 @@ class Conditions:
         """Return a query for the first rows, in byte order, whose column starts with the prefix.
 
         The rows also meet all conditions. The column needs an index with `text_pattern_ops`: the
-        query reads no more of it than it returns, however many rows match.
+        query reads only the rows that it returns, regardless of how many match.
         """
         start, end = self.bind(prefix), self.bind(prefix + _LAST_CHARACTER)
         return f"""{select} WHERE {column} ~>=~ {start} AND {column} ~<~ {end} AND {self}

@@ -1,7 +1,7 @@
 """Ranges of IDs, by which PostgreSQL opens only the partitions of a few months.
 
-PostgreSQL plans a query for every partition of which it cannot rule out that it has rows. IDs are
-ordered by time, so a range of IDs rules out all other months.
+PostgreSQL plans a query for every partition that it cannot exclude. IDs are ordered by time, so a
+range of IDs excludes all other months.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator

@@ -42,8 +42,8 @@ async def receive(
 ) -> tuple[SupportRequest, bool]:
     """Append a customer's message to the phone's request, or open a request.
 
-    Returns the request and whether it is new. Parallel messages of a phone open one request: the
-    unique index on unclosed requests decides, and the others append to it.
+    Returns the request and whether it is new. Concurrent messages of a phone open one
+    request, because of the unique index on unclosed requests; further messages append to it.
 
     A repeated message changes nothing, and gets the result of the first one.
     """

@@ -100,7 +100,7 @@ def scope_idempotency_key(
 
 
 def calculate_fingerprint(path: str, body: MoneyRequest) -> bytes:
-    """Return a hash by which a replay is told from another request with the same key."""
+    """Return a hash that distinguishes a replay from another request with the same key."""
     fields = msgspec.structs.asdict(body)
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
         fields.pop(name, None)

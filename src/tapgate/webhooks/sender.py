@@ -85,7 +85,7 @@ class WebhookSender:
         self._pool = ConnectionPool(ssl_context)
 
     def close_idle(self, *, only_expired: bool = False) -> None:
-        """Close connections that are not in use, or those of them that were idle for too long."""
+        """Close idle connections, or only those that were idle for too long."""
         self._pool.close_idle(only_expired=only_expired)
 
     async def send(

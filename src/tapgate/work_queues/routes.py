@@ -49,7 +49,7 @@ async def get_work_queues(request: RequestContext, query: WorkQueuesQuery) -> Wo
     """Get the number of items in each work queue that the caller's role may read.
 
     Each queue is counted up to 100. The counts may be a few seconds old; with `fresh=true` they are
-    current, except that of `low_float`. `alerts` are open alerts without a held payment, and
+    current, except the count of `low_float`. `alerts` are open alerts without a held payment, and
     `held_payments` those with one. `failing_webhooks` are endpoints that are disabled or whose
     last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
     Restricted subscribers are not counted in `kyc_reviews`.

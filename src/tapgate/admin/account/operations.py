@@ -149,7 +149,7 @@ async def record_failed_step_up(
 
 
 async def reject_password(rejection_log: RejectionLog, actor: Actor, admin_id: int) -> ApiError:
-    """Record a wrong password of an admin who is logged in, and return the error."""
+    """Record a wrong password of a logged-in admin, and return the error."""
     await rejection_log.record(
         actor,
         RejectedRequest(

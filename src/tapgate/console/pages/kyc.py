@@ -94,7 +94,7 @@ async def list_queue(request: PageRequest) -> Reply[bytes]:
 
 @pages.get(_NEXT_PATH)
 async def show_next(request: PageRequest) -> Reply[bytes]:
-    """Redirect to the customer who has waited longest, or to the queue if no one waits."""
+    """Redirect to the customer who has waited longest, or to the queue if it is empty."""
     next_id = await find_next(request, _REVIEWS_PATH, {}, "subscriber_id")
     return request.redirect(_QUEUE_PATH if next_id is None else f"{_QUEUE_PATH}/{next_id}")
 
