@@ -50,8 +50,9 @@ MAX_BATCH_SIZE: Final = 500
 #: Per worker. Above its concurrency limit for requests, because commands also come from elsewhere.
 MAX_PENDING_COMMANDS: Final = 2_000
 _MAX_ATTEMPTS: Final = 3
-#: Event loop iterations that a request may need to get from its socket to the ledger.
-_GATHER_LOOP_TURNS: Final = 4
+#: Event loop iterations that a request may need to get from its socket to the ledger. A payment
+#: with a card's proof needs two more than one without.
+_GATHER_LOOP_TURNS: Final = 8
 #: If a batch fails after waiting this long for the database, the commands that are pending since
 #: then fail too, instead of waiting in turn.
 _MAX_OUTAGE_SECONDS: Final = 1.0
