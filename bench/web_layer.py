@@ -98,7 +98,6 @@ def create_app(folder: Path) -> App:
         pin_verifier=unused,
         proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
-        restricted_cards=unused,
         ledger=unused,
         health=unused,
         nodes=unused,

@@ -11,7 +11,6 @@ from tapgate.api.services import Services
 from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.authenticator import Authenticator
-from tapgate.auth.disclosure import RestrictedCards
 from tapgate.card_proofs.verifier import ProofVerifier
 from tapgate.clock import Clock, system_clock
 from tapgate.event_records import EVENT_RECORD_LOADERS
@@ -83,7 +82,6 @@ async def open_services(
             pin_verifier=pins,
             proof_verifier=ProofVerifier(database, signals, vault),
             authenticator=authenticator,
-            restricted_cards=RestrictedCards(database),
             ledger=ledger,
             health=health,
             nodes=NodeRegistry(settings, NodeRole.GATEWAY, database, health),

@@ -372,7 +372,6 @@ def build_services(
         pin_verifier=unused,
         proof_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
-        restricted_cards=unused,
         ledger=cast(Any, ledger),
         health=health,
         nodes=NodeRegistry(gateway_settings, NodeRole.GATEWAY, unused, health),

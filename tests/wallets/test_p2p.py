@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.errors import ApiError, unavailable
+from tapgate.errors import unavailable
 from tapgate.schemas.wallets import P2pTransferRequest
 from tapgate.transactions import submit
 
@@ -98,60 +98,49 @@ async def test_restricted_recipient_is_not_named_in_the_receipt(harness: Harness
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
+async def test_each_transfer_of_a_batch_hides_only_its_own_restricted_recipient(
+    harness: Harness,
+) -> None:
+    restricted = await harness.create_restricted_subscriber()
+    other = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    recipients = [
+        {"recipient_card_serial": await harness.create_card(restricted["id"])},
+        {"recipient_phone_number": restricted["phone_number"]},
+        {"recipient_card_serial": await harness.create_card(other["id"])},
+        {"recipient_phone_number": other["phone_number"]},
+    ]
+    bodies = [
+        {
+            "sender_id": (await harness.create_subscriber(balance="1000"))["id"],
+            "amount": "1",
+            "pin": PIN,
+            **recipient,
+        }
+        for recipient in recipients
+    ]
+    key = await harness.create_api_key("payments:write")
+    responses = await asyncio.gather(
+        *(harness.post(P2P_URL, json=body, auth=key) for body in bodies)
+    )
+    names = [response.json()["recipient"]["name"] for response in responses]
+    assert names == [None, None, "Mohamed S.", "Mohamed S."]
+
+
 async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing_check = AsyncMock(side_effect=unavailable("The database cannot be reached"))
     body = await _build_p2p_transfer(harness, request_id="check fails")
-    key = await harness.create_api_key("payments:write")
+    admin = await harness.create_admin("F")
     with monkeypatch.context() as patch:
-        patch.setattr(harness.services.restricted_cards, "is_restricted", failing_check)
-        response = await harness.post(P2P_URL, json=body, auth=key)
+        patch.setattr(submit, "find_hidden_subjects", failing_check)
+        response = await harness.post(P2P_URL, json=body, auth=admin)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     failing_check.assert_awaited_once()
-    retry = await harness.post(P2P_URL, json=body, auth=key)
+    retry = await harness.post(P2P_URL, json=body, auth=admin)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
     assert retry.json()["recipient"]["name"] == "Mohamed S."
-
-
-async def test_concurrent_transfers_share_the_lookup_of_restricted_payees(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    restricted = await harness.create_restricted_subscriber()
-    serials = [await harness.create_card(restricted["id"])]
-    for _ in range(9):
-        subscriber = await harness.create_subscriber()
-        serials.append(await harness.create_card(subscriber["id"]))
-    cards, statements = harness.services.restricted_cards, 0
-    fetch = harness.services.database.fetch
-
-    async def count_and_fetch(*arguments: Any) -> Any:
-        nonlocal statements
-        statements += 1
-        return await fetch(*arguments)
-
-    monkeypatch.setattr(harness.services.database, "fetch", count_and_fetch)
-    results = await asyncio.gather(*(cards.is_restricted(serial) for serial in serials))
-    assert results == [True] + [False] * 9
-    assert statements == 1
-
-
-async def test_failed_lookup_of_restricted_payees_fails_every_request_that_shares_it(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cards = harness.services.restricted_cards
-    failing_fetch = AsyncMock(side_effect=unavailable("The database cannot be reached"))
-    with monkeypatch.context() as patch:
-        patch.setattr(harness.services.database, "fetch", failing_fetch)
-        results = await asyncio.gather(
-            *(cards.is_restricted(serial) for serial in ("A", "B")), return_exceptions=True
-        )
-    assert [type(result) for result in results] == [ApiError, ApiError]
-    canceled = asyncio.create_task(cards.is_restricted("A"))
-    await asyncio.sleep(0)
-    canceled.cancel()
-    assert await cards.is_restricted("B") is False
 
 
 async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(

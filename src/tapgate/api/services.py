@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tapgate.api.report_calls import ReportClient
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
-    from tapgate.auth.disclosure import RestrictedCards
     from tapgate.card_proofs.verifier import ProofVerifier
     from tapgate.clock import Clock
     from tapgate.http.metrics import MetricSource
@@ -104,7 +103,6 @@ class Services:
     pin_verifier: PinVerifier
     proof_verifier: ProofVerifier
     authenticator: Authenticator
-    restricted_cards: RestrictedCards
     ledger: Ledger
     health: HealthMonitor
     nodes: NodeRegistry

@@ -6,7 +6,6 @@ time after verifying a code sent to the subscriber's phone. API keys, partners, 
 without a principal never receive it.
 """
 
-import asyncio
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
@@ -15,7 +14,6 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.runtime.batches import BatchProcessor
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -123,42 +121,6 @@ async def find_hidden_accounts(
         *conditions.values,
     )
     return {row["account_id"] for row in rows}
-
-
-class RestrictedCards:
-    """Tells which cards belong to restricted subscribers.
-
-    A transfer to a card needs this before it is submitted. The lookups of concurrent requests share
-    one statement, because a statement and a connection for each would cost as much as the transfer.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lookups = BatchProcessor[tuple[str, asyncio.Future[bool]]](self._look_up)
-
-    async def is_restricted(self, serial: str) -> bool:
-        """Return whether the card spends from the account of a restricted subscriber."""
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._lookups.add((serial, future))
-        return await future
-
-    async def _look_up(self, lookups: list[tuple[str, asyncio.Future[bool]]]) -> None:
-        waiting = [lookup for lookup in lookups if not lookup[1].done()]  # not canceled
-        try:
-            rows = await self._database.fetch(
-                """SELECT serial FROM cards JOIN subscribers USING (account_id)
-                   WHERE serial = ANY ($1::text[]) AND restricted""",
-                [serial for serial, _ in waiting],
-            )
-        except Exception as error:
-            for _, future in waiting:
-                if not future.done():
-                    future.set_exception(error)
-        else:
-            restricted = {row["serial"] for row in rows}
-            for serial, future in waiting:
-                if not future.done():
-                    future.set_result(serial in restricted)
 
 
 async def find_hidden_subjects(

@@ -129,6 +129,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
+    checks_restriction: bool = False  # whether to set `is_payee_restricted` of the outcome
     before_commit: BeforeCommit | None = None
     traceparent: str | None = None  # span of the request, if traces are exported
 
@@ -154,6 +155,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     code: Code | None = None
     details: dict[str, Any] | None = None
     replayed: bool = False
+    #: Whether the payee is a restricted subscriber. None if the command does not check it.
+    is_payee_restricted: bool | None = None
 
     def require_accepted(self) -> TransactionResult:
         """Return the result of an accepted command; raise a decline or rejection as an ApiError."""

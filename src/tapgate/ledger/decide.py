@@ -8,6 +8,8 @@ outcome.
 from collections.abc import Callable
 from datetime import date
 
+import msgspec
+
 from tapgate.errors import Code
 from tapgate.ledger import chart, commission
 from tapgate.ledger.archived import ARCHIVED
@@ -43,6 +45,15 @@ def decide(
     state: State, command: Command, is_correct_pin: PinMatcher, new_id: Callable[[], int]
 ) -> Decision:
     context = build_context(state, command, is_correct_pin)
+    decision = _decide(context, new_id)
+    if not command.checks_restriction:
+        return decision
+    is_restricted = context.payee is not None and context.payee.id in state.restricted_accounts
+    outcome = msgspec.structs.replace(decision.outcome, is_payee_restricted=is_restricted)
+    return msgspec.structs.replace(decision, outcome=outcome)
+
+
+def _decide(context: CommandContext, new_id: Callable[[], int]) -> Decision:
     replay = _find_replay(context)
     if replay is not None:
         return Decision(outcome=replay)

@@ -142,7 +142,16 @@ async def _load_rows(
     the data of locked accounts that it reads cannot change before the batch commits. It must not
     be merged with the statement that locks, whose snapshot is older than its locks.
     """
-    by_key, by_reference, cards, pins, agents, wrong_pins, *window_totals = await fetch_together(
+    (
+        by_key,
+        by_reference,
+        cards,
+        pins,
+        agents,
+        wrong_pins,
+        restricted,
+        *window_totals,
+    ) = await fetch_together(
         tx,
         [
             build_key_query(keys.request_keys | keys.lookup_keys),
@@ -151,6 +160,7 @@ async def _load_rows(
             _build_pin_query(state, commands),
             _build_agent_query(state, commands),
             _build_wrong_pin_query(state, commands),
+            _build_restricted_query(state, commands),
             *windows.build_queries(state, commands),
         ],
     )
@@ -161,6 +171,7 @@ async def _load_rows(
     state.pins |= {row[0]: PinState(*row) for row in pins}
     state.agents = {row[0]: Agent(*row) for row in agents}
     state.wrong_pin_counts = {(rule, account): count for rule, account, count in wrong_pins}
+    state.restricted_accounts = {account_id for (account_id,) in restricted}
     for rows in window_totals:
         for rule_id, account_id, count, total in rows:
             state.window_totals[rule_id, account_id] = (count, total)
@@ -373,3 +384,13 @@ def _build_wrong_pin_query(state: State, commands: Sequence[LedgerCommand]) -> Q
     }
     serials = {str(payer.key) for payer in payers if payer.by == "card"}
     return pin_failures.build_count_query(pin_rules, wallet_ids, state.now, serials)
+
+
+def _build_restricted_query(state: State, commands: Sequence[LedgerCommand]) -> Query | None:
+    """Return a query for the accounts of restricted subscribers, if a command checks its payee."""
+    if not any(isinstance(command, Command) and command.checks_restriction for command in commands):
+        return None
+    return Query(
+        "SELECT account_id FROM subscribers WHERE account_id = ANY ($1::bigint[]) AND restricted",
+        ([account.id for account in state.accounts.values() if account.kind == chart.WALLET],),
+    )

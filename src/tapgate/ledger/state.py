@@ -288,6 +288,8 @@ class State(msgspec.Struct, kw_only=True):
     window_totals: dict[tuple[int, int], tuple[int, int]] = {}
     #: (rule ID, account ID) -> number of wrong PINs in the rule's window.
     wrong_pin_counts: dict[tuple[int, int], int] = {}
+    #: Accounts of restricted subscribers; loaded if a command of the batch checks its payee.
+    restricted_accounts: set[int] = set()
     changed_pin_holders: set[int] = msgspec.field(default_factory=set)
 
     def find_party(self, party: Party) -> tuple[Account | None, Card | None]:

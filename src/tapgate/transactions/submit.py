@@ -48,28 +48,37 @@ _CHANNEL_BY_PRINCIPAL: Final = {
 
 
 async def submit(services: Services, caller: Audience, command: Command) -> Outcome:
-    """Submit a command, and return its outcome without what the caller may not see."""
-    # Query this before the ledger commits, so that if it fails with 503, nothing is executed.
-    is_payee_hidden = not has_full_disclosure(caller) and await _is_payee_hidden(
-        services, caller, command.payee
-    )
-    outcome = await services.ledger.submit(command)
-    return _redact_payee(outcome) if is_payee_hidden else outcome
-
-
-async def _is_payee_hidden(services: Services, caller: Audience, payee: Party) -> bool:
-    """Return whether the payee is a restricted subscriber hidden from the caller.
+    """Submit a command, and return its outcome without what the caller may not see.
 
     A subscriber who pays is not checked here: a caller without full disclosure must send the
     payer's PIN, or the route has already checked access to the payer.
     """
+    if has_full_disclosure(caller) or not _may_be_subscriber(command.payee):
+        return await services.ledger.submit(command)
+    if caller is not None and caller.kind == "admin":
+        # Query this before the ledger commits, so that if it fails with 503, nothing is executed.
+        is_payee_hidden = await _is_payee_hidden(services, caller, command.payee)
+        outcome = await services.ledger.submit(command)
+    else:
+        # Every restricted subscriber is hidden. The ledger reads this with its other data.
+        outcome = await services.ledger.submit(
+            msgspec.structs.replace(command, checks_restriction=True)
+        )
+        is_payee_hidden = outcome.is_payee_restricted is not False
+    return _redact_payee(outcome) if is_payee_hidden else outcome
+
+
+def _may_be_subscriber(payee: Party) -> bool:
+    return payee.by != "owner" or payee.kind == chart.WALLET
+
+
+async def _is_payee_hidden(services: Services, caller: Audience, payee: Party) -> bool:
+    """Return whether the payee is a restricted subscriber to whom an admin has no access."""
     database, now = services.database, services.clock()
     match payee:
         case Party(by="account", key=int(account_id)):
             return bool(await find_hidden_accounts(database, caller, now, [account_id]))
         case Party(by="card", key=str(serial)):
-            if not await services.restricted_cards.is_restricted(serial):
-                return False
             subjects = [Subject("card", serial)]
             return bool(await find_hidden_subjects(database, caller, now, subjects))
         case Party(by="owner", key=int(owner_id), kind=chart.WALLET):
