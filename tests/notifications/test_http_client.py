@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tapgate.runtime.http_client import ConnectError, HttpClient, parse_target
+from tapgate.runtime.http_client import (
+    ConnectError,
+    ConnectionPool,
+    HttpClient,
+    encode_request,
+    parse_target,
+)
 
 _HEAD = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n"
 
@@ -93,6 +99,26 @@ async def test_request_without_a_response_times_out(server: Server) -> None:
     client = HttpClient(timeout_seconds=0.05)
     with pytest.raises(TimeoutError):
         await post_all(client, server.url, b"1")
+
+
+async def test_requests_of_a_connection_have_timeouts_of_their_own(server: Server) -> None:
+    target = parse_target(server.url)
+    pool = ConnectionPool()
+    connection = await pool.connect(target, target.server_name, timeout_seconds=30)
+    request = encode_request(target, {}, b"1")
+
+    async def send(*, timeout_seconds: float) -> int:
+        status = await connection.send(request, timeout_seconds=timeout_seconds)
+        await connection.wait_for_body()
+        return status
+
+    assert await send(timeout_seconds=1) == 202
+    server.allow_responses.clear()
+    asyncio.get_running_loop().call_later(1.2, server.allow_responses.set)
+    assert await send(timeout_seconds=30) == 202  # responds after the first timeout has passed
+    server.allow_responses.clear()
+    with pytest.raises(TimeoutError):
+        await send(timeout_seconds=0.01)
 
 
 def test_certificate_is_verified_for_the_encoded_host_name() -> None:

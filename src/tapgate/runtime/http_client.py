@@ -74,6 +74,8 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._head: asyncio.Future[int] | None = None
         self._body_end: asyncio.Future[None] | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._received_bytes = 0
         self._status = 0
         self._is_complete = True
@@ -100,12 +102,27 @@ class Connection(asyncio.Protocol):
         self.body.clear()
         loop = asyncio.get_running_loop()
         self._head = loop.create_future()
-        timer = loop.call_later(timeout_seconds, self.expire)
+        self._deadline = loop.time() + timeout_seconds
+        # A timer for each request would cost more than the rest of the request.
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer(loop)
         self._transport.write(request)
-        try:
-            return await self._head
-        finally:
-            timer.cancel()
+        return await self._head
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(self._deadline, self._check_deadline)
+
+    def _check_deadline(self) -> None:
+        self._timer = None
+        if self._head is None or self._head.done():
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._deadline:  # of a later request than the timer was set for
+            self._set_timer(loop)
+        else:
+            self.expire()
 
     def expire(self) -> None:
         """End the request because its timeout has passed."""
@@ -119,6 +136,9 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
 
@@ -275,20 +295,26 @@ class HttpClient:
         """Send a POST request and return the response, without its body."""
         target = parse_target(url)
         request = encode_request(target, headers, content)
-        async with asyncio.timeout(self._timeout_seconds):
-            connection = self._pool.take(target, target.server_name)
-            if connection is not None:
-                with contextlib.suppress(ConnectionReset):
-                    return await self._send(target, connection, request)
-            connection = await self._pool.connect(
-                target, target.server_name, timeout_seconds=self._timeout_seconds
-            )
-            return await self._send(target, connection, request)
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._timeout_seconds
+        connection = self._pool.take(target, target.server_name)
+        if connection is not None:
+            with contextlib.suppress(ConnectionReset):
+                return await self._send(target, connection, request, deadline)
+        connection = await self._pool.connect(
+            target, target.server_name, timeout_seconds=deadline - now()
+        )
+        return await self._send(target, connection, request, deadline)
 
-    async def _send(self, target: Target, connection: Connection, request: bytes) -> Response:
+    async def _send(
+        self, target: Target, connection: Connection, request: bytes, deadline: float
+    ) -> Response:
+        timeout_seconds = deadline - asyncio.get_running_loop().time()
         try:
-            status = await connection.send(request, timeout_seconds=self._timeout_seconds)
-            await connection.wait_for_body()
+            status = await connection.send(request, timeout_seconds=timeout_seconds)
+            if not connection.is_body_complete:
+                async with asyncio.timeout_at(deadline):
+                    await connection.wait_for_body()
         finally:
             self._pool.release(target, target.server_name, connection)
         return Response(status)
