@@ -1,12 +1,11 @@
-"""Notifications of a batch, enqueued by one statement in the batch's database transaction.
+"""Notifications of a batch, which the statement that writes the batch enqueues.
 
 A notification is a receipt, the outcome of a review or a low float. Only the transaction, the kind
-and the recipient are stored here. The text is composed later, when the message is built. A batch
-without recipients executes no statement.
+and the recipient are stored. The text is composed later, when the message is built.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tapgate.ledger import chart
 from tapgate.ledger.low_float import LowFloat
@@ -37,12 +36,12 @@ class PendingNotification(NamedTuple):
     holder_id: int  # a subscriber or an agent
 
 
-async def enqueue_notifications(
-    tx: Any, state: State, decisions: Sequence[Decision], low_floats: Sequence[LowFloat]
-) -> None:
+def build_notifications(
+    state: State, decisions: Sequence[Decision], low_floats: Sequence[LowFloat]
+) -> list[PendingNotification]:
     enabled_kinds = state.rules.notification_kinds
     if not enabled_kinds:
-        return
+        return []
     notifications = [
         notification
         for decision in decisions
@@ -53,12 +52,7 @@ async def enqueue_notifications(
             PendingNotification(low_float.transaction_id, FLOAT_LOW, low_float.agent_id)
             for low_float in low_floats
         ]
-    if notifications:
-        await tx.execute(
-            """INSERT INTO notices (transaction_id, kind, subscriber_id)
-               SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])""",
-            *map(list, zip(*notifications, strict=True)),
-        )
+    return notifications
 
 
 def _iter_notifications(

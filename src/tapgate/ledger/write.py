@@ -11,7 +11,7 @@ from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
 from tapgate.ledger.low_float import find_low_floats
-from tapgate.ledger.receipts import enqueue_notifications
+from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 
@@ -45,7 +45,7 @@ _CREDIT_MERCHANTS: Final = """
         SELECT id FROM accounts
         WHERE id = ANY ($7::bigint[]) AND 0 <= (SELECT count(*) FROM cards_written)
             + (SELECT count(*) FROM accounts_written) + (SELECT count(*) FROM entries_written)
-            + (SELECT count(*) FROM rollups_written)
+            + (SELECT count(*) FROM rollups_written) {count_notifications}
         ORDER BY id FOR NO KEY UPDATE
     ), credited AS (
         UPDATE accounts SET balance = balance + new.delta, updated_at = $3
@@ -67,10 +67,22 @@ _INSERT_TRANSACTIONS: Final = """
                CASE status WHEN 'completed' THEN $3 END
         FROM unnest($9::batch_transaction[]) AS new LEFT JOIN credited ON credited.id = to_account
     )"""
+_INSERT_NOTIFICATIONS: Final = """
+    notifications_written AS (
+        INSERT INTO notices (transaction_id, kind, subscriber_id)
+        SELECT * FROM unnest($11::bigint[], $12::text[], $13::bigint[]) RETURNING 1
+    )"""
+_COUNT_NOTIFICATIONS: Final = "+ (SELECT count(*) FROM notifications_written)"
 #: Returns the new balances of credited merchants.
 _WRITE: Final = (
-    f"WITH {_WRITE_LOCKED}, {_CREDIT_MERCHANTS}, {_INSERT_TRANSACTIONS}"
-    " SELECT id, balance FROM credited"
+    f"WITH {_WRITE_LOCKED}, {_CREDIT_MERCHANTS.format(count_notifications='')},"
+    f" {_INSERT_TRANSACTIONS} SELECT id, balance FROM credited"
+)
+#: A statement of its own, because most batches have no notifications, and every part takes time.
+_WRITE_WITH_NOTIFICATIONS: Final = (
+    f"WITH {_WRITE_LOCKED}, {_INSERT_NOTIFICATIONS},"
+    f" {_CREDIT_MERCHANTS.format(count_notifications=_COUNT_NOTIFICATIONS)},"
+    f" {_INSERT_TRANSACTIONS} SELECT id, balance FROM credited"
 )
 
 
@@ -85,15 +97,19 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
     low_floats = find_low_floats(state, decisions)
     await enqueue_events(tx, state, decisions, new_alerts, low_floats, clones, new_id)
-    await enqueue_notifications(tx, state, decisions, low_floats)
+    notifications = build_notifications(state, decisions, low_floats)
     # Merchants' accounts stay locked until the commit, so only statements that need their balances
     # follow.
-    merchant_balances = await _write_rows(tx, state, decisions, new_id.slot)
+    merchant_balances = await _write_rows(tx, state, decisions, notifications, new_id.slot)
     await _update_transactions(tx, state, merchant_balances)
 
 
 async def _write_rows(
-    tx: Any, state: State, decisions: Sequence[Decision], slot: int
+    tx: Any,
+    state: State,
+    decisions: Sequence[Decision],
+    notifications: Sequence[PendingNotification],
+    slot: int,
 ) -> dict[int, int]:
     """Write what every batch writes; return the new balances of merchants by account ID."""
     cards = [
@@ -110,10 +126,10 @@ async def _write_rows(
     ]
     merchants = [row for row in changed if not row.is_locked and row.owner_id is not None]
     rollup_rows = rollups.build_rollup_rows(state, decisions)
-    if not (cards or changed or rollup_rows):
+    if not (cards or changed or rollup_rows or notifications):
         return {}
     rows = await tx.fetch(
-        _WRITE,
+        _WRITE_WITH_NOTIFICATIONS if notifications else _WRITE,
         cards,
         accounts,
         state.now,
@@ -124,6 +140,7 @@ async def _write_rows(
         [row.delta for row in merchants],
         [_build_row(row.transaction, state) for row in decisions if row.transaction is not None],
         state.rules.currency,
+        *map(list, zip(*notifications, strict=True)),
     )
     return {row["id"]: row["balance"] for row in rows}
 
