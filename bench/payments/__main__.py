@@ -244,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.payments", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="duration of a phase")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of phases to measure")
-    parser.add_argument("--cards", type=int, default=10_000, help="number of cards")
+    parser.add_argument("--cards", type=int, default=30_000, help="number of cards")
     parser.add_argument("--overload", type=int, default=4_000, help="connections at overload")
     parser.add_argument("--scale", type=int, default=10, help="scale factor of TPC-B")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")

@@ -32,9 +32,10 @@ from tapgate.webhooks import operations as webhooks
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
-#: There are fewer cards that sign their taps, because fewer phases use them, but more than
-#: connections, so that no two payments of a card are concurrent.
-_CARDS_PER_SIGNING_CARD = 4
+#: There are fewer cards that sign their taps, because fewer phases use them: so few that lookups
+#: before a phase reach each card in every worker. But there are more than connections, so that no
+#: two payments of a card are concurrent.
+_CARDS_PER_SIGNING_CARD = 10
 _MIN_SIGNING_CARDS = 200
 #: Copying many cards takes longer than the gateway's statement timeout.
 _SETUP_TIMEOUT_SECONDS = 120.0
