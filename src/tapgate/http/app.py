@@ -143,7 +143,9 @@ class WebApp(ABC, Generic[C, R]):
             context.request_id.encode(),
             rate_head,
         )
-        return response._replace(head=full_head)
+        # Not `_replace`, which costs several times as much.
+        status, _, body, pause, stream = response
+        return Response(status, full_head, body, pause, stream)
 
     async def _handle(
         self, route: R, parameters: list[str], context: C, request: Request

@@ -199,7 +199,11 @@ class HttpProtocol(BoundedConnection):
         if self._head_size > MAX_HEAD_BYTES:
             raise InvalidHeadError("The request headers are too large.")
         if self._incoming is None:  # otherwise a trailer, which only counts toward the size
-            add_header(self._headers, name.lower(), value)
+            name = name.lower()
+            if name in self._headers:
+                add_header(self._headers, name, value)
+            else:
+                self._headers[name] = value
 
     def on_headers_complete(self) -> None:
         parser = self._parser
