@@ -70,6 +70,7 @@ from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
 from tapgate.search import routes as search
 from tapgate.settings import load_settings
+from tapgate.subscribers import chat_turns
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
@@ -125,6 +126,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     audit.endpoints,
     webhooks.endpoints,
     message_statuses.endpoints,
+    chat_turns.endpoints,
     overview.endpoints,
     work_queues.endpoints,
     onboarding.endpoints,

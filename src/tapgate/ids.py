@@ -32,6 +32,7 @@ CARD_KEYSET = "cks_"
 APPROVAL = "apr_"
 SESSION = "ses_"
 REQUEST_LOG = "log_"
+CHAT_TURN = "cht_"
 
 SLOT_COUNT = 1024
 _COUNTER_BITS = 12

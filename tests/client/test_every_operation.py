@@ -17,6 +17,7 @@ from builders.passkeys import build_passkey
 from client.operation_catalog import list_methods
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
+from tapgate import ids
 from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.client import (
     AccessToken,
@@ -35,6 +36,7 @@ from tapgate.gateway_installation import create_first_admin
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.schemas.admin import Scope
 from tapgate.schemas.approvals import ApprovalRule
+from tapgate.schemas.chat import ChatTurn
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
 from tapgate.schemas.passkeys import AssertedCredential, AttestedCredential
@@ -254,6 +256,11 @@ async def call_subscriber_operations(
     delivered = StatusReport(message_id=code.message_id, status="delivered")
     async with client_factory.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
+        turn_id = ids.encode(ids.CHAT_TURN, client_factory.harness.services.new_id())
+        turn = ChatTurn(
+            turn_id=turn_id, phone_number=phone, channel="bridge", input="text", outcome="answered"
+        )
+        assert (await messenger.messages.report_chat_turns([turn])).stored == 1
     code, _ = [
         message
         async for message in admin.subscribers.list_messages(

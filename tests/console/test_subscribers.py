@@ -126,7 +126,15 @@ async def test_timeline_shows_what_happened(ada: ConsoleClient, harness: Harness
     page = f"/console/subscribers/{customer['id']}"
     assert f'href="{page}/timeline"' in await ada.get_page_text(page)
     text = await ada.get_page_text(f"{page}/timeline")
-    for part in ("Wrong PIN", "Lost phone", "Alert: Stolen phone", "Message from the customer"):
+    for part in (
+        "Wrong PIN",
+        "Lost phone",
+        "Alert: Stolen phone",
+        "Message from the customer",
+        "Chat: Send money",
+        "Text · Messaging · 1 reply",
+        "In progress",
+    ):
         assert part in text, part
     assert TEXT not in text
     filtered = await ada.get_page_text(f"{page}/timeline?kind=alert")

@@ -195,6 +195,7 @@ ADDED_ACCESS = {
     "POST /api/v1/subscribers/{id}/kyc-review/assign": "A C",
     "POST /api/v1/subscribers/{id}/kyc-review/unassign": "A C",
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
+    "POST /api/v1/chat/turns": "svc",  # turns of the chat, from the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest
     "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file

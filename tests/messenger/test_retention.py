@@ -21,6 +21,8 @@ TABLE_ROWS: dict[str, str] = {
                  VALUES ($1, 'a', int8send($1), 'image/png', '', $2)""",
     "codes": """(address, phone, code_hash, tries_left, expires_at)
                 VALUES ($1::bigint::text, 'p', '', 3, $2)""",
+    "turns": """(id, phone, channel, input, outcome, replies, ended_at, report_at)
+                VALUES ($1, '+23276000001', 'bridge', 'text', 'answered', 1, $2, $2)""",
     "statuses": """(channel_message_id, status, updated_at)
                    VALUES ($1::bigint::text, 'read', $2)""",
     "people": """(address, language, updated_at) VALUES ($1::bigint::text, 'fr', $2)""",

@@ -5,6 +5,7 @@ from typing import Any
 from builders.payments import PosDriver
 from harness import PIN, WRONG_PIN, Harness
 from subscribers.test_kyc_documents import upload_document
+from tapgate import ids
 from tapgate.store.database import Database
 
 TEXT = "I was charged twice"
@@ -30,6 +31,19 @@ async def list_events(
     return [(item["kind"], item["event"]) for item in page["data"]]
 
 
+def build_turn(harness: Harness, phone_number: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "turn_id": ids.encode(ids.CHAT_TURN, harness.services.new_id()),
+        "phone_number": phone_number,
+        "channel": "messaging",
+        "input": "text",
+        "command": "balance",
+        "outcome": "answered",
+        "replies": 1,
+        **fields,
+    }
+
+
 async def create_history(harness: Harness) -> dict[str, Any]:
     """Create a subscriber with one item of every kind, and return the record."""
     pos = await PosDriver.create(harness, balance="100")
@@ -45,6 +59,8 @@ async def create_history(harness: Harness) -> dict[str, Any]:
         json={"phone_number": customer["phone_number"], "text": TEXT},
         auth=service,
     )
+    turn = build_turn(harness, customer["phone_number"], outcome="in_progress", command="send")
+    await harness.post("/api/v1/chat/turns", json={"data": [turn]}, auth=service)
     alert = {"alert_type": "STOLEN_PHONE", "details": {}, "subscriber_id": customer["id"]}
     await harness.post("/api/v1/compliance/alerts", json=alert, auth=service)
     await harness.post(f"{url}/reset-pin", auth=admin)
@@ -64,6 +80,7 @@ async def test_timeline_merges_all_sources(harness: Harness) -> None:
         ("support", "customer"),
         ("alert", "STOLEN_PHONE"),
         ("message", "one_time_code"),
+        ("chat", "send"),
         ("action", "subscriber.blocked"),
     } <= set(events)
     assert events.count(("pin", "wrong_pin")) == 1
@@ -89,8 +106,12 @@ async def test_role_sees_only_what_it_may_read(harness: Harness) -> None:
     kinds_by_role = {
         role: {kind for kind, _ in await list_events(harness, customer, role)} for role in "CSF"
     }
-    assert kinds_by_role["C"] == {"transaction", "pin", "message", "kyc", "alert", "action"}
-    assert kinds_by_role["S"] == {"transaction", "pin", "message", "kyc", "support", "action"}
+    assert kinds_by_role["C"] == {
+        "transaction", "pin", "message", "chat", "kyc", "alert", "action",
+    }  # fmt: skip
+    assert kinds_by_role["S"] == {
+        "transaction", "pin", "message", "chat", "kyc", "support", "action",
+    }  # fmt: skip
     assert kinds_by_role["F"] == {"transaction", "pin", "message", "kyc", "action"}
     page = await get_page(harness, customer, "S", kind="action")
     assert {item["reason"] for item in page["data"]} == {None}
@@ -113,7 +134,7 @@ async def test_pages_contain_each_item_once(harness: Harness) -> None:
 
 async def test_timeline_can_be_filtered_by_kind(harness: Harness) -> None:
     customer = await create_history(harness)
-    for kind in ("transaction", "pin", "message", "support", "kyc", "alert", "action"):
+    for kind in ("transaction", "pin", "message", "chat", "support", "kyc", "alert", "action"):
         events = await list_events(harness, customer, kind=kind)
         assert {item for item, _ in events} == {kind}
 

@@ -170,6 +170,9 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
 
 #: Examples by struct and field, for names whose meaning depends on the struct.
 _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
+    **dict.fromkeys(
+        (f"TimelineItem.{name}" for name in ("channel", "input", "replies")), None
+    ),  # of chat turns; the example is a transaction
     "AccountRuleRecord.proof_required_above": "10000.00",
     "JournalRow.description": "Card payment",
     "KeysetRecord.kcv": "66E94BFDE4FB",

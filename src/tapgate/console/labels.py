@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from tapgate import ids
 from tapgate.errors import TABLE, Code
@@ -72,6 +72,34 @@ _DECLINE_REASONS: Final[Mapping[str, str]] = {
     Code.MAX_BALANCE_EXCEEDED: "Over the recipient's maximum balance",
 }
 
+#: Labels of the chat's commands.
+CHAT_COMMAND_LABELS: Final[Mapping[str, str]] = {
+    "menu": "Menu",
+    "help": "Help",
+    "balance": "Balance",
+    "send": "Send money",
+    "history": "History",
+    "statement": "Statement",
+    "cards": "Cards",
+    "link": "Link card",
+    "block": "Block card",
+    "unblock": "Unblock card",
+    "change_pin": "Change PIN",
+    "reset_pin": "Reset PIN",
+    "kyc": "Identity documents",
+    "limits": "Limits",
+    "add_money": "Add money",
+    "withdraw": "Withdraw",
+    "nearest_agent": "Find an agent",
+    "fees": "Fees",
+    "declined": "Declined payment",
+    "wrong_recipient": "Wrong recipient",
+    "contact": "Support contact",
+    "language": "Language",
+    "person": "Talk to a person",
+    "register": "Register",
+}
+
 #: Labels of resources, by the prefix of their IDs or the name of the path parameter.
 _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: "Customer",
@@ -122,7 +150,12 @@ def get_transaction_status_label(status: str) -> str:
 
 def get_decline_reason(code: str) -> str:
     """Return the reason for a decline, such as `Insufficient funds`."""
-    return _DECLINE_REASONS.get(code) or TABLE[Code(code)][1]
+    entry = TABLE.get(cast(Code, code))
+    return _DECLINE_REASONS.get(code) or (entry[1] if entry else humanize(code))
+
+
+def get_chat_command_label(command: str) -> str:
+    return CHAT_COMMAND_LABELS.get(command) or humanize(command)
 
 
 def get_resource_label(parameter: str, value: str) -> str:

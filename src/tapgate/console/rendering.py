@@ -17,6 +17,7 @@ from tapgate import ids
 from tapgate.console.devices import describe_device
 from tapgate.console.icons import get_action_icon
 from tapgate.console.labels import (
+    get_chat_command_label,
     get_decline_reason,
     get_resource_label,
     get_transaction_status_label,
@@ -51,6 +52,7 @@ _LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
     "humanize": humanize,
     "transaction_status": get_transaction_status_label,
     "decline_reason": get_decline_reason,
+    "chat_command": get_chat_command_label,
     "resource_label": get_resource_label,
 }
 

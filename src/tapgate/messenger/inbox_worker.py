@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from tapgate.images import ImageError
-from tapgate.messenger import conversation_store, images, inbox, runner
+from tapgate.messenger import conversation_store, images, inbox, people, runner, turns
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model import (
     Content,
@@ -30,8 +30,10 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
 )
 from tapgate.messenger.services import Services
+from tapgate.messenger.turns import TurnSummary
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
+from tapgate.schemas.chat import ChatChannel, ChatInput, ChatOutcome
 
 SWEEP_INTERVAL_SECONDS = 1.0
 
@@ -42,6 +44,9 @@ _MAX_ADDRESSES_PER_SWEEP = 100
 #: Conversations per process. A turn mostly waits for the gateway, but a much higher limit would
 #: exhaust the database connections, which webhook requests need too.
 _MAX_CONCURRENT_CONVERSATIONS = 100
+
+#: The content of the message is not known: decoding it may be what failed.
+_FAILED_TURN = TurnSummary(ChatChannel.MESSAGING, ChatInput.OTHER, None, ChatOutcome.FAILED)
 
 _log = structlog.get_logger()
 
@@ -210,3 +215,5 @@ class InboxWorker:
         self._services.withheld_texts.pop(message.id, None)
         async with self._services.database.transaction() as tx:
             await inbox.complete(tx, message.id, "failed")
+            person = await people.load_person(tx, message.address)
+            await turns.enqueue(tx, self._services, person, _FAILED_TURN)

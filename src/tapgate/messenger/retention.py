@@ -26,6 +26,8 @@ RETENTION_RULES: Final = (
     RetentionRule("outbox", "id", "created_at", timedelta(days=7)),
     # Longer than the outbox: without its status rows, a message would be listed as only sent.
     RetentionRule("statuses", "channel_message_id", "updated_at", timedelta(days=8)),
+    # Not reported while the gateway was unreachable, or is of an older release.
+    RetentionRule("turns", "id", "ended_at", timedelta(days=7)),
     # The provider redelivers for days, and duplicates must be recognized during all of that time.
     RetentionRule(
         "received", "id", "received_at", timedelta(days=30), condition="status <> 'waiting'"

@@ -7,12 +7,19 @@ a text to support staff has the ID of its message.
 """
 
 import uuid
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import asyncpg
 import msgspec
 
-from tapgate.messenger import conversation_store, kept_images, one_time_codes, people, transcript
+from tapgate.messenger import (
+    conversation_store,
+    kept_images,
+    one_time_codes,
+    people,
+    transcript,
+    turns,
+)
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversation_store import LeasedConversation
@@ -48,10 +55,16 @@ from tapgate.messenger.model import (
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.transcript import Transcript
+from tapgate.messenger.turns import TurnSummary
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.messenger.understanding.tap_links import remove_tap_urls
+from tapgate.schemas.chat import ChatChannel
 
 Channel = Literal["webhook", "bridge"]
+_CHANNELS: Final[dict[Channel, ChatChannel]] = {
+    "webhook": ChatChannel.MESSAGING,
+    "bridge": ChatChannel.BRIDGE,
+}
 
 #: A turn needs only a few gateway requests; more indicate a loop.
 _MAX_REQUESTS_PER_TURN = 12
@@ -67,6 +80,8 @@ class TurnResult(NamedTuple):
     #: The gateway was unreachable at least once, and a reply says so.
     has_failed: bool
     transcript: Transcript
+    #: For the gateway; None if the turn is not reported.
+    summary: TurnSummary | None
 
 
 class FormResult(NamedTuple):
@@ -128,6 +143,7 @@ async def run_turn(
     """
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
+    outcome: RequestOutcome | None = None
     earlier = transcript.open_sealed(services.vault, held.address, held.transcript)
     event = incoming = await _prepare_event(services, person, conversation, event)
     for _ in range(_MAX_REQUESTS_PER_TURN):
@@ -142,14 +158,17 @@ async def run_turn(
             await kept_images.delete_all(services, held.address)
         if output.request is None:
             lines = transcript.add_turn(earlier, held.conversation, incoming, replies)
-            return TurnResult(before, person, conversation, tuple(replies), has_failed, lines)
+            summary = turns.summarize(_CHANNELS[channel], incoming, output, outcome, len(replies))
+            return TurnResult(
+                before, person, conversation, tuple(replies), has_failed, lines, summary
+            )
         if isinstance(output.request, SendMoney):
             # If the response is lost, the conversation must not say that no money was sent.
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
-        event = await _perform(services, person, output.request, earlier, message_id)
-        has_failed = has_failed or isinstance(event, GatewayUnreachable)
+        event = outcome = await _perform(services, person, output.request, earlier, message_id)
+        has_failed = has_failed or isinstance(outcome, GatewayUnreachable)
     raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
@@ -219,6 +238,8 @@ async def _save_state(
         transcript=transcript.seal(services.vault, held.address, turn.transcript),
     )
     await people.save_person(tx, turn.person_before, turn.person, now)
+    if turn.summary is not None:
+        await turns.enqueue(tx, services, turn.person, turn.summary)
 
 
 async def _issue_form(

@@ -23,6 +23,7 @@ from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
+from tapgate.messenger.turns import TurnReporter
 from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
@@ -77,6 +78,7 @@ async def open_services(
                 InboxWorker(services).run(),
                 sender.run(),
                 StatusReporter(services.database, gateway, clock).run(),
+                TurnReporter(services.database, gateway, clock).run(),
                 LanguageSync(services.database, gateway, clock).run(),
                 Retention(services.database, clock).run(),
             )

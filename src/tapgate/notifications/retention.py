@@ -1,8 +1,9 @@
-"""Removal of old events, deliveries and messages, deleted endpoints and expired secrets."""
+"""Removal of old events, deliveries, messages, chat turns, endpoints and expired secrets."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
+from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
@@ -48,6 +49,7 @@ class RetentionWorker:
                 await _remove_deliveries(tx, _UNSENT_DELIVERIES_SQL, before),
                 await _remove_endpoints(tx, before),
                 await _remove_messages(tx, before),
+                await _remove_chat_turns(tx, before),
             )
         return max(removed) == BATCH_SIZE
 
@@ -111,5 +113,15 @@ async def _remove_messages(tx: Any, before: datetime) -> int:
                 ORDER BY expires_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
             RETURNING id""",
         before,
+    )
+    return len(rows)
+
+
+async def _remove_chat_turns(tx: Any, before: datetime) -> int:
+    rows = await tx.fetch(
+        f"""DELETE FROM chat_turns WHERE id = ANY (ARRAY(
+                SELECT id FROM chat_turns WHERE id < $1 ORDER BY id LIMIT {BATCH_SIZE}))
+            RETURNING id""",
+        ids.first_id_at(before),
     )
     return len(rows)

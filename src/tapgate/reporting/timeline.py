@@ -24,6 +24,7 @@ from tapgate.schemas.pagination import PageQuery, encode_cursor
 from tapgate.schemas.timeline import TimelineFilters, TimelineItem, TimelineKind
 from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.database import Database
+from tapgate.subscribers import chat_turns
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.support import routes as support_routes
@@ -132,7 +133,7 @@ class TimelineReader(NamedTuple):
             self._end + _MAX_CLOCK_SKEW,
             self.limit + _REORDERED_ENTRIES,
         )
-        has_reasons = _can_call(self.caller, "GET /api/v1/audit/logs")
+        has_reasons = _ACCESS["GET /api/v1/audit/logs"].get_rejection(self.caller) is None
         return [
             _build_audit_item(row, has_reason=has_reasons) for row in rows if not _is_wrong_pin(row)
         ]
@@ -172,6 +173,28 @@ class TimelineReader(NamedTuple):
             for alert in await alerts.list_page(self._database, filters)
         ]
 
+    async def read_chat_turns(self) -> list[PositionedItem]:
+        rows = await chat_turns.list_turns(
+            self._database, self.subscriber.id, before=self.before, limit=self.limit
+        )
+        return [
+            PositionedItem(
+                row["id"],
+                TimelineItem(
+                    at=format_rfc3339(ids.get_time(row["id"])),
+                    kind=TimelineKind.CHAT,
+                    event=row["command"] or "message",
+                    resource_id=ids.encode(ids.CHAT_TURN, row["id"]),
+                    status=row["outcome"],
+                    failure_code=row["error_code"],
+                    channel=row["channel"],
+                    input=row["input"],
+                    replies=row["replies"],
+                ),
+            )
+            for row in rows
+        ]
+
     async def read_support_messages(self) -> list[PositionedItem]:
         rows = await self._database.fetch(_SUPPORT_SQL, self.subscriber.id, self._end, self.limit)
         return [
@@ -191,9 +214,14 @@ class TimelineReader(NamedTuple):
 
 Source = Callable[[TimelineReader], Awaitable[list[PositionedItem]]]
 
-#: Sources of each kind. The second part is the endpoint whose callers may see them, if not all
-#: callers of the timeline may.
-_SOURCES: Final[Sequence[tuple[frozenset[str], Source, str | None]]] = (
+_ACCESS: Final[Mapping[str, Access]] = {
+    endpoint.name: endpoint.access
+    for endpoint in chain(alert_routes.endpoints, support_routes.endpoints, audit.endpoints)
+}
+#: Finance users do not need to know what customers ask in the chat.
+_CHAT_ACCESS: Final = Access(roles="ACS")
+#: Sources of each kind, and the access to them if not all callers of the timeline may see them.
+_SOURCES: Final[Sequence[tuple[frozenset[str], Source, Access | None]]] = (
     (frozenset({TimelineKind.TRANSACTION}), TimelineReader.read_transactions, None),
     (frozenset({TimelineKind.MESSAGE}), TimelineReader.read_messages, None),
     (frozenset({TimelineKind.PIN}), TimelineReader.read_wrong_pins, None),
@@ -205,18 +233,15 @@ _SOURCES: Final[Sequence[tuple[frozenset[str], Source, str | None]]] = (
     (
         frozenset({TimelineKind.ALERT}),
         TimelineReader.read_alerts,
-        "GET /api/v1/compliance/alerts",
+        _ACCESS["GET /api/v1/compliance/alerts"],
     ),
     (
         frozenset({TimelineKind.SUPPORT}),
         TimelineReader.read_support_messages,
-        "GET /api/v1/support/requests",
+        _ACCESS["GET /api/v1/support/requests"],
     ),
+    (frozenset({TimelineKind.CHAT}), TimelineReader.read_chat_turns, _CHAT_ACCESS),
 )
-_ACCESS: Final[Mapping[str, Access]] = {
-    endpoint.name: endpoint.access
-    for endpoint in chain(alert_routes.endpoints, support_routes.endpoints, audit.endpoints)
-}
 
 
 async def load_timeline(
@@ -226,18 +251,14 @@ async def load_timeline(
     reader = TimelineReader(services, caller, subscriber, query.before_id, query.limit + 1)
     found = [
         item
-        for kinds, read, endpoint in _SOURCES
+        for kinds, read, access in _SOURCES
         if (query.kind is None or query.kind in kinds)
-        and (endpoint is None or _can_call(caller, endpoint))
+        and (access is None or access.get_rejection(caller) is None)
         for item in await read(reader)
         if item.position < query.before_id and (query.kind is None or item.item.kind == query.kind)
     ]
     found.sort(key=lambda item: item.position, reverse=True)
     return found[: query.limit + 1]
-
-
-def _can_call(caller: Principal, endpoint: str) -> bool:
-    return _ACCESS[endpoint].get_rejection(caller) is None
 
 
 def _build_transaction_item(record: TransactionRecord) -> PositionedItem:

@@ -1,8 +1,9 @@
-"""Delivery status reports for messages, sent by the messenger."""
+"""Reports of the messenger: delivery statuses of messages, and turns of the chat."""
 
 from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, sets
+from tapgate.schemas.chat import ChatTurn, ReportChatTurnsResponse
 from tapgate.schemas.messages import ReportStatusesResponse, StatusReport
 
 
@@ -10,3 +11,7 @@ class Messages(OperationGroup[M]):
     @sets("POST /api/v1/messages/statuses")
     def report_statuses(self, data: Sequence[StatusReport]) -> ReportStatusesResponse:
         """Report delivery statuses. Safe to retry: a status only moves forward."""
+
+    @sets("POST /api/v1/chat/turns")
+    def report_chat_turns(self, data: Sequence[ChatTurn]) -> ReportChatTurnsResponse:
+        """Report turns of the chat. Safe to retry: a turn is stored once."""

@@ -33,6 +33,7 @@ TIMELINE_LABELS = {
     TimelineKind.TRANSACTION: "Transactions",
     TimelineKind.PIN: "PIN",
     TimelineKind.MESSAGE: "Messages to the phone",
+    TimelineKind.CHAT: "Chat",
     TimelineKind.SUPPORT: "Support chat",
     TimelineKind.KYC: "KYC",
     TimelineKind.ALERT: "Alerts",

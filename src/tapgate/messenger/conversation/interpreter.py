@@ -219,7 +219,8 @@ def choose_option(turn: Turn, value: str) -> None:
 def cancel_command(turn: Turn) -> None:
     if turn.conversation.command is not None:
         SCRIPTS[turn.conversation.command].on_cancel(turn)
-    if not abandon_command(turn):
+    turn.is_canceled = abandon_command(turn)
+    if not turn.is_canceled:
         turn.add_reply("nothing_to_cancel")
     turn.finish("what_next", "menu", "help")
 

@@ -77,3 +77,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     kept_image: EncodedImage | None = None
     #: All kept images of the person are deleted immediately.
     deletes_kept_images: bool = False
+    #: Command that was in progress or started.
+    command: Command | None = None
+    #: The user canceled the command.
+    is_canceled: bool = False

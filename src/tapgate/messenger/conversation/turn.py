@@ -56,6 +56,9 @@ class Turn:
         self.request: GatewayRequest | None = None
         self.kept_image: EncodedImage | None = None
         self.deletes_kept_images = False
+        #: Stays set when the command ends.
+        self.last_command = conversation.command
+        self.is_canceled = False
 
     def to_output(self) -> EngineOutput:
         return EngineOutput(
@@ -65,6 +68,8 @@ class Turn:
             request=self.request,
             kept_image=self.kept_image,
             deletes_kept_images=self.deletes_kept_images,
+            command=self.last_command,
+            is_canceled=self.is_canceled,
         )
 
     # State
@@ -91,6 +96,7 @@ class Turn:
 
     def update(self, **fields: Any) -> None:
         self.conversation = msgspec.structs.replace(self.conversation, **fields)
+        self.last_command = self.conversation.command or self.last_command
 
     def update_person(self, **fields: Any) -> None:
         self.person = msgspec.structs.replace(self.person, **fields)
