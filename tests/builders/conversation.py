@@ -208,7 +208,7 @@ class FakeGateway:
             case gateway_requests.FindAgents(place=place):
                 agent = gateway_requests.AgentSummary(name="Kargbo Shop", address="5 Main St, Bo")
                 return [agent] if place == "Bo" else []
-            case gateway_requests.GetLastDecline():
+            case gateway_requests.GetLastDecline() | gateway_requests.GetSupportContact():
                 return None
             case gateway_requests.FindPayeeByCard(card_serial=serial) if serial.startswith("AM-"):
                 return gateway_requests.Payee(

@@ -234,3 +234,19 @@ def test_every_request_to_the_gateway_can_be_performed() -> None:
         gateway_requests.AddKeptDocument,
         gateway_requests.CountKeptImages,
     }
+
+
+async def test_support_contact_is_that_of_the_branding(
+    harness: Harness, gateway: AsyncTapgateClient
+) -> None:
+    request = gateway_requests.GetSupportContact()
+    assert await perform(gateway, request) == harness.services.settings.support_contact
+    response = await harness.put(
+        "/api/v1/admin/branding",
+        json={"support_contact": "help@example.com"},
+        auth=await harness.create_admin("A"),
+    )
+    assert response.status_code == 200, response.text
+    assert await perform(gateway, request) == "help@example.com"
+    unavailable = open_gateway(httpx2.MockTransport(lambda _: httpx2.Response(503)), "secret" * 8)
+    assert await perform(unavailable, request) is None

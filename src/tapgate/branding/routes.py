@@ -37,9 +37,10 @@ async def update_branding(request: RequestContext, body: BrandingUpdate) -> Bran
 
     Fields that the request omits keep their values, and an empty string resets a field to its
     default. `name`, `color`, `support_contact` and the logo appear in the console, on the page of a
-    tapped card and in PDF statements; `statement_header` appears in PDF statements only. `color`
-    must have a contrast of at least 4.5:1 with white. `logo` is a PNG image with at most 1024
-    pixels per side, which is decoded and encoded again without metadata.
+    tapped card and in PDF statements; `statement_header` appears in PDF statements only. The chat
+    also shows `support_contact` to customers. `color` must have a contrast of at least 4.5:1 with
+    white. `logo` is a PNG image with at most 1024 pixels per side, which is decoded and encoded
+    again without metadata.
     """
     services = request.services
     logo = await operations.decode_logo(body.logo)

@@ -125,7 +125,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     pin_entry_mode: Literal["form", "text", "none"]
     #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
-    #: Opening hours and contact of support, as the operator has set them.
+    #: Opening hours and contact of support. The contact of the branding has precedence.
     support_hours: str | None = None
     support_contact: str | None = None
 

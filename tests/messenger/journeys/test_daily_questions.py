@@ -53,7 +53,11 @@ async def test_customer_asks_everyday_questions_in_three_languages(
         assert parse_error(response)[1] == "INSUFFICIENT_FUNDS"
         decline = await phone.send_by_bridge("why was my payment declined?")
         assert "*600.00 SLE* to Mary S." in decline and "wasn't enough money" in decline
-        assert "Mon-Sat 8:00-18:00" in await phone.send_by_bridge("when are you open?")
+        branding = {"support_contact": "help@example.com"}
+        admin = await harness.create_admin("A")
+        await harness.put("/api/v1/admin/branding", json=branding, auth=admin)
+        contact = await phone.send_by_bridge("when are you open?")
+        assert "Mon-Sat 8:00-18:00" in contact and "help@example.com" in contact
 
         # Krio is answered in English.
         assert "Kargbo Shop* · 5 Main St, Bo" in await phone.send_by_bridge("usay ejɛnt de na Bo?")

@@ -40,6 +40,7 @@ from tapgate.messenger.gateway_requests.support import (
     AgentSummary,
     ContactSupport,
     FindAgents,
+    GetSupportContact,
 )
 from tapgate.messenger.gateway_requests.transfers import (
     FindPayeeByCard,
@@ -76,6 +77,7 @@ __all__ = (
     "GetBalance",
     "GetLastDecline",
     "GetLimits",
+    "GetSupportContact",
     "LinkCard",
     "ListCards",
     "ListTransactions",

@@ -1,8 +1,8 @@
-"""Requests that find agents and contact support staff."""
+"""Requests that find agents and support contacts, and contact support staff."""
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient
+from tapgate.client import AsyncTapgateClient, TapgateError
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import SecretStruct
 from tapgate.schemas.agents import AgentStatus
@@ -30,6 +30,16 @@ class FindAgents(GatewayRequest, frozen=True, kw_only=True):
             AgentSummary(name=agent.business_name or agent.name, address=agent.address or "")
             for agent in (await listed.get_page()).data
         ]
+
+
+class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):
+    """Get the support contact of the branding; None if there is none or the request fails."""
+
+    async def perform(self, gateway: AsyncTapgateClient) -> str | None:
+        try:
+            return (await gateway.admin.get_branding()).support_contact
+        except TapgateError:
+            return None
 
 
 class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):

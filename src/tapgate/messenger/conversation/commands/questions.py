@@ -12,6 +12,7 @@ from tapgate.messenger.gateway_requests import (
     FindAgents,
     FindSubscriber,
     GetLastDecline,
+    GetSupportContact,
     QuoteTransfer,
     TransactionSummary,
 )
@@ -161,15 +162,15 @@ _COMMANDS_BY_CODE: Final[dict[Command, set[str]]] = {
 # Support
 
 
-def _reply_with_contact(turn: Turn, text: str) -> None:
-    hours, contact = turn.context.support_hours, turn.context.support_contact
+def _reply_with_contact(turn: Turn, contact: str | None) -> Next:
+    hours, contact = turn.context.support_hours, contact or turn.context.support_contact
     lines = [
         turn.translate(key, text=value)
         for key, value in (("contact.hours", hours), ("contact.address", contact))
         if value is not None
     ]
     lines.append(turn.translate("contact.chat"))
-    turn.suggest_commands("\n".join(lines), "person", "nearest_agent", "menu")
+    return turn.suggest_commands("\n".join(lines), "person", "nearest_agent", "menu")
 
 
 SCRIPTS: Final = (
@@ -190,7 +191,16 @@ SCRIPTS: Final = (
             "wrong_recipient", "person", "history", "menu", yes="person"
         ),
     ),
-    Script(command="contact", steps=(), on_begin=_reply_with_contact),
+    Script(
+        command="contact",
+        steps=(
+            RequestStep(
+                name="contact",
+                build_request=lambda turn: GetSupportContact(),
+                on_success=_reply_with_contact,
+            ),
+        ),
+    ),
     Script(
         command="nearest_agent",
         on_begin=_begin_nearest_agent,
