@@ -53,8 +53,8 @@ async def test_change_of_rules_is_sent_for_approval(
     assert held.headers["Location"].startswith("/console/approvals/apr_")
     approver = await console_clients.create_signed_in("F")
     changes = await approver.get_page_text(held.headers["Location"])
-    assert "operation: agent_fund" in changes
-    assert "above: 100.00" in changes
+    assert "Operation: agent_fund" in changes
+    assert "Above: 100.00" in changes
     wrong = await ada.post_form(
         "/console/approvals/rules", {"roles_agent_fund": ["finance_user"], "above_agent_fund": "x"}
     )

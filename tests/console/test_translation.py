@@ -12,9 +12,13 @@ import pytest
 from jinja2 import nodes
 
 import tapgate
+from builders.approvals import build_rule, require_held, set_rules
+from builders.participants import AGENTS_URL, create_agent
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.console_texts import (
     list_action_texts,
+    list_approval_summaries,
+    list_audit_terms,
     list_labels,
     list_module_texts,
     list_script_texts,
@@ -22,7 +26,7 @@ from drivers.console_texts import (
 )
 from harness import Harness
 from tapgate.console.console import build_console
-from tapgate.console.labels import use_console_terms
+from tapgate.console.labels import humanize, use_console_terms
 from tapgate.console.rendering import build_environment
 from tapgate.console.translation import translator as translator_module
 from tapgate.console.translation.html_texts import HtmlScanner
@@ -34,9 +38,26 @@ from tapgate.console.translation.translator import (
     negotiate,
 )
 from tapgate.errors import TABLE, ApiError, Code
+from tapgate.schemas.admin import Admin, ApiKeyRecord
+from tapgate.schemas.agents import AgentRecord
+from tapgate.schemas.approvals import ApprovalRule
+from tapgate.schemas.branding import BrandingRecord
+from tapgate.schemas.card_proofs import KeysetRecord
+from tapgate.schemas.cards import CardRecord
+from tapgate.schemas.compliance import AccountRuleRecord, AlertRecord, RuleRecord
+from tapgate.schemas.fees import CommissionRule, FeeRule
+from tapgate.schemas.general_ledger import GlCode
+from tapgate.schemas.partners import PartnerRecord
+from tapgate.schemas.processors import ProcessorRecord, TerminalRecord
+from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.webhooks import WebhookEndpointRecord
 
 _FRENCH: Final = get_translator(Language.FR)
 _API_CATALOG: Final = "api.toml"
+_EVENT_CATALOG: Final = "events.toml"
+_SUMMARY_CATALOG: Final = "summaries.toml"
+#: Catalogs of texts of the API, which have tests of their own.
+_OTHER: Final = {_API_CATALOG, _EVENT_CATALOG, _SUMMARY_CATALOG}
 _PLACEHOLDER: Final = re.compile(r"{\w*}")
 #: Words of the English interface that a French page does not contain.
 _ENGLISH_WORDS: Final = re.compile(
@@ -67,7 +88,7 @@ def test_every_text_has_a_translation_and_every_translation_is_used() -> None:
     own = {f"{name}: {text}" for text, names in templates.items() for name in names}
     own |= {f"label: {label}" for label in list_labels()}
     translated = {
-        key for name, catalog in _FRENCH.catalogs.items() if name != _API_CATALOG for key in catalog
+        key for name, catalog in _FRENCH.catalogs.items() if name not in _OTHER for key in catalog
     }
     assert sorted(texts - translated) == [], "without a translation"
     assert sorted(translated - texts - own) == [], "not used"
@@ -98,6 +119,87 @@ def test_every_translation_of_an_api_message_is_used() -> None:
         and not key.startswith(("Exceeds the threshold", "must be a "))
     ]
     assert unused == []
+
+
+def test_every_audit_event_has_a_translation() -> None:
+    terms = _FRENCH.catalogs[_EVENT_CATALOG]
+    resources, actions = list_audit_terms()
+    assert len(resources) > 20 and len(actions) > 60
+    assert sorted(name for name in resources if f"resource: {name}" not in terms) == []
+    assert sorted(name for name in actions if f"action: {name}" not in terms) == []
+
+
+def test_every_field_of_the_audit_log_has_a_translation() -> None:
+    names = {
+        name
+        for record in (
+            AccountRuleRecord, Admin, AgentRecord, AlertRecord, ApiKeyRecord, ApprovalRule,
+            BrandingRecord, CardRecord, CommissionRule, FeeRule, GlCode, KeysetRecord,
+            PartnerRecord, ProcessorRecord, RuleRecord, SubscriberRecord, TerminalRecord,
+            WebhookEndpointRecord,
+        )
+        for name in record.__struct_fields__
+    }  # fmt: skip
+    same = {name for name in names if _FRENCH.translate_field(name) == humanize(name)}
+    assert same <= {
+        "action", "code", "description", "occurrences", "type", "url", "version",
+    }  # fmt: skip
+
+
+def test_every_summary_of_an_approval_has_a_translation() -> None:
+    """A summary that begins with a value, such as a verb, has a translation for each verb."""
+    known = {_PLACEHOLDER.sub("{}", key) for key in _FRENCH.catalogs[_SUMMARY_CATALOG]}
+    summaries = list_approval_summaries()
+    assert len(summaries) > 15
+    for summary in summaries:
+        ending = summary.removeprefix("{}")
+        assert any(key.endswith(ending) and key.count("{}") >= ending.count("{}") for key in known)
+        assert ending != summary or summary in known, summary
+
+
+@pytest.mark.parametrize(
+    "summary, translation",
+    [
+        ("Fund agent Kargbo with 500.00 SLE", "Approvisionner l'agent Kargbo de 500.00 SLE"),
+        (
+            "Transfer 5.00 SLE from merchant A to B to a customer",
+            "Transférer 5.00 SLE du marchand A to B à un client",
+        ),
+        (
+            "Rotate API key Shop, by API key Robot",
+            "Renouveler la clé API Shop, par la clé API Robot",
+        ),
+        ("Something else", "Something else"),
+    ],
+)
+def test_summary_of_an_approval_is_translated(summary: str, translation: str) -> None:
+    assert _FRENCH.translate_summary(summary) == translation
+    assert get_translator(Language.EN).translate_summary(summary) == summary
+
+
+def test_audit_event_is_translated() -> None:
+    assert _FRENCH.translate_event("card.blocked") == "Carte\u00a0: blocage"
+    assert _FRENCH.translate_event("card.invented") == "Card invented"
+    assert get_translator(Language.EN).translate_event("card.blocked") == "Card blocked"
+
+
+async def test_audit_log_and_approvals_are_in_french(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    await set_rules(harness, build_rule("agent_fund"))
+    agent, maker = await create_agent(harness), await harness.create_admin("F")
+    funding = await harness.post(
+        f"{AGENTS_URL}/{agent['id']}/fund", json={"amount": "500"}, auth=maker
+    )
+    approval = require_held(funding)
+    ada = await console_clients.create_signed_in("A")
+    await _choose(ada, "fr")
+    inbox = html.unescape(await ada.get_page_text("/console/approvals"))
+    assert "Approvisionner l'agent" in inbox and "Fund agent" not in inbox
+    page = html.unescape(await ada.get_page_text(f"/console/approvals/{approval['id']}"))
+    assert "Approvisionner l'agent" in page and "Demande d'approbation\u00a0: création" in page
+    log = html.unescape(await ada.get_page_text("/console/audit"))
+    assert "Demande d'approbation\u00a0: création" in log and "Approval created" not in log
 
 
 def _list_strings() -> set[str]:

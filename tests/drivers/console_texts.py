@@ -166,3 +166,82 @@ def list_labels() -> set[str]:
     return {labels.humanize(value) for value in shown} | {
         labels.get_decline_reason(code) for code in Code
     }
+
+
+#: Functions that record an audit entry, and take its action as a text.
+_RECORDING: Final = re.compile(
+    r"record|record_change|_record|_record_change|_record_factor|_change_status|_audit|_set_pin"
+    r"|record_rule_change|require_correct_pin|Transition|Access"
+)
+
+
+_AUDITED: Final = re.compile(r"[Tt]rail\b|RejectedRequest|record_rule_change|Transition\(|_audit\(")
+
+
+def list_audit_terms() -> tuple[set[str], set[str]]:
+    """Return the types of resources in the audit log, and the actions that modules record."""
+    resources, actions = set[str](), {"completed", "failed", "refunded"}  # outcomes of reviews
+    for file in _PACKAGE.rglob("*.py"):
+        source = file.read_text()
+        if not _AUDITED.search(source):
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func).rpartition(".")[2]
+            texts = [item.value for item in node.args if isinstance(item, ast.Constant)]
+            named = {
+                item.arg: item.value.value
+                for item in node.keywords
+                if isinstance(item.value, ast.Constant)
+            }
+            if name == "AuditTrail":
+                resources |= {text for text in texts if isinstance(text, str)}
+            elif name == "RejectedRequest":
+                resources.add(str(named["resource_type"]))
+                resource, _, action = str(named["event"]).partition(".")
+                resources.add(resource)
+                actions.add(action)
+            elif name == "record_rule_change":
+                _, _, _, resource_type, _, action_node, *_ = node.args
+                if isinstance(resource_type, ast.Constant):
+                    resources.add(str(resource_type.value))
+                if isinstance(action_node, ast.Constant):
+                    actions.add(str(action_node.value))
+            elif _RECORDING.fullmatch(name):
+                actions |= {
+                    text
+                    for text in (*texts, named.get("action"))
+                    if isinstance(text, str) and re.fullmatch(r"[a-z][a-z_]+", text)
+                }
+    return resources, actions
+
+
+def list_approval_summaries() -> set[str]:
+    """Return the summaries of approvals, with {} for the values in them."""
+    summaries = set()
+    for file in _PACKAGE.rglob("routes.py"):
+        summaries |= _list_summaries(file)
+    for file in _PACKAGE.rglob("*_routes.py"):
+        summaries |= _list_summaries(file)
+    return summaries
+
+
+def _list_summaries(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "Proposal"):
+            continue
+        for keyword in node.keywords:
+            if keyword.arg != "summary":
+                continue
+            for part in ast.walk(keyword.value):
+                if isinstance(part, ast.JoinedStr):
+                    pieces = (
+                        str(item.value) if isinstance(item, ast.Constant) else "{}"
+                        for item in part.values
+                    )
+                    found.add("".join(pieces))
+            if isinstance(keyword.value, ast.Constant):
+                found.add(str(keyword.value.value))
+    return found

@@ -304,11 +304,13 @@ export class Operations extends Transport {
   /**
    * List what happened to a subscriber, newest first.
    *
-   * Transactions and declines, wrong PINs, messages with their delivery status, messages to and from
-   * support, KYC documents and decisions, alerts, and other changes of the subscriber and the newest
-   * 10 cards. Texts of messages and changed values are not included. Alerts require access to the
-   * list of alerts, support messages access to the list of support requests, and the reasons of
-   * changes access to the audit log. Messages are kept for 30 days, wrong PINs for 366 days.
+   * Transactions and declines, wrong PINs, messages with their delivery status, turns of the chat
+   * with their command and outcome, messages to and from support, KYC documents and decisions,
+   * alerts, and other changes of the subscriber and the newest 10 cards. Texts of messages and
+   * changed values are not included. Alerts require access to the list of alerts, support messages
+   * access to the list of support requests, and the reasons of changes access to the audit log.
+   * Finance users do not see turns of the chat. Messages and turns of the chat are kept for 30 days,
+   * wrong PINs for 366 days.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -2523,6 +2525,19 @@ export class Operations extends Transport {
   }
 
   /**
+   * Report turns of the chat.
+   *
+   * The messenger reports each turn of a person whose phone number it knows. A turn has no text,
+   * amount or recipient. Turns of numbers without a subscriber are skipped, and a turn that is
+   * reported again is stored once. `stored` is the number of turns that were stored.
+   *
+   * Access: an internal service's signature.
+   */
+  reportChatTurns(body: schemas.ChatTurns, options?: RequestOptions): Promise<schemas.ReportChatTurnsResponse> {
+    return this.send("POST", `/api/v1/chat/turns`, { body }, options);
+  }
+
+  /**
    * Get the platform overview.
    *
    * Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
@@ -2622,9 +2637,10 @@ export class Operations extends Transport {
    *
    * Fields that the request omits keep their values, and an empty string resets a field to its
    * default. `name`, `color`, `support_contact` and the logo appear in the console, on the page of a
-   * tapped card and in PDF statements; `statement_header` appears in PDF statements only. `color`
-   * must have a contrast of at least 4.5:1 with white. `logo` is a PNG image with at most 1024
-   * pixels per side, which is decoded and encoded again without metadata.
+   * tapped card and in PDF statements; `statement_header` appears in PDF statements only. The chat
+   * also shows `support_contact` to customers. `color` must have a contrast of at least 4.5:1 with
+   * white. `logo` is a PNG image with at most 1024 pixels per side, which is decoded and encoded
+   * again without metadata.
    *
    * Access: an admin (system_admin).
    */

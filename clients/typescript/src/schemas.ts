@@ -771,6 +771,34 @@ export interface CashReceipt {
 
 export type Channel = "api" | "pos" | "in_app" | "agent" | "partner" | "messaging" | "admin";
 
+export type ChatChannel = "messaging" | "bridge";
+
+export type ChatInput = "text" | "option" | "form" | "image" | "other";
+
+export type ChatOutcome = "answered" | "in_progress" | "cancelled" | "declined" | "failed";
+
+/**
+ * Turn of the chat. `turn_id` contains the time at which it ended.
+ *
+ *     `command` is null if the message named none. `error_code` is the code of a declined request.
+ *     `replies` is the number of replies.
+ */
+export interface ChatTurn {
+  turn_id: string;
+  /** E.164 format. Spaces and punctuation are removed. */
+  phone_number: string;
+  channel: ChatChannel;
+  input: ChatInput;
+  outcome: ChatOutcome;
+  command?: string | null;
+  error_code?: string | null;
+  replies?: number | null;
+}
+
+export interface ChatTurns {
+  data: ChatTurn[];
+}
+
 /** Fields of a child card to change. Omitted fields keep their values. */
 export interface ChildCardUpdate {
   /** Decimal amount in major units */
@@ -2280,6 +2308,10 @@ export interface Replication {
 
 export type ReplicationMode = "synchronous" | "waiting" | "asynchronous" | "none" | "unknown";
 
+export interface ReportChatTurnsResponse {
+  stored: number;
+}
+
 export interface ReportStatusesResponse {
   updated: number;
 }
@@ -2755,11 +2787,11 @@ export interface TestEventData {
 /**
  * Something that happened to a subscriber.
  *
- *     `event` depends on `kind`: the type of a transaction, the template of a message, the sender of
- *     a support message, the type of an alert, or the event of an audit entry. Texts of messages are
- *     not part of the timeline. `resource_id` is the ID of the transaction, message, support request,
- *     alert or audit entry, and null for wrong PINs. Of the other fields, those without a value are
- *     null.
+ *     `event` depends on `kind`: the type of a transaction, the template of a message, the command of
+ *     a chat turn or `message` without one, the sender of a support message, the type of an alert, or
+ *     the event of an audit entry. Texts of messages are not part of the timeline. `resource_id` is
+ *     the ID of the transaction, message, chat turn, support request, alert or audit entry, and null
+ *     for wrong PINs. Of the other fields, those without a value are null.
  */
 export interface TimelineItem {
   at: string;
@@ -2773,6 +2805,9 @@ export interface TimelineItem {
   counterparty: string | null;
   failure_code: string | null;
   count: number | null;
+  channel: ChatChannel | null;
+  input: ChatInput | null;
+  replies: number | null;
   actor_type: string | null;
   actor_name: string | null;
   reason: string | null;
@@ -2791,7 +2826,7 @@ export interface TimelineItemPage {
   masked?: boolean;
 }
 
-export type TimelineKind = "transaction" | "pin" | "message" | "support" | "kyc" | "alert" | "action";
+export type TimelineKind = "transaction" | "pin" | "message" | "chat" | "support" | "kyc" | "alert" | "action";
 
 /** Response to a login or a refresh. */
 export interface Tokens {

@@ -85,9 +85,11 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "error_text": translator.translate_error,
         "end_sentence": end_sentence,
         "device": partial(describe_device, translator=translator),
-        # Entries of the audit log and names of fields are data, which is not translated.
-        "plain_label": humanize,
-        "plain_status": get_transaction_status_label,
+        "audit_event": translator.translate_event,
+        "resource_type": translator.translate_resource_type,
+        "field_label": translator.translate_field,
+        "approval_summary": translator.translate_summary,
+        "reason": translator.translate_reason,
         **{
             name: _build_label_filter(get_label, translator)
             for name, get_label in _LABEL_FILTERS.items()

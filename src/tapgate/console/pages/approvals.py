@@ -1,15 +1,14 @@
 """Approvals: the inbox, held requests with their history, and the approval rules."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from tapgate.console import step_up
 from tapgate.console.actions import Action
 from tapgate.console.components.related import get_audit
 from tapgate.console.form_fields import Field
-from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
+from tapgate.console.translation.translator import Translator
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.schemas.admin import AdminRole, AdminStatus
@@ -173,7 +172,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "approvals/approval.html",
         approval=approval,
-        changes=_list_changes(approval["changes"], request.translate),
+        changes=_list_changes(approval["changes"], request.translator),
         result=_list_result(approval["result"] or {}),
         can_cancel=is_pending and is_maker,
         can_decide=is_pending
@@ -184,9 +183,7 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-def _list_changes(
-    changes: dict[str, Any], translate: Callable[[str], str]
-) -> list[tuple[str, str, str]]:
+def _list_changes(changes: dict[str, Any], translator: Translator) -> list[tuple[str, str, str]]:
     """Return the label, the old and the new text of each changed value.
 
     Of a list of rules, only the rules that were removed or added are listed.
@@ -197,10 +194,15 @@ def _list_changes(
         if items and all(isinstance(item, dict) for item in items):
             removed = [item for item in old or [] if item not in (new or [])]
             added = [item for item in new or [] if item not in (old or [])]
-            rows += [(translate("Removed rule"), _format(item, translate), "") for item in removed]
-            rows += [(translate("New rule"), "", _format(item, translate)) for item in added]
+            removed_label, added_label = (
+                translator.translate("Removed rule"),
+                translator.translate("New rule"),
+            )
+            rows += [(removed_label, _format(item, translator), "") for item in removed]
+            rows += [(added_label, "", _format(item, translator)) for item in added]
         else:
-            rows.append((humanize(name), _format(old, translate), _format(new, translate)))
+            label = translator.translate_field(name)
+            rows.append((label, _format(old, translator), _format(new, translator)))
     return rows
 
 
@@ -219,18 +221,23 @@ def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _format(value: Any, translate: Callable[[str], str]) -> str:
+def _format(value: Any, translator: Translator) -> str:
     match value:
         case None | "":
             return ""
         case bool():
-            return translate("yes" if value else "no")
+            return translator.translate("yes" if value else "no")
         case dict():
             return ", ".join(
-                f"{name}: {_format(item, translate) or '–'}" for name, item in value.items()
+                translator.translate(
+                    "{name}: {value}",
+                    name=translator.translate_field(name),
+                    value=_format(item, translator) or "–",
+                )
+                for name, item in value.items()
             )
         case list():
-            return ", ".join(_format(item, translate) for item in value)
+            return ", ".join(_format(item, translator) for item in value)
     return str(value)
 
 

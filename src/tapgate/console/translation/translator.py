@@ -9,11 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.console.labels import use_console_terms
+from tapgate.console.labels import humanize, use_console_terms
 from tapgate.errors import ApiError
 
 #: File of a catalog with the messages of the API, which are matched as patterns.
 _API_CATALOG: Final = "api.toml"
+#: File of a catalog with the summaries of approvals, which are matched as patterns too.
+_SUMMARY_CATALOG: Final = "summaries.toml"
 _SPACE: Final = re.compile(r" (?=[:;?!%»])|(?<=«) ")
 _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
@@ -52,6 +54,37 @@ class Translator:
         """Return the translation of a label of the API's values, which `label: ` may precede."""
         return self._texts.get(f"label: {label}") or self.translate(label)
 
+    def translate_event(self, event: str) -> str:
+        """Return a label for an event of the audit log, such as `card.blocked`.
+
+        Translations join a noun for the resource and one for the action, which need no agreement.
+        """
+        resource, _, action = event.partition(".")
+        noun, verb = self._texts.get(f"resource: {resource}"), self._texts.get(f"action: {action}")
+        return f"{noun}\u00a0: {verb}" if noun and verb else humanize(event)
+
+    def translate_resource_type(self, resource_type: str | None) -> str:
+        label = humanize(resource_type)
+        return self._texts.get(f"resource: {resource_type}") or self.translate_label(label)
+
+    def translate_field(self, name: str) -> str:
+        """Return a label for the name of a field of the API."""
+        return self._texts.get(f"field: {name}") or self.translate_label(humanize(name))
+
+    def translate_summary(self, summary: str) -> str:
+        """Return the summary of an approval. A summary without a translation is unchanged."""
+        for pattern, translated in self._summary_patterns:
+            if match := pattern.fullmatch(summary):
+                values = match.groupdict()
+                if "summary" in values:
+                    values["summary"] = self.translate_summary(values["summary"])
+                return translated.format_map(values)
+        return summary
+
+    def translate_reason(self, reason: str) -> str:
+        """Return the reason of an audit entry, which is a message of the API or a text of staff."""
+        return reason if self.is_source else self.translate_message(reason) or reason
+
     def translate_plural(self, count: int, one: str, other: str, **values: Any) -> str:
         """Return the text for a number, such as `{count} agents`. Zero is singular in French."""
         is_one = count == 1 if self.is_source else count < 2
@@ -84,6 +117,11 @@ class Translator:
     def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
         texts = self.catalogs.get(_API_CATALOG, {})
         return [(_compile(key), text) for key, text in texts.items() if "{" in key]
+
+    @cached_property
+    def _summary_patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        texts = self.catalogs.get(_SUMMARY_CATALOG, {})
+        return [(_compile(key), text) for key, text in texts.items()]
 
 
 @cache
