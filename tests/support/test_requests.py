@@ -289,6 +289,31 @@ async def test_request_becomes_masked_when_its_phone_number_belongs_to_a_restric
     assert (masked["id"], masked["messages"]) == (request["id"], [])
 
 
+async def test_request_stays_with_its_subscriber_when_the_phone_number_moves(
+    harness: Harness,
+) -> None:
+    subscriber = await harness.create_subscriber(phone_number=PHONE)
+    request = (await send_message(harness)).json()
+    update = await harness.put(
+        f"/api/v1/subscribers/{subscriber['id']}",
+        json={"phone_number": "+23276555002"},
+        auth=await harness.create_admin("A"),
+    )
+    assert update.status_code == 200, update.text
+    await post_as_staff(harness, f"{request['id']}/reply", {"text": "We refunded it."})
+    assert await harness.list_pending_messages(PHONE, REPLY_TEMPLATE) == []
+    sent = await harness.list_pending_messages("+23276555002", REPLY_TEMPLATE)
+    assert sent == [["We refunded it."]]
+    assert (await send_message(harness, "Who is this?", append_only=True)).status_code == 404
+    other = await harness.create_subscriber(phone_number=PHONE)
+    response = await send_message(harness, "My PIN is locked.")
+    assert response.status_code == 201
+    assert response.json()["subscriber_id"] == other["id"]
+    assert get_texts(response.json()) == [("customer", "My PIN is locked.")]
+    (earlier,) = await list_requests(harness, subscriber_id=subscriber["id"])
+    assert (earlier["id"], earlier["status"]) == (request["id"], "closed")
+
+
 async def test_texts_are_sealed_at_rest(harness: Harness) -> None:
     request = (await send_message(harness, "Sealed words")).json()
     await post_as_staff(harness, f"{request['id']}/reply", {"text": "Sealed reply"})

@@ -42,6 +42,8 @@ async def receive(
 ) -> tuple[SupportRequest, bool]:
     """Append a customer's message to the phone's request, or open a request.
 
+    If the phone number no longer belongs to the subscriber of its request, the request is closed.
+
     Returns the request and whether it is new. Concurrent messages of a phone open one
     request, because of the unique index on unclosed requests; further messages append to it.
 
@@ -54,7 +56,10 @@ async def receive(
         if received is not None:
             return await queries.get(tx, received.request_id), received.number == 1
         if request is not None:
-            break
+            if not await queries.has_lost_number(tx, request):
+                break
+            # Another person writes from this number and must not continue the conversation.
+            await _close(tx, actor, request)
         if message.append_only:
             raise ApiError(Code.REQUEST_NOT_FOUND, "The phone number has no open support request.")
         request_id = tx.new_id()
@@ -105,7 +110,7 @@ async def unassign(tx: Transaction, actor: Actor, request_id: int) -> SupportReq
 async def reply(
     tx: Transaction, actor: Actor, request_id: int, text: str, *, vault: Vault
 ) -> SupportRequest:
-    """Store a reply and enqueue it as a message to the customer's phone.
+    """Store a reply and enqueue it as a message to the customer's current phone number.
 
     An unassigned request is assigned to the admin who replies.
     """
@@ -116,13 +121,14 @@ async def reply(
             Code.OTP_REQUIRED, "Verify a one-time code sent to the subscriber's phone first."
         )
     await _append(tx, request, SupportSender.STAFF, text, vault)
+    phone_number, language = await queries.get_recipient(tx, request)
     await enqueue_message(
         tx,
         vault,
-        to=request.phone_number,
+        to=phone_number,
         template=REPLY_TEMPLATE,
         parameters=[text],
-        language=await queries.get_language(tx, request),
+        language=language,
         expires_at=tx.now() + _REPLY_LIFETIME,
     )
     return await _save(
@@ -136,7 +142,10 @@ async def reply(
 
 
 async def close(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
-    request = await _lock_unclosed(tx, request_id)
+    return await _close(tx, actor, await _lock_unclosed(tx, request_id))
+
+
+async def _close(tx: Transaction, actor: Actor, request: SupportRequest) -> SupportRequest:
     return await _save(
         tx, actor, request, "closed", status=SupportStatus.CLOSED, assignee=request.assignee
     )

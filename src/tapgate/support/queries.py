@@ -174,12 +174,26 @@ async def load_messages(
     return messages
 
 
-async def get_language(tx: Transaction, request: SupportRequest) -> str:
-    """Return the language of the customer; English if the customer is not registered."""
-    language: str | None = await tx.fetchval(
-        "SELECT language FROM subscribers WHERE phone_number = $1", request.phone_number
+async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
+    """Return whether the subscriber of a request has another phone number by now."""
+    number = await tx.fetchval(
+        "SELECT phone_number FROM subscribers WHERE id = $1", request.subscriber_id
     )
-    return language or "en"
+    return number not in (None, request.phone_number)
+
+
+async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str]:
+    """Return the customer's current phone number and language.
+
+    The language of a customer who is not registered is English.
+    """
+    row = await tx.fetchrow(
+        """SELECT phone_number, language FROM subscribers
+           WHERE id = $1 OR $1 IS NULL AND phone_number = $2""",
+        request.subscriber_id,
+        request.phone_number,
+    )
+    return (request.phone_number, "en") if row is None else (row[0], row[1] or "en")
 
 
 async def remove_expired(database: Database, before: datetime) -> bool:
