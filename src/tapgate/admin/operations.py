@@ -4,9 +4,8 @@ import asyncpg
 import msgspec
 
 from tapgate import ids
-from tapgate.admin import queries
+from tapgate.admin import queries, trail
 from tapgate.api.services import RejectedRequest, RejectionLog
-from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
@@ -19,7 +18,6 @@ from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
 _FIRST_ADMIN_NAME = "Administrator"
-_trail = AuditTrail("admin")
 
 
 async def log_in(
@@ -37,7 +35,7 @@ async def log_in(
     )
     admin = await queries.get(tx, admin_id)
     reason = factor and f"Second factor: {factor}"
-    await _record(tx, act_as(actor, admin), admin_id, "login", reason=reason)
+    await trail.record(tx, act_as(actor, admin), admin_id, "login", reason=reason)
     return tokens
 
 
@@ -79,7 +77,7 @@ async def record_rejected_passkey(
 
 async def record_token_reuse(tx: Transaction, actor: Actor, admin_id: int) -> None:
     """Record the end of a session whose refresh token was reused."""
-    await _record(tx, actor, admin_id, "session_ended", reason="Refresh token reused")
+    await trail.record(tx, actor, admin_id, "session_ended", reason="Refresh token reused")
 
 
 async def log_out(
@@ -87,7 +85,7 @@ async def log_out(
 ) -> None:
     """End a session. Waits up to one second for every process to apply the change."""
     await sessions.end(tx, session_id)
-    await _record(tx, actor, admin_id, "logout")
+    await trail.record(tx, actor, admin_id, "logout")
 
 
 async def create(
@@ -98,7 +96,7 @@ async def create(
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
-    await _record(tx, actor, row["id"], "created", changes=changes)
+    await trail.record(tx, actor, row["id"], "created", changes=changes)
     return row
 
 
@@ -156,7 +154,7 @@ async def update(
         if before[field] != after[field]
     }
     if differences:
-        await _record(tx, actor, admin_id, "updated", changes=differences)
+        await trail.record(tx, actor, admin_id, "updated", changes=differences)
     if "role" in differences:
         await sessions.end_all(tx, admin_id)
     elif differences:
@@ -173,7 +171,7 @@ async def reset_factors(
         raise _build_forbidden_error("You can't reset your own second factors.")
     removed = await factors.remove_all(tx, admin_id)
     await sessions.end_all(tx, admin_id)
-    await _record(tx, actor, admin_id, "factors_reset", changes={"factors": (removed, [])})
+    await trail.record(tx, actor, admin_id, "factors_reset", changes={"factors": (removed, [])})
     return admin
 
 
@@ -198,7 +196,7 @@ async def reset_password(
     subject = await queries.delete_identity(tx, admin_id)
     await sessions.end_all(tx, admin_id)
     changes = None if subject is None else {"subject": (subject, None)}
-    await _record(tx, actor, admin_id, "password_reset", changes=changes)
+    await trail.record(tx, actor, admin_id, "password_reset", changes=changes)
     return await _invite(tx, admin_id, invitations)
 
 
@@ -211,7 +209,7 @@ async def accept_invitation(
         raise build_invalid_invitation_error()
     admin = await queries.get(tx, admin_id)
     await queries.set_password(tx, admin_id, password_hash)
-    await _record(tx, act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
+    await trail.record(tx, act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
 
 
 def build_invalid_invitation_error() -> ApiError:
@@ -271,18 +269,7 @@ def _build_forbidden_error(message: str) -> ApiError:
 async def _change_status(
     tx: Transaction, actor: Actor, before: asyncpg.Record, action: str, status: AdminStatus
 ) -> asyncpg.Record:
-    await _record(tx, actor, before["id"], action, changes={"status": (before["status"], status)})
+    await trail.record(
+        tx, actor, before["id"], action, changes={"status": (before["status"], status)}
+    )
     return await queries.set_status(tx, before["id"], status)
-
-
-async def _record(
-    tx: Transaction,
-    actor: Actor,
-    admin_id: int,
-    action: str,
-    *,
-    reason: str | None = None,
-    changes: Changes | None = None,
-) -> None:
-    public_id = ids.encode(ids.ADMIN, admin_id)
-    await _trail.record(tx, actor, public_id, action, reason=reason, changes=changes)

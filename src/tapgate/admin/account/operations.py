@@ -6,11 +6,10 @@ import asyncpg
 from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from tapgate import ids
-from tapgate.admin import model
+from tapgate.admin import model, trail
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import queries
 from tapgate.api.services import RejectedRequest, RejectionLog
-from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth import totp
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
@@ -26,8 +25,6 @@ from tapgate.schemas.branding import Preferences, PreferencesUpdate
 from tapgate.schemas.records import require_record
 from tapgate.store.transaction import Transaction
 
-_trail = AuditTrail("admin")
-
 
 async def start_totp(
     tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors
@@ -37,7 +34,7 @@ async def start_totp(
     admin = await admin_queries.get(tx, admin_id)
     secret = await factors.start_totp(tx, admin_id)
     url = totp.build_url(secret, admin["email"])
-    await _record(tx, actor, admin_id, "totp_started")
+    await trail.record(tx, actor, admin_id, "totp_started")
     return TotpSecret(secret=secret, otpauth_url=url, qr=totp.render_qr(url))
 
 
@@ -103,7 +100,7 @@ async def replace_recovery_codes(
             Code.NOT_FOUND, "Recovery codes replace a lost second factor. Enroll a factor first."
         )
     codes = await factors.replace_recovery_codes(tx, admin_id)
-    await _record(tx, actor, admin_id, "recovery_codes_replaced")
+    await trail.record(tx, actor, admin_id, "recovery_codes_replaced")
     return codes
 
 
@@ -128,7 +125,7 @@ async def step_up(
 ) -> datetime:
     """Allow sensitive actions in a session whose admin was verified; return until when."""
     verified_at = await sessions.mark_factor_verified(tx, session_id)
-    await _record(tx, actor, admin_id, "factor_verified", reason=reason)
+    await trail.record(tx, actor, admin_id, "factor_verified", reason=reason)
     return verified_at + STEP_UP_LIFETIME
 
 
@@ -141,7 +138,7 @@ async def record_failed_step_up(
         RejectedRequest(
             event="admin.factor_verified",
             resource_type="admin",
-            resource_id=_encode(admin_id),
+            resource_id=ids.encode(ids.ADMIN, admin_id),
             result=AuditResult.FAILURE,
             reason=error.reason if isinstance(error, PasskeyRejectedError) else error.message,
         ),
@@ -155,7 +152,7 @@ async def reject_password(rejection_log: RejectionLog, actor: Actor, admin_id: i
         RejectedRequest(
             event="admin.password_verified",
             resource_type="admin",
-            resource_id=_encode(admin_id),
+            resource_id=ids.encode(ids.ADMIN, admin_id),
             result=AuditResult.FAILURE,
             reason="Wrong password",
         ),
@@ -175,7 +172,7 @@ async def change_password(
     """Replace the password and end the admin's other sessions."""
     await admin_queries.set_password(tx, admin_id, password_hash)
     await sessions.end_all(tx, admin_id, except_session=session_id)
-    await _record(tx, actor, admin_id, "password_changed")
+    await trail.record(tx, actor, admin_id, "password_changed")
 
 
 async def update_preferences(
@@ -191,7 +188,7 @@ async def update_preferences(
     )
     if after != before:
         await queries.set_preferences(tx, admin_id, after)
-        await _record(
+        await trail.record(
             tx,
             actor,
             admin_id,
@@ -212,7 +209,7 @@ async def end_session(
     if not await queries.owns_session(tx, admin_id, session_id):
         require_record(ids.SESSION, None)
     await sessions.end(tx, session_id)
-    await _record(tx, actor, admin_id, "session_ended", reason="Ended by the admin")
+    await trail.record(tx, actor, admin_id, "session_ended", reason="Ended by the admin")
 
 
 def require_enabled(factors: Factors) -> None:
@@ -253,20 +250,4 @@ async def _record_factor(
     changes = {
         field: (None, value) if enrolled else (value, None) for field, value in values.items()
     }
-    await _record(tx, actor, admin_id, action, changes=changes)
-
-
-async def _record(
-    tx: Transaction,
-    actor: Actor,
-    admin_id: int,
-    action: str,
-    *,
-    reason: str | None = None,
-    changes: Changes | None = None,
-) -> None:
-    await _trail.record(tx, actor, _encode(admin_id), action, reason=reason, changes=changes)
-
-
-def _encode(admin_id: int) -> str:
-    return ids.encode(ids.ADMIN, admin_id)
+    await trail.record(tx, actor, admin_id, action, changes=changes)

@@ -3,11 +3,10 @@
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.admin import operations as admins
 from tapgate.admin import queries as admin_queries
+from tapgate.admin import trail
 from tapgate.admin.sso import queries
-from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.oidc.id_tokens import Identity
@@ -17,7 +16,6 @@ from tapgate.schemas.admin import AdminRole, Tokens
 from tapgate.store.transaction import Transaction
 
 _REASON = "Single sign-on"
-_trail = AuditTrail("admin")
 
 
 class SignIn(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +51,7 @@ async def start_session(
         origin=sign_in.origin,
     )
     reason = _REASON + (f", second factor: {sign_in.factor}" if sign_in.factor else "")
-    await _record(tx, admins.act_as(actor, admin), admin["id"], "login", reason=reason)
+    await trail.record(tx, admins.act_as(actor, admin), admin["id"], "login", reason=reason)
     return tokens
 
 
@@ -65,7 +63,7 @@ async def end_sessions(
     if admin_id is not None:
         await sessions.end_all(tx, admin_id)
         system = msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record)
-        await _record(tx, system, admin_id, "session_ended", reason=f"{_REASON}: access lost")
+        await trail.record(tx, system, admin_id, "session_ended", reason=f"{_REASON}: access lost")
 
 
 async def _create(tx: Transaction, actor: Actor, sign_in: SignIn) -> asyncpg.Record:
@@ -124,7 +122,7 @@ async def _update(
     after = await admin_queries.update(tx, admin_id, name=before["name"], role=sign_in.role)
     system = msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record)
     changes = {"role": (before["role"], after["role"])}
-    await _record(tx, system, admin_id, "updated", reason=_REASON, changes=changes)
+    await trail.record(tx, system, admin_id, "updated", reason=_REASON, changes=changes)
     await sessions.end_all(tx, admin_id)
     return after
 
@@ -137,17 +135,4 @@ async def _record_link(
     tx: Transaction, actor: Actor, admin: asyncpg.Record, identity: Identity
 ) -> None:
     changes = {"issuer": (None, identity.issuer), "subject": (None, identity.subject)}
-    await _record(tx, admins.act_as(actor, admin), admin["id"], "sso_linked", changes=changes)
-
-
-async def _record(
-    tx: Transaction,
-    actor: Actor,
-    admin_id: int,
-    action: str,
-    *,
-    reason: str | None = None,
-    changes: Changes | None = None,
-) -> None:
-    public_id = ids.encode(ids.ADMIN, admin_id)
-    await _trail.record(tx, actor, public_id, action, reason=reason, changes=changes)
+    await trail.record(tx, admins.act_as(actor, admin), admin["id"], "sso_linked", changes=changes)

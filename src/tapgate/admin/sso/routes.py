@@ -72,13 +72,7 @@ async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
     charge = LoginCharge(services.throttle, request.ip)
     await charge.charge()
     try:
-        identity = await oidc.identify(
-            body.login_token,
-            state=body.state,
-            code=body.code,
-            issuer=body.iss,
-            address=request.ip,
-        )
+        identity = await _identify(request, oidc, body)
         sign_in = await _check(request, body, identity)
         async with services.transaction() as tx:
             await oidc.finish(tx, body.state)
@@ -127,14 +121,7 @@ async def complete_oidc_step_up(request: RequestContext, body: OidcStepUp) -> Ve
     admin_id, session_id = request.admin_and_session_ids
     oidc, identity = _require_oidc(request), None
     try:
-        identity = await oidc.identify(
-            body.login_token,
-            state=body.state,
-            code=body.code,
-            issuer=body.iss,
-            address=request.ip,
-            session_id=session_id,
-        )
+        identity = await _identify(request, oidc, body, session_id)
         _require_role(identity)
         if await queries.find_admin(services.database, identity) != admin_id:
             raise ApiError(Code.UNAUTHORIZED, "You signed in with another account. Try again.")
@@ -188,6 +175,19 @@ def _require_oidc(request: RequestContext) -> OidcLogins:
     if oidc is None:
         raise ApiError(Code.NOT_FOUND, "Single sign-on is not configured.")
     return oidc
+
+
+async def _identify(
+    request: RequestContext, oidc: OidcLogins, body: OidcStepUp, session_id: int | None = None
+) -> Identity:
+    return await oidc.identify(
+        body.login_token,
+        state=body.state,
+        code=body.code,
+        issuer=body.iss,
+        address=request.ip,
+        session_id=session_id,
+    )
 
 
 async def _check(request: RequestContext, body: OidcLogin, identity: Identity) -> SignIn:
