@@ -202,6 +202,20 @@ async def test_two_approvals_of_admins_who_still_may_approve_are_needed(harness:
     assert await get_float(harness, agent) == "500.00"
 
 
+async def test_repeated_approval_of_an_enabled_admin_can_be_the_last_one(harness: Harness) -> None:
+    await set_rules(harness, build_rule("agent_fund", approvers=2, roles=["finance_user"]))
+    agent, maker = await create_agent(harness), await harness.create_admin("A")
+    approval = require_held(await fund(harness, agent, "500", maker))
+    first, second = [await harness.create_admin("F") for _ in range(2)]
+    assert (await approve(harness, approval, first))["status"] == "pending"
+    set_status = "UPDATE admins SET status = $2 WHERE id = $1"
+    first_id = ids.decode(ids.ADMIN, first.id)
+    await harness.database.execute(set_status, first_id, "disabled")
+    assert (await approve(harness, approval, second))["status"] == "pending"
+    await harness.database.execute(set_status, first_id, "active")
+    assert (await approve(harness, approval, first))["status"] == "executed"
+
+
 async def test_failed_check_ends_the_approval_with_its_code(
     harness: Harness, maker: BearerAuth, agent: dict[str, Any]
 ) -> None:

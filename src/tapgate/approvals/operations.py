@@ -131,15 +131,15 @@ async def record_creation(
 async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
     """Approve a request, and return whether it can be executed now.
 
-    Approvals of admins who have been disabled or lost their role since do not count.
+    Approvals of admins who have been disabled or lost their role since do not count. They count
+    again when the admin is enabled, so a repeated approval can be the last one that was missing.
     """
     approval = await _lock_pending(tx, actor, approval_id)
     decisions = await _load_decisions(tx, approval_id)
     approver = await _require_approver(tx, actor, approval, decisions)
-    if any(decision.admin_id == approver.admin_id for decision in decisions):
-        return False  # a repeated request
-    await _add_decision(tx, approval_id, approver, Verdict.APPROVE, None)
-    await _trail.record(tx, actor, approval.public_id, "approved")
+    if not any(decision.admin_id == approver.admin_id for decision in decisions):
+        await _add_decision(tx, approval_id, approver, Verdict.APPROVE, None)
+        await _trail.record(tx, actor, approval.public_id, "approved")
     if not approval.has_enough_approvals(await _load_decisions(tx, approval_id)):
         return False
     await queries.change_status(
