@@ -12,6 +12,7 @@ from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ScopedIdempotencyKey
+from tapgate.schemas.transactions import TransactionRecord
 from tapgate.transactions import export
 from tapgate.transactions.export import COLUMNS
 
@@ -40,6 +41,14 @@ def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
         party = record[side] or {}
         flat |= {f"{side}_{name}": party.get(name) for name in ("type", "id", "name")}
     return {name: value or "" for name, value in flat.items()}
+
+
+def test_new_field_of_a_transaction_is_exported_unless_it_is_excluded() -> None:
+    excluded = {
+        "from", "to", "direction", "balance_after", "merchant_id", "approval_id",
+        "failure_details", "metadata",
+    }  # fmt: skip
+    assert set(TransactionRecord.__struct_encode_fields__) - set(COLUMNS) == excluded
 
 
 async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> None:
