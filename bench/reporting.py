@@ -12,15 +12,16 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypeVar
 
 import asyncpg
-import httpx2
+import msgspec
 
 from bench.growth import indexes
+from tapgate.api.app import App
 from tapgate.api.services import Services
 from tapgate.auth.sessions import Sessions
 from tapgate.gateway import create_app
@@ -72,10 +73,32 @@ _INSERT_ROLLUPS = """
     FROM transactions GROUP BY 1, 2, 3, 4, 5"""
 
 
+T = TypeVar("T")
+
+
+class OverviewRequest:
+    """Request of the overview by an admin."""
+
+    method = "GET"
+    path = "/api/v1/overview"
+    peer = "127.0.0.1"
+    is_complete = True
+
+    def __init__(self, period: str, token: str) -> None:
+        self.query = f"period={period}".encode()
+        self.headers = {b"authorization": f"Bearer {token}".encode()}
+
+    async def read_body(self, limit: int) -> bytes:
+        return b""
+
+    async def cancel_on_disconnect(self, work: Awaitable[T]) -> T:
+        return await work
+
+
 class BenchmarkDatabase(NamedTuple):
     name: str
-    client: httpx2.AsyncClient
-    services: Services
+    app: App
+    token: str
 
 
 async def fill(url: str, transactions: int) -> None:
@@ -113,13 +136,7 @@ async def open_database(
         async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _create_admin_token(services, services.authenticator.sessions)
-        transport = httpx2.ASGITransport(app=cast(Any, create_app(services)))
-        async with httpx2.AsyncClient(
-            transport=transport,
-            base_url="http://gateway",
-            headers={"Authorization": f"Bearer {token}"},
-        ) as client:
-            yield BenchmarkDatabase(f"{transactions:,}", client, services)
+        yield BenchmarkDatabase(f"{transactions:,}", create_app(services), token)
 
 
 async def _create_admin_token(services: Services, sessions: Sessions) -> str:
@@ -137,10 +154,10 @@ async def measure_request(database: BenchmarkDatabase, period: str, *, uncached:
     if uncached:
         rollups._cache.clear()
     started = time.perf_counter()
-    response = await database.client.get("/api/v1/overview", params={"period": period})
+    response = await database.app.respond(OverviewRequest(period, database.token))
     seconds = time.perf_counter() - started
-    assert response.status_code == 200, response.text
-    assert response.json()["totals"]["count"] > 0
+    assert response.status == 200, response.body
+    assert msgspec.json.decode(response.body)["totals"]["count"] > 0
     return seconds * 1000
 
 
