@@ -3,6 +3,7 @@
 
 PYTHON ?=
 SECONDS ?= 3
+PROCESSES ?= 4
 SEED ?=
 CLUSTER ?=
 UPGRADE ?=
@@ -33,7 +34,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo 'make run           start the gateway on port 8000 and the messenger on 8001, with data in .tapgate'
 	@echo 'make cluster       start three gateways on replicated PostgreSQL behind HAProxy; DATA=, DEMO='
-	@echo 'make test          check style, types and imports, and run the tests'
+	@echo 'make test          check style, types and imports, and run the tests; PROCESSES='
 	@echo 'make generators    install the client generators that some tests use (TypeScript needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
@@ -73,7 +74,7 @@ test: .venv/installed-dev
 	$(CHECK_STYLE)
 	@echo 'Checking types and running the tests ...'
 	@$(BIN)/mypy --no-error-summary & types=$$!; \
-		$(BIN)/pytest -q -n 4; tests=$$?; \
+		$(BIN)/pytest -q -n $(PROCESSES); tests=$$?; \
 		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
 		exit $$tests
 
