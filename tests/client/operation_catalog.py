@@ -16,6 +16,7 @@ from tapgate.client.pagination import Paginator
 from tapgate.clock import system_clock
 from tapgate.schemas.approvals import ApprovalRule
 from tapgate.schemas.card_proofs import CardProof
+from tapgate.schemas.chat import ChatTurn
 from tapgate.schemas.fees import CommissionRule, FeeRule
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
@@ -50,6 +51,14 @@ _SAMPLE_VALUES: dict[Any, Any] = {
         ),
     ),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
+    ChatTurn: ChatTurn(
+        turn_id="cht_1",
+        phone_number="+23276000001",
+        channel="messaging",
+        input="text",
+        outcome="answered",
+        replies=1,
+    ),
     FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
     ApprovalRule: ApprovalRule(operation="agent_fund", above="1", roles=["finance_user"]),
     GlCodeUpdate: GlCodeUpdate(kind="wallet", gl_code="2100", name="Customer wallets"),
