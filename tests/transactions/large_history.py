@@ -17,7 +17,7 @@ BUSY_ACCOUNT_ID = 1
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-async def insert_transactions(database: Database) -> None:
+async def insert_transactions(database: Database, *, payee_count: int = 1997) -> None:
     """Insert transactions over one year, with one in a hundred subscribers restricted.
 
     The tables are vacuumed, as autovacuum would do, because the query plans depend on it.
@@ -47,7 +47,7 @@ async def insert_transactions(database: Database) -> None:
                       CASE WHEN n % 5000 = 0 THEN 'partner_deposit' ELSE 'transfer_p2p' END,
                       CASE WHEN n % 5000 = 1 THEN 'failed' ELSE 'completed' END, 'api', 100, 1,
                       'SLE', CASE WHEN n % 4 = 0 THEN 1 ELSE 2 + n % 1997 END,
-                      CASE WHEN n % 4 = 1 THEN 1 ELSE 2 + (n * 7) % 1997 END,
+                      CASE WHEN n % 4 = 1 THEN 1 ELSE 2 + (n * 7) % $6::bigint END,
                       'TAP-' || n % 1997,
                       CASE WHEN n % 50000 = 1 THEN 'CARD_BLOCKED'
                            WHEN n % 5000 = 1 THEN 'INSUFFICIENT_FUNDS' END, moment, moment
@@ -59,6 +59,7 @@ async def insert_transactions(database: Database) -> None:
             ids.first_id_at(NOW),
             NOW - timedelta(days=365),
             NOW,
+            payee_count,
             timeout=60,
         )
         await tx.execute(
