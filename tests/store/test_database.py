@@ -139,6 +139,7 @@ class TestOutage:
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
+        monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 30.0)
         assert await isolated_database.fetchval("SELECT 1") == 1
 
 
