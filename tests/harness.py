@@ -30,6 +30,11 @@ WRONG_PIN = "9183"
 _sequence = itertools.count(1)
 
 
+def split_words(text: str) -> list[str]:
+    """Split into words, so that a PIN does not match digits inside a longer ID or a time."""
+    return "".join(char if char.isalnum() else " " for char in text).split()
+
+
 class BearerAuth(httpx2.Auth):
     """Authenticates with an API key or an access token."""
 

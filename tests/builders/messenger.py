@@ -141,11 +141,6 @@ def build_success(token: str) -> tuple[int, dict[str, Any]]:
     return 200, {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
 
 
-def split_words(text: str) -> list[str]:
-    """Split into words, so that a PIN does not match digits inside a longer ID."""
-    return "".join(char if char.isalnum() else " " for char in text).split()
-
-
 async def dump_tables(database: Database) -> list[str]:
     tables = await database.fetch(
         "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"

@@ -16,9 +16,9 @@ from builders.messenger import (
     FlowDriver,
     build_success,
     dump_tables,
-    split_words,
 )
 from drivers.messenger import FlowClient
+from harness import split_words
 from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
 from tapgate.messenger.model import FormSubmitted

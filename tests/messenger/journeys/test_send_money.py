@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from builders.messenger import split_words
 from drivers.messenger import MessengerDriver, ServicesDriver, build_text
-from harness import PIN, WRONG_PIN
+from harness import PIN, WRONG_PIN, split_words
 from tapgate.messenger import runner
 from tapgate.messenger.model import PinForm
 
