@@ -50,12 +50,12 @@ async def test_service_signature_does_not_cover_the_body(
 async def test_fuzzed_requests_get_documented_responses(fuzz_fixtures: FuzzFixtures) -> None:
     operation_count = 30
     results = await run_fuzzing(
-        fuzz_fixtures, 180, seed=1, print_line=lambda _: None, sample_size=operation_count
+        fuzz_fixtures, 180, seed=3, print_line=lambda _: None, sample_size=operation_count
     )
     assert results.request_count > 150
     assert not results.findings, "\n".join(map(str, results.findings))
     never_succeeded = results.list_never_succeeded()
-    assert len(never_succeeded) < operation_count // 2, list(results.format_table())
+    assert len(never_succeeded) < operation_count // 3, list(results.format_table())
 
 
 async def test_unsupported_method_returns_405_with_the_supported_methods(
