@@ -27,6 +27,10 @@ _LABELS: Final[Mapping[str, str]] = {
     "compliance_user": "Compliance",
     "support_user": "Support",
     "finance_user": "Finance",
+    "receiver": "Recipient",
+    "expires_in": "Expires after",
+    "grace_seconds": "Grace period",
+    "window_seconds": "Period",
 }
 
 _FLOW_LABELS: Final[Mapping[str, str]] = {

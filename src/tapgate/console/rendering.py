@@ -40,6 +40,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
 _NOT_VALID: Final = source_text("is not valid")
+_COLON: Final = source_text(":")
 _JUST_NOW: Final = source_text("just now")
 _TIME_UNITS: Final = (
     (86_400, source_text("{count} day"), source_text("{count} days")),
@@ -76,6 +77,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "format_time": format_time,
         "number": format_number,
         "age": partial(format_age, translator=translator),
+        "duration": partial(format_duration, translator=translator),
         "ago": partial(format_ago, translator=translator),
         "action_icon": get_action_icon,
         "api_message": lambda message: translator.translate_message(message) or message,
@@ -98,6 +100,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
     environment.globals |= {
         "_": translator.translate,
         "plural": translator.translate_plural,
+        "colon": translator.translate(_COLON),
         "language": language,
     }
     return environment
@@ -141,16 +144,17 @@ def format_time(moment: str | None) -> Markup | str:
 
 def format_age(moment: str, now: datetime, translator: Translator) -> str:
     """Format the time since `moment` in the largest whole unit: `3 days`, or `just now`."""
-    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
-    return (
-        format_duration(seconds, translator) if seconds >= 60 else translator.translate(_JUST_NOW)
-    )
+    seconds = int((now - datetime.fromisoformat(moment)).total_seconds())
+    if seconds < 60:
+        return translator.translate(_JUST_NOW)
+    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
+    return format_duration(seconds - seconds % size, translator)
 
 
 def format_duration(seconds: int, translator: Translator, *, in_days: bool = True) -> str:
-    """Format a duration in the largest whole unit: `3 days`."""
+    """Format a duration in the largest unit that is exact: `3 days`, or `36 hours`."""
     units = _TIME_UNITS if in_days else _TIME_UNITS[1:]
-    size, one, other = next(unit for unit in units if seconds >= unit[0])
+    size, one, other = next(unit for unit in units if seconds % unit[0] == 0)
     return translator.translate_plural(seconds // size, one, other)
 
 

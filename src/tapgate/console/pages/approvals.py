@@ -1,6 +1,6 @@
 """Approvals: the inbox, held requests with their history, and the approval rules."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tapgate.console import step_up
 from tapgate.console.actions import Action
@@ -60,6 +60,13 @@ ACTIONS: Final = (
         is_dangerous=True,
     ),
 )
+
+
+class _Change(NamedTuple):
+    label: str
+    name: str
+    old: Any
+    new: Any
 
 
 def build_recommended_rules() -> list[dict[str, Any]]:
@@ -183,11 +190,8 @@ async def show_approval(request: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-def _list_changes(changes: dict[str, Any], translator: Translator) -> list[tuple[str, str, str]]:
-    """Return the label, the old and the new text of each changed value.
-
-    Of a list of rules, only the rules that were removed or added are listed.
-    """
+def _list_changes(changes: dict[str, Any], translator: Translator) -> list[_Change]:
+    """Return the changed values. Of a list of rules, only those that were removed or added."""
     rows = []
     for name, (old, new) in changes.items():
         items = [*_to_list(old), *_to_list(new)]
@@ -198,11 +202,10 @@ def _list_changes(changes: dict[str, Any], translator: Translator) -> list[tuple
                 translator.translate("Removed rule"),
                 translator.translate("New rule"),
             )
-            rows += [(removed_label, _format(item, translator), "") for item in removed]
-            rows += [(added_label, "", _format(item, translator)) for item in added]
+            rows += [_Change(removed_label, name, item, None) for item in removed]
+            rows += [_Change(added_label, name, None, item) for item in added]
         else:
-            label = translator.translate_field(name)
-            rows.append((label, _format(old, translator), _format(new, translator)))
+            rows.append(_Change(translator.translate_field(name), name, old, new))
     return rows
 
 
@@ -219,26 +222,6 @@ def _list_result(result: dict[str, Any]) -> list[tuple[str, str]]:
         elif isinstance(value, dict):
             rows += [(f"{name} {inner}", text) for inner, text in _list_result(value)]
     return rows
-
-
-def _format(value: Any, translator: Translator) -> str:
-    match value:
-        case None | "":
-            return ""
-        case bool():
-            return translator.translate("yes" if value else "no")
-        case dict():
-            return ", ".join(
-                translator.translate(
-                    "{name}: {value}",
-                    name=translator.translate_field(name),
-                    value=_format(item, translator) or "–",
-                )
-                for name, item in value.items()
-            )
-        case list():
-            return ", ".join(_format(item, translator) for item in value)
-    return str(value)
 
 
 def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
