@@ -65,12 +65,18 @@ class PaymentsBenchmark:
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
         runner = PhaseRunner(self._installation, bench_data, connection)
-        signing_data = bench_data._replace(cards=bench_data.signing_cards)
-        signing_runner = PhaseRunner(self._installation, signing_data, connection)
-        await self._measure(runner, signing_runner, bench_data, pgbench)
+        pair_runners = {
+            kind: PhaseRunner(self._installation, bench_data._replace(cards=cards), connection)
+            for kind, cards in (
+                ("few_cards", bench_data.few_cards),
+                ("proofs", bench_data.signing_cards),
+            )
+        }
+        await self._measure(runner, pair_runners, bench_data, pgbench)
         print_line("Verifying the ledger ...")
         proof = await books.verify_books(
-            connection, approved=runner.approved + signing_runner.approved
+            connection,
+            approved=sum(each.approved for each in (runner, *pair_runners.values())),
         )
         assert self._overload is not None
         assert self._memory is not None
@@ -91,14 +97,15 @@ class PaymentsBenchmark:
     async def _measure(
         self,
         runner: PhaseRunner,
-        signing_runner: PhaseRunner,
+        pair_runners: dict[str, PhaseRunner],
         bench_data: Dataset,
         pgbench: PgBench,
     ) -> None:
         rounds, pay = self._sizes.rounds, create_payment_builder(bench_data)
         transfer = create_transfer_builder(bench_data)
         runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 3)
-        signing_runner.phases_left = rounds
+        for pair_runner in pair_runners.values():
+            pair_runner.phases_left = rounds
         for build in (transfer, pay):
             await runner.run(
                 "warm-up",
@@ -117,7 +124,7 @@ class PaymentsBenchmark:
                 print_tpcb_run(self._tpcb[-1])
                 if connections == DEFAULT_CONNECTIONS:
                     await self._measure_deliveries(runner, pay, transfer, number)
-                    await self._measure_proofs(signing_runner, bench_data, number)
+                    await self._measure_proofs(pair_runners, bench_data, number)
             hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
             rounds_mb.append(
@@ -136,9 +143,15 @@ class PaymentsBenchmark:
             postgres_mb=self._installation.get_postgres_mb(),
         )
 
-    async def _measure_proofs(self, runner: PhaseRunner, bench_data: Dataset, number: int) -> None:
-        """Measure payments by cards that the workers have seen before."""
-        await runner.run_repeated(
+    async def _measure_proofs(
+        self, runners: dict[str, PhaseRunner], bench_data: Dataset, number: int
+    ) -> None:
+        """Measure payments without and with proofs, by cards that the workers have seen before.
+
+        The two phases use the same number of cards, because a card's payments of the last day are
+        read with each payment. The order changes from round to round.
+        """
+        await runners["proofs"].run_repeated(
             "lookups",
             requests.build_lookups(bench_data),
             round_=number,
@@ -146,7 +159,8 @@ class PaymentsBenchmark:
             seconds=self._sizes.seconds,
         )
         pay = create_payment_builder(bench_data)
-        self._others.append(await self._run_phase(runner, "proofs", pay, number))
+        for kind in sorted(runners, reverse=number % 2 == 0):
+            self._others.append(await self._run_phase(runners[kind], kind, pay, number))
 
     async def _measure_deliveries(
         self, runner: PhaseRunner, pay: RequestBuilder, transfer: RequestBuilder, number: int

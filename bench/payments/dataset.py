@@ -62,6 +62,7 @@ class SigningKey(NamedTuple):
 class Dataset(NamedTuple):
     cards: list[Card]
     signing_cards: list[Card]
+    few_cards: list[Card]  # as many as `signing_cards`, for a comparison with these
     terminals: list[SigningKey]  # one per processor
     api_key: str
 
@@ -78,7 +79,10 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
             signals=services.signals,
         )
     signing_count = max(_MIN_SIGNING_CARDS, cards // _CARDS_PER_SIGNING_CARD)
-    signing_cards = await _create_cards(services, range(cards, cards + signing_count), keyset)
+    signing_cards, few_cards = [
+        await _create_cards(services, range(first, first + signing_count), card_keyset)
+        for first, card_keyset in ((cards, keyset), (cards + signing_count, None))
+    ]
     async with services.transaction() as tx:
         await webhooks.create(
             tx, SYSTEM_ACTOR, _FAILURE_WEBHOOK, vault=services.vault, signals=services.signals
@@ -99,6 +103,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     return Dataset(
         new_cards,
         signing_cards,
+        few_cards,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
         api_key,
     )

@@ -31,6 +31,7 @@ CHART_FILE = Path("docs/benchmarks.svg")
 BEGIN_MARK, END_MARK = "<!-- figures: written by `make bench` -->\n", "<!-- end of figures -->\n"
 
 _KIND_LABELS = {
+    "few_cards": "payments by as few cards as the next row",
     "proofs": "payments, each with a card's proof",
     "hot": "payments, all to one merchant",
     "webhooks": "payments, each with a webhook",
@@ -38,11 +39,11 @@ _KIND_LABELS = {
     "transfers": "P2P transfers, each with a receipt",
     "balances": "balance reads by API key",
 }
-#: Workloads that are compared with payments, as the subject of a sentence.
-_COMPARED_KINDS = {
-    "proofs": "Payments with a card's proof",
-    "webhooks": "Payments with a webhook",
-    "transfers": "P2P transfers with a receipt",
+#: Workloads that are compared with another, both as they are named in a sentence.
+_COMPARISONS = {
+    "proofs": ("Payments with a card's proof", "few_cards", "payments by as many cards without"),
+    "webhooks": ("Payments with a webhook", "payments", "payments"),
+    "transfers": ("P2P transfers with a receipt", "payments", "payments"),
 }
 _HEADER = (
     "",
@@ -188,17 +189,20 @@ def _render_comparisons(results: Results) -> list[str]:
     """Compare other workloads with the payments of the same rounds."""
     return [
         sentence
-        for kind, name in _COMPARED_KINDS.items()
-        if (sentence := _render_comparison(results, kind, name)) is not None
+        for kind in _COMPARISONS
+        if (sentence := _render_comparison(results, kind)) is not None
     ]
 
 
-def _render_comparison(results: Results, kind: str, name: str) -> str | None:
+def _render_comparison(results: Results, kind: str) -> str | None:
+    name, baseline_kind, baseline_name = _COMPARISONS[kind]
     others = {phase.round: phase for phase in results.others if phase.kind == kind}
     pairs = [
         (phase, others[phase.round])
-        for phase in results.payments
-        if phase.round in others and phase.connections == others[phase.round].connections
+        for phase in (*results.payments, *results.others)
+        if phase.kind == baseline_kind
+        and phase.round in others
+        and phase.connections == others[phase.round].connections
     ]
     if not pairs:
         return None
@@ -207,7 +211,7 @@ def _render_comparison(results: Results, kind: str, name: str) -> str | None:
     workers = median(other.cpu.workers - plain.cpu.workers for plain, other in pairs)
     postgres = median(other.cpu.postgres - plain.cpu.postgres for plain, other in pairs)
     return (
-        f"{name} run at {_format_ratios(rates)} times the rate of payments in the same round"
+        f"{name} run at {_format_ratios(rates)} times the rate of {baseline_name} in the same round"
         f" ({_format_ratios(costs)} by CPU time). Each takes {workers:+.0f} µs of Python's and"
         f" {postgres:+.0f} µs of PostgreSQL's CPU time."
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.runner import ROOT, list_missing_values, run_benchmark
 
-WORKLOADS = {"proofs", "hot", "webhooks", "replays", "transfers", "balances"}
+WORKLOADS = {"few_cards", "proofs", "hot", "webhooks", "replays", "transfers", "balances"}
 
 
 async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_path: Path) -> None:
