@@ -299,7 +299,7 @@ async def test_stored_request_is_sealed(
 ) -> None:
     require_held(await fund(harness, agent, "500", maker, request_id="f-1"))
     sealed = await harness.database.fetchval("SELECT sealed_request FROM approvals")
-    assert b"500" not in sealed
+    assert b"amount" not in sealed
 
 
 async def test_steps_are_audited_and_published(

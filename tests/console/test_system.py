@@ -293,7 +293,7 @@ async def test_edit_form_shows_and_changes_the_settings_of_an_api_key(ada: Conso
     page = await ada.get_page_text("/console/api-keys")
     for text in ("Kiosk", "balance:read", ">Any<", ">Default<"):
         assert text in page
-    assert "2999" not in page
+    assert "2999-01-31" not in page
     stale = await ada.post_partial(address, changes | {"name": "Till"})
     assert 'role="alert"' in stale.text
     assert "Till" not in await ada.get_page_text("/console/api-keys")

@@ -148,8 +148,7 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: 
     ]
     database = harness.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
-        assert b"PNG" not in row["image"]
-        assert b"IHDR" not in row["image"]
+        assert PNG[:16] not in row["image"]
     # An image copied into another row cannot be decrypted.
     await database.execute(
         """UPDATE kyc_documents SET image = other.image FROM kyc_documents other

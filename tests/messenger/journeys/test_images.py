@@ -63,7 +63,7 @@ async def test_image_before_its_type_is_kept_sealed_and_uploaded(
     await phone.post_to_bridge(**sent)  # kept once
     assert await database.fetchval("SELECT count(*) FROM messenger.images") == 1
     sealed = await database.fetchval("SELECT sealed FROM messenger.images")
-    assert b"PNG" not in sealed
+    assert PNG[:16] not in sealed
     assert "Verify identity" in await phone.send_by_bridge("cancel")
     assert "What does it show" in await phone.send_by_bridge("kyc")
     assert "level 1" in await phone.send_by_bridge("limits")
