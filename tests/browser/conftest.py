@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser
 
 from databases import ScratchDatabases, build_database_url
 from drivers import chromium
@@ -17,9 +17,6 @@ from drivers.chromium import DESKTOP_VIEWPORT, Tab
 from drivers.deployments import Deployment
 from drivers.processes import ADMIN, free_port, open_client, start_tapgate
 from tapgate.sandbox.demo.examples import load_examples
-
-#: Generous timeout, because the machine may be busy with other tests.
-expect.set_options(timeout=30_000)
 
 _NO_CHROMIUM = f"needs a Chromium: none of {', '.join(chromium.EXECUTABLE_NAMES)} is on the PATH"
 

@@ -24,6 +24,7 @@ async def test_card_upload_reports_progress_created_cards_and_row_errors(
     file.write_text(f"Serial No.,MAC Address\n{good}{prefix}-41,nonsense\nnot a serial,\n")
     await tab.open("/console/cards")
     await page.get_by_role("link", name="Upload cards").click()
+    await page.wait_for_url("**/console/cards/upload")
     assert await tab.find_axe_violations() == []
     await page.evaluate(_RECORD_PROGRESS_BAR)
     await page.get_by_label("CSV file").set_input_files(file)

@@ -45,6 +45,7 @@ async def test_officer_reviews_one_customer_after_the_other(
     await tab.take_screenshot("kyc-queue")
     await page.get_by_role("link", name="Start review").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Kadija Bah")
+    await page.wait_for_load_state()
     for picture in await page.locator(".documents img").all():
         await expect(picture).to_have_js_property("complete", True)
         assert await picture.evaluate("image => image.naturalWidth") > 0

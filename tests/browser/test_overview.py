@@ -29,6 +29,7 @@ async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(
     assert cookies
     assert all(item["httpOnly"] and item["sameSite"] == "Strict" for item in cookies)
     await page.get_by_role("button", name="Sign out").click()
+    await page.wait_for_url("**/console/sign-in")  # the next request would cancel the sign-out
     await signed_out_tab.open("/console")
     await expect(page).to_have_url(re.compile("/console/sign-in$"))
 

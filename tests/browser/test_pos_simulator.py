@@ -74,8 +74,8 @@ class PosPage:
 
 
 async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait up to 30 seconds until the condition holds."""
-    async with asyncio.timeout(30):
+    """Wait up to 60 seconds until the condition holds."""
+    async with asyncio.timeout(60):
         while not await condition():
             await asyncio.sleep(0.05)
 

@@ -1,13 +1,12 @@
 """Preservation of user state: input, open elements, and keyboard focus."""
 
 import asyncio
-import random
 import re
 from typing import Final
 
 from playwright.async_api import Page, Route, expect
 
-from drivers.actors import Admin, require_success
+from drivers.actors import Admin, new_phone_number, require_success
 from drivers.chromium import Tab
 from drivers.processes import ADMIN
 
@@ -121,7 +120,7 @@ async def test_long_name_does_not_overflow(tab: Tab, ada: Admin) -> None:
         "subscribers",
         first_name="W" * 80,
         last_name="محمد",
-        phone_number=f"+2327699{random.randrange(10_000):04}",
+        phone_number=new_phone_number(),
         pin="6417",
     )
     subscriber_id = require_success(response)["subscriber_id"]
@@ -188,7 +187,7 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("First name").fill("Slow")
     await dialog.get_by_label("Last name").fill("Line")
-    await dialog.get_by_label("Phone").fill(f"+2327698{random.randrange(10_000):04}")
+    await dialog.get_by_label("Phone").fill(new_phone_number())
     await dialog.get_by_label("PIN").fill("6417")
     await page.evaluate(_RECORD_FORM_STATE)
     await dialog.get_by_role("button", name="Add customer").dblclick()

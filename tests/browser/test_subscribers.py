@@ -14,6 +14,7 @@ async def test_subscriber_search_filters_while_typing(
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Customers", exact=True).click()
+    await page.wait_for_url("**/console/subscribers")
     rows = page.locator("#rows tr")
     assert await rows.count() > 10
     await page.get_by_role("searchbox", name="Search").press_sequentially(

@@ -11,6 +11,7 @@ async def test_reply_box_sends_a_reply_and_keeps_it_on_an_error(tab: Tab) -> Non
     await tab.take_screenshot("support-list")
     await page.get_by_role("link", name="+232").first.click()
     await expect(page.locator("#thread")).to_contain_text("charged twice")
+    await page.wait_for_load_state()
     reply = page.get_by_label("Reply", exact=True)
     await reply.evaluate("box => box.removeAttribute('maxlength')")
     await reply.fill("Which day?\n" + "x" * 1000)

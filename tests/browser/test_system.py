@@ -19,6 +19,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deploym
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
     await page.get_by_role("link", name="API keys").click()
+    await page.wait_for_url("**/console/api-keys")
     await page.get_by_role("button", name="Create key").click()
     assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Card reports")

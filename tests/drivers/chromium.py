@@ -18,7 +18,12 @@ from playwright.async_api import (
     Request,
     ViewportSize,
     async_playwright,
+    expect,
 )
+
+#: Generous timeout, because the machine may be busy with other tests.
+_TIMEOUT_MS: Final = 60_000
+expect.set_options(timeout=_TIMEOUT_MS)
 
 ColorScheme = Literal["light", "dark"]
 
@@ -95,7 +100,7 @@ async def launch() -> AsyncIterator[Browser]:
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=find_executable(), args=[*_ARGUMENTS, *as_root]
+            executable_path=find_executable(), args=[*_ARGUMENTS, *as_root], timeout=_TIMEOUT_MS
         )
         try:
             yield browser
@@ -127,6 +132,7 @@ async def _open_context(browser: Browser, address: str) -> BrowserContext:
     context = await browser.new_context(
         locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
     )
+    context.set_default_timeout(_TIMEOUT_MS)
     page = await context.new_page()
     await page.goto(f"{address.rstrip('/')}/console/sign-in")
     return context
@@ -221,6 +227,7 @@ class Tab:
         await self.page.add_init_script(path=_AXE_SCRIPT)
 
     async def _load_axe(self) -> None:
+        await self.page.wait_for_load_state()  # after a click on a link, it may still be loading
         if not await self.page.evaluate("'axe' in window"):
             # Evaluated rather than added as a script, so the page's CSP does not block it.
             await self.page.evaluate(_AXE_SCRIPT.read_text())
