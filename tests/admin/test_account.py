@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 import pyotp
 import pytest
 
-from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn, get_previous_code
 from tapgate.api.services import Services
 from tapgate.auth.factors import Factors
 from tapgate.gateway import list_endpoints
@@ -40,7 +39,7 @@ def enroll(client: httpx2.AsyncClient, services: Services) -> Enroll:
     async def enroll(headers: Headers) -> pyotp.TOTP:
         started = (await client.post(f"{ME}/totp", headers=headers)).json()
         app = pyotp.TOTP(started["secret"])
-        code = app.at(services.clock() - timedelta(seconds=30))
+        code = get_previous_code(services, app)
         response = await client.post(f"{ME}/totp/confirm", json={"code": code}, headers=headers)
         assert response.status_code == 200, response.text
         return app
@@ -67,7 +66,7 @@ async def test_enrolled_app_is_required_at_the_next_login(
     assert (await log_in(client)).status_code == 200
 
     app = pyotp.TOTP(started["secret"])
-    code = app.at(services.clock() - timedelta(seconds=30))
+    code = get_previous_code(services, app)
     confirmed = await client.post(f"{ME}/totp/confirm", json={"code": code}, headers=ada)
     recovery_codes = confirmed.json()["recovery_codes"]
     assert len(recovery_codes) == 10

@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +12,7 @@ import msgspec
 import pyotp
 import pytest
 
-from builders.auth import EMAIL, PASSWORD
+from builders.auth import EMAIL, PASSWORD, get_previous_code
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
@@ -307,7 +306,7 @@ async def test_sign_in_asks_for_the_code_of_an_enrolled_app(
     admin_id = await services.database.fetchval("SELECT id FROM admins")
     async with services.transaction() as tx:
         app = pyotp.TOTP(await factors.start_totp(tx, admin_id))
-        await factors.confirm_totp(tx, admin_id, app.at(services.clock() - timedelta(seconds=30)))
+        await factors.confirm_totp(tx, admin_id, get_previous_code(services, app))
 
     asked = await signed_out_client.sign_in(EMAIL, PASSWORD)
     assert asked.status_code == 403

@@ -3,14 +3,13 @@
 import html
 import json
 import re
-from datetime import timedelta
 
 import httpx2
 import msgspec
 import pyotp
 import pytest
 
-from builders.auth import EMAIL, PASSWORD, Headers
+from builders.auth import EMAIL, PASSWORD, Headers, get_previous_code
 from builders.passkeys import PasskeyClient, build_passkey
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
@@ -174,8 +173,8 @@ async def test_second_factor_is_required(
     await follow_provider(console, provider)
     headers = {"Authorization": f"Bearer {console.session}"}
     started = (await harness.post("/api/v1/admin/me/totp", headers=headers)).json()
-    app, now = pyotp.TOTP(started["secret"]), harness.services.clock()
-    code = app.at(now - timedelta(seconds=30))
+    app = pyotp.TOTP(started["secret"])
+    code = get_previous_code(harness.services, app)
     await harness.post("/api/v1/admin/me/totp/confirm", json={"code": code}, headers=headers)
 
     page = await follow_provider(console, provider, "/console/agents")
@@ -228,8 +227,8 @@ async def test_linking_asks_for_the_second_factor_without_showing_the_password(
 ) -> None:
     await harness.create_admin()
     started = (await harness.post("/api/v1/admin/me/totp", headers=ada)).json()
-    app, now = pyotp.TOTP(started["secret"]), harness.services.clock()
-    code = app.at(now - timedelta(seconds=30))
+    app = pyotp.TOTP(started["secret"])
+    code = get_previous_code(harness.services, app)
     await harness.post("/api/v1/admin/me/totp/confirm", json={"code": code}, headers=ada)
     provider.claims = {"email": EMAIL}
     page = await submit(console, await follow_provider(console, provider), password=PASSWORD)

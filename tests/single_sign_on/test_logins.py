@@ -9,7 +9,7 @@ import httpx2
 import pyotp
 import pytest
 
-from builders.auth import EMAIL, PASSWORD, Headers
+from builders.auth import EMAIL, PASSWORD, Headers, get_previous_code
 from builders.passkeys import PasskeyClient, build_passkey
 from builders.single_sign_on import LOGIN_URL, SsoClient
 from cases import each
@@ -33,7 +33,7 @@ async def enroll_totp(harness: Harness, headers: Headers) -> pyotp.TOTP:
     """Enroll an authenticator app, whose current code remains usable."""
     started = (await harness.post(f"{ME}/totp", headers=headers)).json()
     app = pyotp.TOTP(started["secret"])
-    code = app.at(harness.services.clock() - timedelta(seconds=30))
+    code = get_previous_code(harness.services, app)
     confirmed = await harness.post(f"{ME}/totp/confirm", json={"code": code}, headers=headers)
     assert confirmed.status_code == 200, confirmed.text
     return app
