@@ -247,8 +247,7 @@ async def test_worker_accepts_nothing_when_the_supervisor_exits_before_startup(
     with lifeline:
         server._lifeline = lifeline
         await server.startup([listener])
-        await asyncio.sleep(0.05)
-    assert server.should_exit
+        await wait_until(lambda: server.should_exit)
     assert not server.server_state.connections
     accepted_elsewhere, _ = listener.accept()
     accepted_elsewhere.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from drivers.connections import drain_event_loop
 from tapgate.errors import ApiError
 from tapgate.http.fair_limit import FairLimit
 
@@ -99,10 +100,10 @@ async def test_canceled_callers_release_their_slots(callers: ConcurrentCallers) 
     await callers.start("a", "b", "c")
     callers.tasks[1].cancel()
     callers.tasks[0].cancel()
-    await asyncio.sleep(0.01)
+    await drain_event_loop()
     assert callers.run_order == ["a", "c"]
     callers.tasks[2].cancel()
-    await asyncio.sleep(0.01)
+    await drain_event_loop()
     await callers.start("d")
     assert callers.run_order == ["a", "c", "d"]
 
@@ -114,8 +115,7 @@ async def test_caller_canceled_when_it_gets_a_slot_passes_the_slot_on(
     callers._gate.release()
     await asyncio.sleep(0)  # "a" leaves and passes its slot to "b", which has not run yet
     callers.tasks[1].cancel()
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await drain_event_loop()
     assert "c" in callers.run_order
 
 
@@ -125,8 +125,7 @@ async def test_canceled_waiter_does_not_block_its_group(callers: ConcurrentCalle
     (canceled_waiter, _) = callers._limit._waiters["b"]
     canceled_waiter.cancel()
     callers._gate.release()
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await drain_event_loop()
     assert callers.run_order == ["a", "b"]
 
 

@@ -85,16 +85,19 @@ async def test_events_are_forwarded_signed_and_once(
 ) -> None:
     await harness.create_subscriber(balance="5.00")
     transaction_id = await harness.database.fetchval("SELECT max(id) FROM transactions")
+    output = ""
     async with run_listener(harness, transport, receiver.url):
         await publish_event(services)
         await wait_for(receiver, 1)
         transport.is_down = True
         await publish_ledger_event(services, "transaction.completed", transaction_id)
-        await asyncio.sleep(0.05)
+        while "Retrying." not in output:
+            await asyncio.sleep(0.01)
+            output += capsys.readouterr().out
         assert len(receiver.received) == 1
         transport.is_down = False
         await wait_for(receiver, 2)
-    output = capsys.readouterr().out
+    output += capsys.readouterr().out
     secret = output.partition("Signing secret: ")[2].split()[0]
     assert all(request.is_signed_with(secret) for request in receiver.received)
     first, second = receiver.received

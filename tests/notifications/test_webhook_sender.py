@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -326,13 +325,15 @@ async def test_malformed_or_oversized_head_is_a_protocol_error(response: bytes) 
 
 
 @pytest.mark.parametrize("overhead", [b"0\r\nX-Long: ", b"2;extension="])
-async def test_endless_framing_of_the_body_ends_the_body(overhead: bytes) -> None:
+async def test_endless_framing_of_the_body_ends_the_body(
+    overhead: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapgate.webhooks.sender._BODY_TIMEOUT_SECONDS", 3600.0)
     response = b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n" + overhead
     async with Server([response, *[b"x" * 10_000] * 10, b"open"]).listen() as server:
-        started_at = time.monotonic()
-        received = await WebhookSender(public_only=False).send(server.url, {}, b"{}")
+        async with asyncio.timeout(60):
+            received = await WebhookSender(public_only=False).send(server.url, {}, b"{}")
         assert (received.status, received.text) == (200, "ok")
-        assert time.monotonic() - started_at < 1.5  # the timeout of the body is 2 seconds
 
 
 def test_header_with_a_line_break_is_rejected() -> None:
