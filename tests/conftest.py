@@ -24,6 +24,7 @@ import msgspec
 import pytest
 import structlog
 import uvloop
+from httpx2._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis.internal.conjecture import providers
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -75,6 +76,10 @@ if not examples.is_complete():
 #: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
+
+# A client without an explicit timeout waits up to a minute instead of five seconds.
+for _phase in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, _phase, 60.0)
 
 #: Servers of tests have many small databases, possibly in memory. PostgreSQL searches all buffers
 #: when a table or database is dropped.

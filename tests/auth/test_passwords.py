@@ -64,7 +64,7 @@ class BlockingHasher:
         self._running += 1
         self.max_running = max(self.max_running, self._running)
         self.order.append(password)
-        self.resume.wait(timeout=10)
+        self.resume.wait(timeout=60)
         self._running -= 1
         return "hash"
 

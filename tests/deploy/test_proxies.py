@@ -112,7 +112,7 @@ class Proxy:
     def _send(self, method: str, path: str, host: str) -> tuple[int, str]:
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, context=context, timeout=10
+            "127.0.0.1", self.port, context=context, timeout=60
         )
         headers = {"Host": host, "X-Forwarded-For": "203.0.113.9"}
         connection.request(method, path, b"{}" if method == "POST" else None, headers)
@@ -123,7 +123,7 @@ class Proxy:
 
     def wait(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until the proxy forwards requests."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             assert process.poll() is None, "the proxy has stopped"
             assert time.monotonic() < deadline, "the proxy does not respond"

@@ -45,7 +45,7 @@ class LoadBalancer:
         self._addresses.discard(address)
 
     async def _check_nodes(self) -> None:
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             while True:
                 addresses = sorted(self._addresses)
                 checks = [_is_ready(client, address) for address in addresses]

@@ -36,6 +36,7 @@ from drivers.forked import ForkedProcess, build_worker_name, run_forked, start_f
 from drivers.messenger import build_flow_key
 from tapgate import cli
 from tapgate.api.services import Services
+from tapgate.http.connection import IDLE_TIMEOUT_SECONDS
 from tapgate.sandbox.fake_provider import server
 from tapgate.sandbox.fake_provider.provider import Provider
 
@@ -331,8 +332,9 @@ async def run_services(
 
 
 _CONNECTIONS_PER_PROCESS = 25
-#: Less than the gateway's keep-alive timeout of five seconds.
-_KEEPALIVE_SECONDS = 4
+#: Less than the gateway's keep-alive timeout. A test that pauses longer could get a connection to
+#: another worker than the one that `open_client_per_process` selected.
+_KEEPALIVE_SECONDS = IDLE_TIMEOUT_SECONDS - 15
 
 
 def open_client(address: httpx2.URL | str, *, max_connections: int = 100) -> httpx2.AsyncClient:

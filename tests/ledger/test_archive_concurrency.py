@@ -87,7 +87,7 @@ async def test_verification_waits_while_archiving_changes_the_checkpoints(
         sums = await load_sums(*arguments)
         monkeypatch.setattr(checkpoints, "load_sums", load_sums)
         verifications.append(asyncio.create_task(history.verify()))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await history.database.fetchval(_COUNT_WAITING):
                 await asyncio.sleep(0.01)
         return sums

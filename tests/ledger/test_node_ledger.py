@@ -344,6 +344,7 @@ async def test_unresponsive_writer_is_abandoned(
     monkeypatch.setattr(writer.ledger, "_run_batch", hang)
     (error,) = await submit_to_all([other], [first])
     assert isinstance(error, ApiError) and error.code is Code.SERVICE_UNAVAILABLE
+    monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 30.0)
     released.set()
     # The writer executes the command late; a retry is a replay or executes it, never both.
     assert (await other.submit(first)).code is None

@@ -223,7 +223,7 @@ async def test_keepalives_are_set_on_the_socket(tcp_url: str, keepalives: int) -
     connection = await open_connection(
         f"{tcp_url}?keepalives={keepalives}&keepalives_idle=42&keepalives_interval=7"
         "&keepalives_count=3&tcp_user_timeout=9000",
-        timeout=10,
+        timeout=30,
     )
     try:
         sock = connection._transport.get_extra_info("socket")

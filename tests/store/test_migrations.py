@@ -72,9 +72,9 @@ async def test_plan_lists_nodes_that_registered_before_they_stored_their_migrati
 async def test_statement_timeout_in_the_url_does_not_abort_a_migration(
     empty_database_url: str, migrations_dir: Path
 ) -> None:
-    (migrations_dir / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
+    (migrations_dir / "0003_third.sql").write_text("SELECT pg_sleep(1.2);")
     separator = "&" if "?" in empty_database_url else "?"
-    url = f"{empty_database_url}{separator}options=-c%20statement_timeout%3D100"
+    url = f"{empty_database_url}{separator}options=-c%20statement_timeout%3D1000"
     assert (await migrate(url, migrations_dir))[-1] == "0003_third.sql"
 
 

@@ -63,7 +63,7 @@ async def test_first_statement_returns_only_its_own_rows(database: Database) -> 
 async def test_error_of_the_first_statement_is_raised_and_rolls_back(
     database_url: str, sql: str, error: type[Exception]
 ) -> None:
-    database = await Database.connect(f"{database_url}&statement_timeout=50ms", size=1)
+    database = await Database.connect(f"{database_url}&statement_timeout=1s", size=1)
     arguments = [0] if "$1" in sql else []
     for _ in range(2):
         async with database.connection() as connection:

@@ -265,7 +265,7 @@ async def test_of_parallel_decisions_one_wins(harness: Harness, decisions: tuple
 async def wait_for_lock_waiters(harness: Harness, count: int) -> None:
     waiting = """SELECT count(*) FROM pg_stat_activity
                  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await harness.services.database.fetchval(waiting) < count:
             await asyncio.sleep(0.01)
 

@@ -40,7 +40,7 @@ async def test_customer_sends_documents_and_uses_the_higher_limit_after_the_revi
             messageType="image", hasMedia=True, media=build_media(JPEG, "image/jpeg")
         )
         assert response.json()["status"] == "success", response.text
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await get_record(services_driver, subscriber["id"]))["language"] != "fr":
             await asyncio.sleep(0.05)
 
