@@ -19,6 +19,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
 from tapgate.pins.lockout import PinState
+from tapgate.store import database as database_module
 from tapgate.store.signals import Signals
 
 
@@ -96,6 +97,8 @@ def build_command(
 
 
 async def main(plan: LoadPlan) -> None:
+    # As in conftest.py: a loaded machine may stall for some seconds.
+    database_module.DATABASE_TIMEOUT_SECONDS = 30.0
     signals = Signals(plan.url)
     await signals.start()
     ledger = await Ledger(

@@ -15,7 +15,7 @@ from torture.upgrade.releases import Release
 
 _NO_LIMIT: Final = "1000000"
 #: Longer than the load balancer needs to notice.
-_DRAIN_SECONDS: Final = "2"
+_DRAIN_SECONDS: Final = "5"
 
 
 class GatewayNode:
