@@ -20,8 +20,15 @@ from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.gateway import build_openapi_document
 from tapgate.ledger import chart
 from tapgate.store.database import Database
-from tapgate.wallets.statements.queries import load_activity
-from transactions.large_history import NOW, QueryExplainer, count_rows_read, insert_transactions
+from tapgate.wallets.statements.queries import load_activity, sum_movements
+from transactions.large_history import (
+    BUSY_ACCOUNT_ID,
+    NOW,
+    QueryExplainer,
+    count_rows_read,
+    insert_transactions,
+    walk_plan,
+)
 
 URL = "/api/v1/wallet/account-statement"
 
@@ -298,3 +305,19 @@ async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(
         assert count_rows_read(explainer.plans[-1]) > 0
         # No transaction is read twice, except those within a day of the end of the period.
         assert sum(map(count_rows_read, explainer.plans[6::2])) <= max_rows
+
+
+async def test_daily_sums_of_a_busy_account_scan_entries_once_per_day_and_type(
+    database: Database,
+) -> None:
+    await insert_transactions(database)
+    explainer: Any = ExplainingDatabase(database)
+    await sum_movements(
+        explainer, BUSY_ACCOUNT_ID, NOW - timedelta(days=30), NOW, ZoneInfo("Africa/Freetown")
+    )
+    for plan in explainer.plans[-2:]:
+        assert 8_000 < count_rows_read(plan, "entries") < 10_000
+        scans = [
+            node for node in walk_plan(plan) if node.get("Relation Name", "").startswith("entries")
+        ]
+        assert max(node["Actual Loops"] for node in scans) <= 2 * 31

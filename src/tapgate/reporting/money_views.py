@@ -92,10 +92,9 @@ def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[s
     sales = fees = refunds = payouts = net = 0
     counts = {"sales": 0, "refunds": 0, "payouts": 0}
     for movement in movements:
-        net += movement.amount
-        if movement.is_fee:
-            fees -= movement.amount
-        elif movement.type in chart.PAYMENT_TYPES:
+        net += movement.amount + movement.fees
+        fees -= movement.fees
+        if movement.type in chart.PAYMENT_TYPES:
             sales += movement.amount
             counts["sales"] += movement.transactions
         elif movement.type == chart.REFUND:

@@ -83,9 +83,27 @@ _MOVEMENTS: Final = f"""{_MOVED}
            context ->> 'memo' AS memo
     FROM moved ORDER BY moved_at, id, position"""
 
-_DAILY_MOVEMENTS: Final = f"""{_MOVED}
-    SELECT (moved_at AT TIME ZONE $8)::date, type, is_fee, count(*), sum(amount)::bigint
-    FROM moved GROUP BY 1, 2, 3"""
+#: Movements before $7 by day in the time zone $8. There may be hundreds of thousands of them, so
+#: the entries of a day are read with one scan of their index.
+_DAILY_MOVEMENTS: Final = f"""{_FOUND.format(columns=f"id, type, {_MOVED_AT}")},
+    days AS MATERIALIZED (
+        SELECT (moved_at AT TIME ZONE $8)::date AS day, type, array_agg(id) AS ids
+        FROM found WHERE moved_at < $7 GROUP BY 1, 2
+    )
+    SELECT day, type, moved.* FROM days
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE NOT is_fee),
+               coalesce(sum(amount) FILTER (WHERE NOT is_fee), 0)::bigint,
+               coalesce(sum(amount) FILTER (WHERE is_fee), 0)::bigint
+        FROM (
+            SELECT {_SIGNED_AMOUNT} AS amount,
+                   ARRAY[debit_account, credit_account] && ARRAY(
+                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees') AS is_fee
+            FROM entries
+            WHERE transaction_id = ANY (days.ids) AND transaction_id >= $6
+              AND $1 IN (debit_account, credit_account) OFFSET 0
+        ) AS e
+    ) AS moved"""
 
 
 class WalletActivity(NamedTuple):
@@ -98,9 +116,9 @@ class DailyMovements(NamedTuple):
 
     day: date
     type: str
-    is_fee: bool
     transactions: int
-    amount: int  # negative if the account was debited
+    amount: int  # without fees; negative if the account was debited
+    fees: int  # negative if the account was debited
 
 
 async def load_activity(
