@@ -187,6 +187,10 @@ class PaymentsBenchmark:
         self._others += [
             await self._run_repeated(runner, "balances", reads),
             await self._run_repeated(runner, "replays", runner.last_requests),
+            await self._run_repeated(runner, "lists", [requests.build_list_read(bench_data)], 1),
+            await self._run_repeated(
+                runner, "statements", [requests.build_statement_read(bench_data)], 1
+            ),
         ]
 
     async def _run_phase(
@@ -208,13 +212,17 @@ class PaymentsBenchmark:
         return phase
 
     async def _run_repeated(
-        self, runner: PhaseRunner, kind: str, repeated_requests: list[bytes]
+        self,
+        runner: PhaseRunner,
+        kind: str,
+        repeated_requests: list[bytes],
+        connections: int = DEFAULT_CONNECTIONS,
     ) -> Phase:
         phase = await runner.run_repeated(
             kind,
             repeated_requests,
             round_=self._sizes.rounds,
-            connections=DEFAULT_CONNECTIONS,
+            connections=connections,
             seconds=self._sizes.seconds,
         )
         print_phase(phase)

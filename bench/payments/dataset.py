@@ -37,6 +37,8 @@ _COMMAND_BATCH_SIZE = 1_000
 #: two payments of a card are concurrent.
 _CARDS_PER_SIGNING_CARD = 10
 _MIN_SIGNING_CARDS = 200
+#: As many as a subscriber with 5,000 transactions a year has in a month.
+_BUSY_CARD_DEPOSITS = 420
 #: Copying many cards takes longer than the gateway's statement timeout.
 _SETUP_TIMEOUT_SECONDS = 120.0
 _DISABLE_TIMEOUT = "SET LOCAL statement_timeout = 0"
@@ -63,6 +65,7 @@ class Dataset(NamedTuple):
     cards: list[Card]
     signing_cards: list[Card]
     few_cards: list[Card]  # as many as `signing_cards`, for a comparison with these
+    busy_card: Card  # of a subscriber with many deposits
     terminals: list[SigningKey]  # one per processor
     api_key: str
 
@@ -83,6 +86,10 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
         await _create_cards(services, range(first, first + signing_count), card_keyset)
         for first, card_keyset in ((cards, keyset), (cards + signing_count, None))
     ]
+    busy_card = new_cards[0]
+    busy_owner = ids.decode(ids.SUBSCRIBER, busy_card.subscriber_id)
+    assert busy_owner is not None
+    await _fund_wallets(services, [busy_owner] * _BUSY_CARD_DEPOSITS, amount=1_00)
     async with services.transaction() as tx:
         await webhooks.create(
             tx, SYSTEM_ACTOR, _FAILURE_WEBHOOK, vault=services.vault, signals=services.signals
@@ -93,7 +100,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
         _, api_key = await api_keys.create(
             tx,
             SYSTEM_ACTOR,
-            NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
+            NewApiKey(name="bench", scopes=["payments:write", "payments:read", "balance:read"]),
             created_by=admin_id,
             api_keys=services.authenticator.api_keys,
         )
@@ -104,6 +111,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
         new_cards,
         signing_cards,
         few_cards,
+        busy_card,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
         api_key,
     )
@@ -172,7 +180,9 @@ _COLUMNS = {
 }
 
 
-async def _fund_wallets(services: Services, owners: list[int]) -> None:
+async def _fund_wallets(
+    services: Services, owners: list[int], *, amount: int = _INITIAL_BALANCE
+) -> None:
     for start in range(0, len(owners), _COMMAND_BATCH_SIZE):
         outcomes = await asyncio.gather(
             *(
@@ -182,7 +192,7 @@ async def _fund_wallets(services: Services, owners: list[int]) -> None:
                         channel="admin",
                         payer=commands.CASH_PARTY,
                         payee=commands.subscriber_party(owner),
-                        amount=_INITIAL_BALANCE,
+                        amount=amount,
                     )
                 )
                 for owner in owners[start : start + _COMMAND_BATCH_SIZE]

@@ -38,6 +38,8 @@ _KIND_LABELS = {
     "replays": "replays of payments",
     "transfers": "P2P transfers, each with a receipt",
     "balances": "balance reads by API key",
+    "lists": "lists of 50 transactions",
+    "statements": "statements of a month, 420 lines",
 }
 #: Workloads that are compared with another, both as they are named in a sentence.
 _COMPARISONS = {

@@ -1,5 +1,6 @@
 """Requests as bytes, signed in advance so that the load client only sends them."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,8 @@ from tapgate.clock import format_rfc3339, system_clock
 PAYMENT_PATH = "/api/v1/pos/payment"
 LOOKUP_PATH = "/api/v1/pos/lookup-card"
 TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
+_LIST_PATH = "/api/v1/transactions"
+_STATEMENT_PATH = "/api/v1/wallet/account-statement"
 
 #: Above the limit for payments without a PIN, below all other limits.
 _PAYMENT_AMOUNT = "525.00"
@@ -76,6 +79,18 @@ def build_balance_read(card: Card, api_key: str) -> bytes:
     return build_request(
         "GET", f"/api/v1/balance/{card.subscriber_id}", build_bearer_header(api_key), b""
     )
+
+
+def build_list_read(dataset: Dataset) -> bytes:
+    path = f"{_LIST_PATH}?user_id={dataset.busy_card.subscriber_id}&limit=50"
+    return build_request("GET", path, build_bearer_header(dataset.api_key), b"")
+
+
+def build_statement_read(dataset: Dataset) -> bytes:
+    today = system_clock().date()
+    period = {"from_date": str(today - timedelta(days=30)), "to_date": str(today)}
+    body = msgspec.json.encode({"subscriber_id": dataset.busy_card.subscriber_id, **period})
+    return build_request("POST", _STATEMENT_PATH, build_bearer_header(dataset.api_key), body)
 
 
 def get_timestamp() -> str:

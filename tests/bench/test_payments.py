@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bench.runner import ROOT, list_missing_values, run_benchmark
 
-WORKLOADS = {"few_cards", "proofs", "hot", "webhooks", "replays", "transfers", "balances"}
+READS = {"replays", "balances", "lists", "statements"}
+WORKLOADS = {"few_cards", "proofs", "hot", "webhooks", "transfers"} | READS
 
 
 async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
         assert phase["declined"] == {}
         assert phase["answered"] > 0
         assert phase["p50_ms"] <= phase["p99_ms"]
-        assert (phase["batches"] is None) == (phase["kind"] in ("replays", "balances"))
+        assert (phase["batches"] is None) == (phase["kind"] in READS)
         assert (phase["replayed"] == phase["answered"]) == (phase["kind"] == "replays")
     overload = results["overload"]
     assert overload["phase"]["connections"] == 40
