@@ -101,3 +101,17 @@ def test_every_command_has_a_script():
 def test_rate_limit_reply_states_the_wait_in_the_persons_language():
     person = Person(address="+23276123456", phone=None, language="fr")
     assert "7 secondes" in engine.build_rate_limit_reply(person, 7).text
+
+
+@each(
+    "name, expected",
+    [
+        ("Aminata", "la carte d'Aminata"),
+        ("Émile", "la carte d'Émile"),
+        ("Mohamed", "la carte de Mohamed"),
+        ("Yusuf", "la carte de Yusuf"),
+        ("", "la carte de "),
+    ],
+)
+def test_french_preposition_is_elided_before_a_vowel(name: str, expected: str):
+    assert texts.translate("fr", "reset_pin.for.card", name=name) == expected
