@@ -1,13 +1,15 @@
 """Access to the gateway's endpoints by credential."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from typing import Literal
 
 import msgspec
 
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import Endpoint
 from tapgate.schemas.admin import AdminRole
 
 ROLES_BY_LETTER: Mapping[str, str] = {
@@ -92,3 +94,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def _get_role_names(letters: str) -> frozenset[str]:
     return frozenset(ROLES_BY_LETTER[letter] for letter in letters)
+
+
+def map_access(*groups: Iterable[Endpoint]) -> dict[str, Access]:
+    """Return the access of each endpoint by the endpoint's name."""
+    return {endpoint.name: endpoint.access for endpoint in chain.from_iterable(groups)}

@@ -6,11 +6,10 @@ The position is an ID. Items without an ID of their own have the smallest ID of 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from tapgate import ids
-from tapgate.api.access import Access
+from tapgate.api.access import Access, map_access
 from tapgate.api.services import Services
 from tapgate.audit import routes as audit
 from tapgate.auth.principals import Principal
@@ -214,10 +213,7 @@ class TimelineReader(NamedTuple):
 
 Source = Callable[[TimelineReader], Awaitable[list[PositionedItem]]]
 
-_ACCESS: Final[Mapping[str, Access]] = {
-    endpoint.name: endpoint.access
-    for endpoint in chain(alert_routes.endpoints, support_routes.endpoints, audit.endpoints)
-}
+_ACCESS: Final = map_access(alert_routes.endpoints, support_routes.endpoints, audit.endpoints)
 #: Finance users do not need to know what customers ask in the chat.
 _CHAT_ACCESS: Final = Access(roles="ACS")
 #: Sources of each kind, and the access to them if not all callers of the timeline may see them.

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from functools import partial
-from itertools import chain
 from typing import Final
 
 from tapgate import ids
 from tapgate.admin import routes as admin
 from tapgate.agents import routes as agents
-from tapgate.api.access import Access
+from tapgate.api.access import Access, map_access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.cards import routes as cards
@@ -53,21 +52,18 @@ _ENDPOINTS: Final[Mapping[SearchType, str]] = {
 _SELECTING_ENDPOINTS: Final[Mapping[SearchType, str]] = {
     SearchType.PARTNER: "POST /api/v1/admin/partners/{id}/fund",
 }
-_ACCESS: Final[Mapping[str, Access]] = {
-    endpoint.name: endpoint.access
-    for endpoint in chain(
-        subscribers.endpoints,
-        cards.endpoints,
-        transactions.endpoints,
-        processors.endpoints,
-        agents.endpoints,
-        partners.endpoints,
-        alerts.endpoints,
-        support.endpoints,
-        admin.endpoints,
-        wallets.endpoints,
-    )
-}
+_ACCESS: Final = map_access(
+    subscribers.endpoints,
+    cards.endpoints,
+    transactions.endpoints,
+    processors.endpoints,
+    agents.endpoints,
+    partners.endpoints,
+    alerts.endpoints,
+    support.endpoints,
+    admin.endpoints,
+    wallets.endpoints,
+)
 _FINDERS: Final[Mapping[SearchType, Finder]] = {
     SearchType.SUBSCRIBER: find_subscribers,
     SearchType.CARD: find_cards,

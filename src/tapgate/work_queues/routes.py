@@ -1,11 +1,10 @@
 """Endpoint of the work queues."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Final
 
 from tapgate.agents import routes as agents
-from tapgate.api.access import Access
+from tapgate.api.access import Access, map_access
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.http.endpoint import Endpoints
@@ -32,16 +31,13 @@ _LIST_ENDPOINTS: Final[Mapping[WorkQueueName, str]] = {
     WorkQueueName.FAILING_WEBHOOKS: "GET /api/v1/admin/webhook-endpoints",
     WorkQueueName.LOW_FLOAT: "GET /api/v1/agents",
 }
-_ACCESS: Final[Mapping[str, Access]] = {
-    endpoint.name: endpoint.access
-    for endpoint in chain(
-        kyc_reviews.endpoints,
-        support.endpoints,
-        alerts.endpoints,
-        webhooks.endpoints,
-        agents.endpoints,
-    )
-}
+_ACCESS: Final = map_access(
+    kyc_reviews.endpoints,
+    support.endpoints,
+    alerts.endpoints,
+    webhooks.endpoints,
+    agents.endpoints,
+)
 
 
 @endpoints.get("/api/v1/work-queues", access=Access(roles="ACSF"))
