@@ -107,7 +107,10 @@ async def test_draining_node_is_not_ready_but_healthy(uncached: EdgeApp) -> None
     assert (response.status_code, response.json()["healthy"]) == (200, True)
 
 
-async def test_many_checks_query_the_database_once(gateway: EdgeApp) -> None:
+async def test_many_checks_query_the_database_once(
+    gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway.services.health._status, "_max_age", 60)
     paths = ["/ready", "/health"] * 100
     responses = await asyncio.gather(*(gateway.client.get(path) for path in paths))
     assert {response.status_code for response in responses} == {200}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tapgate.runtime import job_runner
 from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database
@@ -274,7 +275,8 @@ async def test_slow_destination_does_not_delay_others() -> None:
     assert len(jobs.finished) == 12
 
 
-async def test_window_grows_while_a_destination_is_fast() -> None:
+async def test_window_grows_while_a_destination_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_runner, "_TARGET_SECONDS", 60.0)
     jobs = BlockingJobs()
     windows = []
     for _ in range(4):

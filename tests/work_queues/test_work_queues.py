@@ -92,6 +92,8 @@ async def test_role_sees_only_queues_that_it_may_list(
 
 
 async def test_counts_are_cached_for_a_few_seconds(harness: Harness) -> None:
+    now = harness.services.clock()
+    harness.services.clock = lambda: now
     assert (await get_counts(harness, fresh="false"))["support_requests"] == 0
     request = await open_support_request(harness)
     assert (await get_counts(harness, fresh="false"))["support_requests"] == 0
