@@ -283,17 +283,17 @@ class DatabaseCleaner:
         self._connection = connection
 
     @classmethod
-    async def connect(cls, url: str) -> Self:
+    async def connect(cls, url: str, seeds: "SeedRows") -> Self:
         connection = await asyncpg.connect(url)
         try:
-            await cls._prepare(connection)
+            await cls._prepare(connection, seeds)
         except asyncpg.PostgresError:  # the test made the database read-only
             connection.terminate()
             raise
         return cls(connection)
 
     @staticmethod
-    async def _prepare(connection: asyncpg.Connection) -> None:
+    async def _prepare(connection: asyncpg.Connection, seeds: "SeedRows") -> None:
         statements = [
             f"DELETE FROM {row['name']};" for row in await connection.fetch(_LIST_TABLES_SQL)
         ]
@@ -301,9 +301,14 @@ class DatabaseCleaner:
             f"PERFORM setval('{row['name']}', {row['start_value']}, false);"
             for row in await connection.fetch(_LIST_SEQUENCES_SQL)
         ]
+        statements += [
+            f"INSERT INTO {table} SELECT ($row${row}$row$::{table}).*;"
+            for table, rows in seeds.items()
+            for row in rows
+        ]
         await connection.execute("SET session_replication_role = replica")
         await connection.execute(
-            f"""CREATE FUNCTION pg_temp.empty_all() RETURNS void LANGUAGE plpgsql
+            f"""CREATE FUNCTION pg_temp.reset() RETURNS void LANGUAGE plpgsql
                 AS $$ BEGIN {" ".join(statements)} END $$"""
         )
 
@@ -315,14 +320,9 @@ class DatabaseCleaner:
         size: int = await self._connection.fetchval(_TABLE_BYTES_SQL)
         return size
 
-    async def reset(self, seeds: "SeedRows") -> None:
-        await self._connection.execute("SELECT pg_temp.empty_all()")
-        for table, rows in seeds.items():
-            placeholders = ", ".join(f"${index}" for index in range(1, len(rows[0]) + 1))
-            await self._connection.executemany(
-                f"INSERT INTO {table} ({', '.join(rows[0].keys())}) VALUES ({placeholders})",
-                [tuple(row) for row in rows],
-            )
+    async def reset(self) -> None:
+        """Empty all tables, except for the rows that migrations insert."""
+        await self._connection.fetchrow("SELECT pg_temp.reset()")
 
     @property
     def pid(self) -> int:
@@ -333,8 +333,8 @@ class DatabaseCleaner:
         self._connection.terminate()
 
 
-#: The rows that migrations insert.
-SeedRows = dict[str, list[asyncpg.Record]]
+#: The rows that migrations insert, as text, by table.
+SeedRows = dict[str, list[str]]
 
 
 class ScratchDatabases:
@@ -365,9 +365,9 @@ class ScratchDatabases:
             self._fingerprint_sql = _SCHEMA_FINGERPRINT_SQL.format(newest=f"'{newest}'::xid")
             self._schema = tuple(await template.fetchrow(self._fingerprint_sql))
             for row in await template.fetch(_LIST_TABLES_SQL):
-                rows = await template.fetch(f"SELECT * FROM {row['name']}")
+                rows = await template.fetch(f"SELECT seed::text FROM {row['name']} seed")
                 if rows:
-                    self._seeds[row["name"]] = rows
+                    self._seeds[row["name"]] = [seed for (seed,) in rows]
         finally:
             await template.close()
 
@@ -416,7 +416,7 @@ class ScratchDatabases:
         try:
             if name not in self._cleaners:
                 self._cleaners[name] = await DatabaseCleaner.connect(
-                    build_database_url(name, self._url)
+                    build_database_url(name, self._url), self._seeds
                 )
             cleaner = self._cleaners[name]
             if await cleaner.fingerprint_schema(self._fingerprint_sql) != self._schema:
@@ -426,7 +426,7 @@ class ScratchDatabases:
                 await cleaner.measure_tables() > _MAX_REUSED_TABLE_BYTES
             ):
                 return False
-            await cleaner.reset(self._seeds)
+            await cleaner.reset()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # the test terminated the cleaner's connection
         return True
