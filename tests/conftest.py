@@ -140,13 +140,37 @@ _SINGLE_PROCESS_PATHS = (
 )
 
 
+#: Files with long tests, each of which any process may run. They start next.
+_LONG_TEST_PATHS = (
+    "tests/bench/",
+    "tests/generators/",
+    "tests/store/test_schema_upgrade.py",
+    "tests/messenger/understanding/",
+    "tests/store/test_backup",
+    "tests/sandbox/test_production.py",
+    "tests/console/test_restricted.py",
+    "tests/api/test_worst_case_requests.py",
+    "tests/secret_leaks/",
+    "tests/test_readme.py",
+    "tests/test_cli.py",
+    "tests/ledger/test_archive",
+    "tests/cli/test_backup.py",
+    "tests/messenger/test_startup.py",
+    "tests/store/test_split_under_load.py",
+    "tests/wallets/test_statement_files.py",
+    "tests/transactions/test_lists.py",
+    "tests/rekey/",
+)
+_START_ORDER = (*_SINGLE_PROCESS_PATHS, *_LONG_TEST_PATHS)
+
+
 def _get_single_process_path(nodeid: str) -> str | None:
     return next((path for path in _SINGLE_PROCESS_PATHS if nodeid.startswith(path)), None)
 
 
 def _get_start_rank(item: pytest.Item) -> int:
-    path = _get_single_process_path(item.nodeid)
-    return len(_SINGLE_PROCESS_PATHS) if path is None else _SINGLE_PROCESS_PATHS.index(path)
+    ranks = (rank for rank, path in enumerate(_START_ORDER) if item.nodeid.startswith(path))
+    return next(ranks, len(_START_ORDER))
 
 
 @pytest.hookimpl(tryfirst=True)
