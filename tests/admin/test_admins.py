@@ -14,6 +14,7 @@ from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
 from tapgate.errors import ApiError, Code
 from tapgate.gateway_installation import create_first_admin
+from tapgate.schemas.admin import AdminChanges
 
 ADMINS_URL = "/api/v1/admin/users"
 NEW_ADMIN = {
@@ -213,6 +214,28 @@ async def test_last_system_admin_cannot_be_disabled(
             await operations.disable(tx, as_ben, adas_id, sessions=sessions)
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot be disabled."
+
+
+async def test_last_system_admin_keeps_the_role(
+    client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
+) -> None:
+    """Simulates a request by Ben that was authorized just before Ada changed his role."""
+    changed = await client.put(
+        f"{ADMINS_URL}/{ben['id']}", json={"role": "support_user"}, headers=ada
+    )
+    assert changed.status_code == 200
+    adas_id = ids.decode(
+        ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
+    )
+    assert adas_id is not None
+    as_ben = Actor(record={"type": "admin", "id": ben["id"]})
+    sessions = services.authenticator.sessions
+    with pytest.raises(ApiError) as error:
+        async with services.transaction() as tx:
+            changes = AdminChanges(role="support_user")
+            await operations.update(tx, as_ben, adas_id, changes, sessions=sessions)
+    assert error.value.code is Code.FORBIDDEN
+    assert error.value.message == "The last active system_admin cannot get another role."
 
 
 async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(

@@ -140,13 +140,16 @@ async def update(
 ) -> asyncpg.Record:
     """Change the name or the role of an admin. A new role ends the admin's sessions.
 
-    Admins cannot change their own role. The last active `system_admin` keeps its role, because
-    only another system_admin could change it.
+    Admins cannot change their own role, and the last active `system_admin` keeps its role.
     """
+    system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     role = changes.role or before["role"]
-    if role != before["role"] and _is_self(actor, admin_id):
-        raise _build_forbidden_error("You can't change your own role.")
+    if role != before["role"]:
+        if _is_self(actor, admin_id):
+            raise _build_forbidden_error("You can't change your own role.")
+        if system_admins == {admin_id}:
+            raise _build_forbidden_error("The last active system_admin cannot get another role.")
     after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
     differences = {
         field: (before[field], after[field])

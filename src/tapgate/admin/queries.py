@@ -87,7 +87,7 @@ async def find_by_email(source: Database | asyncpg.Connection, email: str) -> as
 
 
 async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
-    """Lock the active system admins against concurrent disabling and return their ids."""
+    """Lock the active system admins against concurrent changes and return their ids."""
     rows = await tx.fetch(
         """SELECT id FROM admins WHERE role = $1 AND status = 'active'
            ORDER BY id FOR NO KEY UPDATE""",
