@@ -123,6 +123,28 @@ async def test_phone_numbers_of_restricted_customers_are_masked(
     assert (failed["status"], failed["code"]) == ("failed", "OTP_REQUIRED")
 
 
+async def test_transfers_of_restricted_customers_are_masked(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    """The result of a transfer contains the balance, which is personal data."""
+    operations = ("wallet_transfer", "processor_transfer")
+    await set_rules(harness, *map(build_rule, operations))
+    funding = f"/admin/partners/{platform.partner.partner_id}/fund"
+    assert (await platform.send("POST", funding, {"amount": "1"})).status_code == 200
+    requests = [each for each in await platform.list_requests() if each[0] in operations]
+    assert len(requests) == 3
+    other_admin = await harness.create_admin()
+    for _, method, path, body in requests:
+        held = require_held(await platform.send(method, path, body))
+        executed = await approve(harness, held)
+        assert any("balance" in name for name in executed["result"]), executed
+        await harness.database.execute("UPDATE subscribers SET restricted = true")
+        masked = await get_approval(harness, held, other_admin)
+        assert (masked.get("masked"), masked["result"]) == (True, None), path
+        assert masked["amount"] == executed["amount"]
+        await harness.database.execute("UPDATE subscribers SET restricted = false")
+
+
 async def test_command_line_cannot_create_a_guarded_key(harness: Harness) -> None:
     await set_rules(harness, build_rule("api_keys"))
     async with harness.services.transaction() as tx:

@@ -10,6 +10,7 @@ from tapgate import clock, ids, money
 from tapgate.api.guards import Requirement
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import is_secret
+from tapgate.auth.disclosure import Subject
 from tapgate.errors import invalid_field
 from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.approvals import (
@@ -31,6 +32,13 @@ NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password
 _UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
 #: Fields of results that are shown only to the maker, besides those whose name indicates a secret.
 _ONE_TIME_FIELDS: Final = frozenset({"invitation", "url", "link"})
+#: Fields of requests that can name a subscriber, and what they name.
+_SUBJECT_KINDS: Final = {
+    "subscriber_id": "subscriber",
+    "card_serial": "card",
+    "from_account_id": "account",
+    "to_account_id": "account",
+}
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -278,6 +286,18 @@ def _to_decision_record(decision: Decision) -> ApprovalDecision:
         reason=decision.reason,
         at=clock.format_rfc3339(decision.decided_at),
     )
+
+
+def list_subjects(approval: Approval) -> list[Subject]:
+    """Return whom the changes and the result may disclose: a receipt contains balances."""
+    subscriber = get_guarded_subscriber(approval)
+    if subscriber is not None:
+        return [Subject("subscriber", subscriber)]
+    return [
+        Subject(kind, approval.changes[name][1])
+        for name, kind in _SUBJECT_KINDS.items()
+        if name in approval.changes
+    ]
 
 
 def get_guarded_subscriber(approval: Approval) -> str | None:

@@ -1,6 +1,7 @@
 """Records of approvals for admins, without personal data that is hidden from them."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from tapgate.api.services import Services
 from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval
-from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.auth.principals import Principal
 from tapgate.schemas.approvals import ApprovalRecord
 
@@ -33,13 +34,9 @@ async def build_all(
     decisions = await queries.load_decisions(
         services.database, [approval.id for approval in approvals]
     )
-    subjects = {
-        approval.id: Subject("subscriber", subscriber)
-        for approval in approvals
-        if (subscriber := model.get_guarded_subscriber(approval)) is not None
-    }
+    subjects = {approval.id: model.list_subjects(approval) for approval in approvals}
     hidden = await find_hidden_subjects(
-        services.database, principal, services.clock(), set(subjects.values())
+        services.database, principal, services.clock(), set(chain(*subjects.values()))
     )
     return [
         model.to_record(
@@ -47,7 +44,7 @@ async def build_all(
             decisions[approval.id],
             currency=services.settings.currency,
             now=services.clock(),
-            masked=subjects.get(approval.id) in hidden,
+            masked=not hidden.isdisjoint(subjects[approval.id]),
         )
         for approval in approvals
     ]

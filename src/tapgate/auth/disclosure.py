@@ -31,6 +31,8 @@ _SUBJECT_ACCOUNTS: Final = """
     UNION ALL
     SELECT 'card', NULL, serial, account_id FROM cards WHERE serial = ANY ({card}::text[])
     UNION ALL
+    SELECT 'account', id, NULL, id FROM accounts WHERE id = ANY ({account}::bigint[])
+    UNION ALL
     SELECT 'transaction', id, NULL, unnest(ARRAY[from_account, to_account]) FROM transactions
     WHERE id = ANY ({transaction}::bigint[])
     UNION ALL
@@ -54,6 +56,7 @@ _SUBJECT_ACCOUNTS: Final = """
 
 _ID_PREFIXES: Final = {
     "subscriber": ids.SUBSCRIBER,
+    "account": ids.ACCOUNT,
     "transaction": ids.TRANSACTION,
     "alert": ids.ALERT,
     "support": ids.SUPPORT_REQUEST,
@@ -61,10 +64,10 @@ _ID_PREFIXES: Final = {
 
 
 class Subject(NamedTuple):
-    """Resource that an event or audit entry is about.
+    """Resource that an event, an audit entry or an approval is about.
 
-    Only subscribers, cards, transactions, alerts, and support requests can be hidden. `public_id`
-    is the serial if the subject is a card.
+    Only subscribers, cards, accounts, transactions, alerts, and support requests can be hidden.
+    `public_id` is the serial if the subject is a card.
     """
 
     kind: str
