@@ -2,7 +2,7 @@
 
 import html
 
-from builders.approvals import RULES_URL, build_rule, set_rules
+from builders.approvals import RULES_URL, approve, build_rule, require_held, set_rules
 from builders.card_proofs import create_keyset
 from builders.participants import create_agent, get_balances
 from drivers.console import ConsoleClient, ConsoleClients
@@ -107,3 +107,36 @@ async def test_request_that_empties_a_list_is_shown(ada: ConsoleClient, harness:
     assert held.status_code == 202, held.text
     page = await ada.get_page_text(f"/console/approvals/{held.json()['approval']['id']}")
     assert "Shop 2" in page
+
+
+async def test_request_about_a_restricted_customer_is_shown_masked(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    customer = await harness.create_subscriber(balance="50")
+    processor = await harness.create_processor()
+    await set_rules(harness, build_rule("subscriber_phone"), build_rule("wallet_transfer"))
+    maker = await harness.create_admin()
+    transfer = {
+        "from_account_id": customer["account_id"],
+        "to_account_id": await harness.get_account_id(processor),
+        "amount": "1",
+        "description": "Rent",
+    }
+    held = [
+        require_held(await harness.post("/api/v1/wallet/transfer", json=transfer, auth=maker)),
+        require_held(
+            await harness.put(
+                f"/api/v1/subscribers/{customer['id']}",
+                json={"phone_number": "+23276123499"},
+                auth=maker,
+            )
+        ),
+    ]
+    await harness.database.execute("UPDATE subscribers SET restricted = true")
+    for approval in held:
+        for status in ("Pending", "Not executed"):
+            page = await ada.get_page_text(f"/console/approvals/{approval['id']}")
+            assert "Personal data hidden" in page and status in page
+            assert "Rent" not in page and "+23276123499" not in page
+            if status == "Pending":
+                assert (await approve(harness, approval))["code"] == "OTP_REQUIRED"

@@ -359,6 +359,9 @@ export interface ApprovalPage {
  *     `result` is the response of the executed request. Secrets in it are shown only to the maker, in
  *     the first response of `GET /approvals/{id}`. If the request failed, `result` is the error and
  *     `code` its code.
+ *
+ *     `masked` is true if the request concerns a restricted subscriber and the admin has not verified
+ *     a one-time code. The values of `changes` are then hidden, and `result` is null.
  */
 export interface ApprovalRecord {
   id: string;
