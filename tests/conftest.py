@@ -48,8 +48,10 @@ from tapgate.api.services import Services
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
 from tapgate.gateway_services import open_services
+from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
+from tapgate.runtime import health as health_module
 from tapgate.sandbox.gateway import create_app
 from tapgate.settings import Settings, load_settings
 from tapgate.store import database as database_module
@@ -76,6 +78,8 @@ if not examples.is_complete():
 #: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
+health_module._PROBE_TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
+backlog_metrics_module._TIMEOUT_SECONDS = 30.0  # type: ignore[misc]
 
 # A client without an explicit timeout waits up to a minute instead of five seconds.
 for _phase in ("connect", "read", "write", "pool"):
@@ -119,7 +123,7 @@ if importlib.util.find_spec("sniffio") is None:
 _GC_THRESHOLD = 50_000
 
 _DAY_SECONDS = 24 * 60 * 60
-_MAX_TEST_SECONDS = 120
+_MAX_TEST_SECONDS = 300
 _sequence = itertools.count(1)
 
 

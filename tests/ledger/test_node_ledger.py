@@ -267,8 +267,9 @@ async def test_command_with_a_callback_is_executed_by_its_worker(workers: list[W
 
 
 async def test_stopping_writer_hands_over_without_an_error(
-    workers: list[Worker], database_url: str, tmp_path: Path
+    workers: list[Worker], database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(node_ledger, "_HANDOVER_SECONDS", 30.0)
     writer, other = workers
     commands = await build_transfers(writer, 60)
     submitted: list[asyncio.Task[Outcome]] = []
