@@ -150,8 +150,9 @@ class _Server(uvicorn.Server):
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
             self._accept_waiting(listener)
+            listener.close()  # immediately: a connection that arrives in between is reset
         await asyncio.gather(*self._connecting)  # `super().shutdown` must see them
-        await super().shutdown(sockets)
+        await super().shutdown()
 
     def _accept(self, listener: socket.socket) -> None:
         """Accept a batch of connections, then pause so that other workers can accept some.
