@@ -77,6 +77,7 @@ _PARTIAL_PATHS: Final = {
     "/simulator/phone/people",
     "/simulator/pos/cards",
     "/simulator/sign-in",
+    "/simulator/texts/{file}",
 }
 
 _DECLARED_PATHS: Final = sorted(
@@ -182,10 +183,10 @@ async def french(ada: Admin) -> AsyncIterator[None]:
 async def test_every_page_fits_a_phone_and_a_desktop_in_french(
     tab: Tab, page_urls: dict[str, str]
 ) -> None:
-    """French texts are longer than English ones. The simulators are in English."""
+    """French texts are longer than English ones."""
     findings: dict[str, str | int] = {}
     for path, url in page_urls.items():
-        if not path.startswith("/console"):
+        if not path.startswith(("/console", "/simulator")):
             continue
         await tab.open(url)
         if (language := await tab.page.evaluate("document.documentElement.lang")) != "fr":

@@ -96,7 +96,8 @@ def test_every_text_has_a_translation_and_every_translation_is_used() -> None:
 
 def test_no_text_in_an_expression_of_a_template_is_overlooked() -> None:
     """A text in a place that the translation does not know would stay English."""
-    environment, found = build_environment("tapgate.console"), " ".join(list_template_texts())
+    environment = build_environment("tapgate.sandbox.simulators", "tapgate.console")
+    found = " ".join(list_template_texts())
     overlooked = {
         constant.value
         for name in environment.list_templates()

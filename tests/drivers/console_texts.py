@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Final, get_args
@@ -29,6 +30,7 @@ from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAG
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = _PACKAGE / "console"
+_SIMULATORS: Final = _PACKAGE / "sandbox" / "simulators"
 #: Texts that are recognized without a mark: they begin with a capitalized word or a number.
 _CAPITALIZED: Final = re.compile(r"[A-Z][a-z']*(?: |$|[a-z]{2,}|[.:-])(?:[^_/]*|.* .*)|\d+ [a-z]+")
 #: Calls whose texts are part of `ACTIONS`, or are no texts.
@@ -44,7 +46,8 @@ _NOT_SHOWN: Final = frozenset(
         "Permissions-Policy", "Referrer-Policy", "Row", "Serial No.", "Set-Cookie", "Strict",
         "The ", "Vary", "X-Next-Cursor", "X-Rows", "Z", "Beancount", "Expiry Date", "Allow",
         "Action", "Android", "Chrome", "Edg", "Edge", "Field", "Firefox", "Linux", "Mac OS X",
-        "Opera", "Reset PIN?", "Safari", "Samsung Internet", "SamsungBrowser", "Windows",
+        "Content-Type", "Opera", "PhoneMessage(...)", "Reset PIN?", "Simulator", "Till 1",
+        "Safari", "Samsung Internet", "SamsungBrowser", "Windows",
     }
 )  # fmt: skip
 #: Requirements of KYC levels, and names in the details of alerts and declines.
@@ -66,7 +69,7 @@ _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
 def list_template_texts() -> dict[str, set[str]]:
     """Return the texts of templates, with the names of the templates that contain them."""
-    environment = build_environment("tapgate.console")
+    environment = build_environment("tapgate.sandbox.simulators", "tapgate.console")
     macros, texts = list_macros(environment), dict[str, set[str]]()
     for name in environment.list_templates():
 
@@ -81,7 +84,8 @@ def list_template_texts() -> dict[str, set[str]]:
 def list_script_texts() -> set[str]:
     return {
         match[1]
-        for file in (_CONSOLE / "assets").glob("*.js")
+        for folder in (_CONSOLE, _SIMULATORS)
+        for file in (folder / "assets").glob("*.js")
         for match in _SCRIPT_TEXT.finditer(file.read_text())
     }
 
@@ -102,9 +106,14 @@ def _list_texts(action: Action) -> Iterator[str]:
 
 
 def list_module_texts() -> set[str]:
-    """Return the texts in the console's modules, except those of actions."""
+    """Return the texts in the modules of the console and the simulators, except those of actions.
+
+    Templates of messages have languages of their own.
+    """
     texts: set[str] = set()
-    for file in _CONSOLE.rglob("*.py"):
+    for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
+        if file.name == "phone_templates.py":
+            continue
         finder = _TextFinder()
         finder.visit(ast.parse(file.read_text()))
         texts |= finder.texts
@@ -138,7 +147,10 @@ class _TextFinder(ast.NodeVisitor):
             self.texts.add(node.value)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """Messages of errors are in `list_api_messages`."""
+        """Messages of other errors are in `list_api_messages`."""
+        if isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) == "MessengerError":
+            for argument in node.exc.args:
+                self._add_texts(argument)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         pass

@@ -70,6 +70,21 @@ async def test_page_reports_an_unreachable_messenger(
     )
 
 
+async def test_simulators_are_available_in_french(
+    harness: Harness, unreachable_messenger_url: str
+) -> None:
+    console = ConsoleClient(harness.client)
+    console.set_session(await harness.create_admin("A"))
+    french = {"Accept-Language": "fr"}
+    page = await console.get("/simulator/phone", **french)
+    assert "Discuter en tant que" in page.text
+    assert '<script src="/simulator/texts/fr.js" defer>' in page.text
+    assert "Rechercher" in (await console.get("/simulator/texts/fr.js")).text
+    assert (await console.get("/simulator/texts/xx.js")).status_code == 404
+    problem = (await console.get(PATHS[2], **french)).json()["problem"]
+    assert problem.startswith(f"La messagerie ne répond pas à {unreachable_messenger_url}")
+
+
 async def test_invalid_phone_number_is_reported(
     harness: Harness, unreachable_messenger_url: str
 ) -> None:

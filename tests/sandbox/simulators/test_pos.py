@@ -152,7 +152,7 @@ async def test_chip_keys_are_available_in_development_and_to_system_admins_only(
 
 def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:
     script = (files("tapgate.sandbox.simulators") / "assets" / "error-texts.js").read_text()
-    described = set(re.findall(r"^  ([A-Z_]+): \"", script, re.MULTILINE))
+    described = set(re.findall(r"^  ([A-Z_]+): translate\(\"", script, re.MULTILINE))
     assert described <= {code.value for code in Code}
     declared = {code.value for endpoint in pos_endpoints for code in endpoint.errors}
     assert declared <= described

@@ -36,7 +36,7 @@ class Translator:
     def __init__(self, language: Language, catalogs: Mapping[str, Mapping[str, str]]) -> None:
         self.language = language
         self.catalogs = catalogs
-        self._texts = {key: text for texts in catalogs.values() for key, text in texts.items()}
+        self.texts = {key: text for texts in catalogs.values() for key, text in texts.items()}
 
     @property
     def is_source(self) -> bool:
@@ -47,12 +47,12 @@ class Translator:
 
         A text without a translation is returned unchanged: it is data, such as a name.
         """
-        translated = self._texts.get(text, text)
+        translated = self.texts.get(text, text)
         return translated.format_map(values) if values else translated
 
     def translate_label(self, label: str) -> str:
         """Return the translation of a label of the API's values, which `label: ` may precede."""
-        return self._texts.get(f"label: {label}") or self.translate(label)
+        return self.texts.get(f"label: {label}") or self.translate(label)
 
     def translate_event(self, event: str) -> str:
         """Return a label for an event of the audit log, such as `card.blocked`.
@@ -60,16 +60,16 @@ class Translator:
         Translations join a noun for the resource and one for the action, which need no agreement.
         """
         resource, _, action = event.partition(".")
-        noun, verb = self._texts.get(f"resource: {resource}"), self._texts.get(f"action: {action}")
+        noun, verb = self.texts.get(f"resource: {resource}"), self.texts.get(f"action: {action}")
         return f"{noun}\u00a0: {verb}" if noun and verb else humanize(event)
 
     def translate_resource_type(self, resource_type: str | None) -> str:
         label = humanize(resource_type)
-        return self._texts.get(f"resource: {resource_type}") or self.translate_label(label)
+        return self.texts.get(f"resource: {resource_type}") or self.translate_label(label)
 
     def translate_field(self, name: str) -> str:
         """Return a label for the name of a field of the API."""
-        return self._texts.get(f"field: {name}") or self.translate_label(humanize(name))
+        return self.texts.get(f"field: {name}") or self.translate_label(humanize(name))
 
     def translate_summary(self, summary: str) -> str:
         """Return the summary of an approval. A summary without a translation is unchanged."""
@@ -93,8 +93,8 @@ class Translator:
     def translate_message(self, message: str) -> str | None:
         """Return the translation of a message of the API, or None if there is none."""
         text = use_console_terms(message)
-        if self.is_source or text in self._texts:
-            return self._texts.get(text, text)
+        if self.is_source or text in self.texts:
+            return self.texts.get(text, text)
         for pattern, translated in self._patterns:
             if match := pattern.fullmatch(text):
                 values = match.groupdict()
@@ -105,7 +105,7 @@ class Translator:
 
     def _translate_value(self, value: str) -> str:
         """Translate a decline reason, which begins with a small letter within a message."""
-        label = self._texts.get(value[:1].upper() + value[1:])
+        label = self.texts.get(value[:1].upper() + value[1:])
         return value if label is None else label[:1].lower() + label[1:]
 
     def translate_error(self, error: ApiError) -> str:

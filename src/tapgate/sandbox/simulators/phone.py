@@ -54,7 +54,7 @@ def _json_handler(handler: JsonHandler) -> PageHandler:
         try:
             return request.render_json(await handler(request))
         except MessengerError as error:
-            return request.render_json({"problem": str(error)})
+            return request.render_json({"problem": request.translate(str(error), **error.values)})
 
     return respond
 
@@ -73,7 +73,7 @@ async def render_phone_page(request: PageRequest) -> Reply[bytes]:
     number = load_example_phone(request.context.services.settings.data_dir)
     people = [] if number is None else await _search_people(request, number)
     person = next((item for item in people if item["phone"] == number), None)
-    return request.render("phone.html", person=person, title="Phone")
+    return request.render("phone.html", person=person)
 
 
 @pages.get("/simulator/phone/people")

@@ -28,7 +28,14 @@ _MAX_ERROR_LENGTH: Final = 300
 
 
 class MessengerError(Exception):
-    """A request was invalid or failed. The message is shown to the user of the simulator."""
+    """A request was invalid or failed. The message is shown to the user of the simulator.
+
+    `values` fill its placeholders once it is translated.
+    """
+
+    def __init__(self, message: str, **values: object) -> None:
+        super().__init__(message)
+        self.values = values
 
 
 class _ErrorResponse(msgspec.Struct, frozen=True):
@@ -74,7 +81,7 @@ class PhoneMessengerClient:
         """Forward an encrypted form request; return the status and the encrypted response."""
         response = await self._send("POST", _FLOWS_PATH, body=envelope, http_timeout=_FORM_TIMEOUT)
         if response.status_code == 401:
-            raise MessengerError(_describe_error(response))
+            raise _build_error(response)
         return response.status_code, response.text
 
     async def _request(
@@ -82,7 +89,7 @@ class PhoneMessengerClient:
     ) -> httpx2.Response:
         response = await self._send(method, path, query=query, body=body)
         if not response.is_success:
-            raise MessengerError(_describe_error(response))
+            raise _build_error(response)
         return response
 
     async def _send(
@@ -108,8 +115,9 @@ class PhoneMessengerClient:
                 )
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             raise MessengerError(
-                f"The messenger is not responding at {self._url}. Start it with `make run`"
-                " or `tapgate messenger`."
+                "The messenger is not responding at {url}. Start it with `make run` or"
+                " `tapgate messenger`.",
+                url=self._url,
             ) from None
         except (httpx2.HTTPError, TimeoutError):
             raise MessengerError(
@@ -120,8 +128,9 @@ class PhoneMessengerClient:
     def _build_headers(self, request: UnsignedRequest) -> dict[str, str]:
         if self._secret is None:
             raise MessengerError(
-                f"TAPGATE_SERVICE_SECRETS has no secret for {SERVICE_NAME}. Add one, so that the"
-                " messenger can authenticate the gateway."
+                "TAPGATE_SERVICE_SECRETS has no secret for {service}. Add one, so that the"
+                " messenger can authenticate the gateway.",
+                service=SERVICE_NAME,
             )
         credential = ServiceSecret(SERVICE_NAME, self._secret)
         signed_headers = credential.build_headers(request, system_clock)
@@ -137,17 +146,22 @@ def _decode(response: httpx2.Response, response_type: Any) -> Any:
         ) from None
 
 
-def _describe_error(response: httpx2.Response) -> str:
+def _build_error(response: httpx2.Response) -> MessengerError:
     try:
         message = msgspec.json.decode(response.content, type=_ErrorResponse).error
         message = message[:_MAX_ERROR_LENGTH]
     except msgspec.MsgspecError:
         message = ""
     if response.status_code == 401:
-        return (
+        return MessengerError(
             "The messenger rejected the gateway's signature. Check that both use the same"
             " TAPGATE_SERVICE_SECRETS and that their clocks agree."
         )
     if response.status_code == 404:
-        return "The messenger has no simulator. It may run in production or be another version."
-    return f"The messenger rejected the request: {message or f'status {response.status_code}'}."
+        return MessengerError(
+            "The messenger has no simulator. It may run in production or be another version."
+        )
+    return MessengerError(
+        "The messenger rejected the request: {reason}.",
+        reason=message or f"status {response.status_code}",
+    )

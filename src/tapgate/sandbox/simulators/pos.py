@@ -102,9 +102,7 @@ async def create_terminal(request: PageRequest) -> Reply[bytes]:
     """Create a merchant with a terminal for testing, separate from existing merchants."""
     created = await request.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
     await request.send("POST", _TERMINALS_PATH, {"name": "Till 1"}, id=created["processor_id"])
-    return request.redirect(
-        "/simulator/pos", f"Test terminal created for the merchant {_SIMULATOR_MERCHANT_NAME}."
-    )
+    return request.redirect("/simulator/pos", "Test terminal created for the merchant Simulator.")
 
 
 @pages.post("/simulator/pos/keys")

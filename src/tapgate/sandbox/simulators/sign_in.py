@@ -31,7 +31,9 @@ async def sign_in_with_link(request: PageRequest) -> Reply[bytes]:
         admin_id = await use_link(services.database, services.vault, request.form.get("token"))
     # The link replaces the password, not the second factor.
     if admin_id is None or await services.authenticator.factors.list_enrolled(admin_id):
-        problem = "The link was already used or has expired. Sign in with your password."
+        problem = request.translate(
+            "The link was already used or has expired. Sign in with your password."
+        )
         return request.render("sign_in_link.html", 400, problem=problem)
     async with services.transaction() as tx:
         tokens = await operations.log_in(

@@ -10,6 +10,7 @@ from typing import Final
 
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
+from tapgate.console.pages.texts import get_file_translator, render_texts
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.translation.translator import Language
@@ -33,11 +34,20 @@ async def render_index(request: PageRequest) -> Reply[bytes]:
     return request.render("simulators.html")
 
 
+@_index_pages.get("/simulator/texts/{file}", public=True)
+async def serve_texts(request: PageRequest, file: str) -> Reply[bytes]:
+    """Return a script with all texts of a language, because scripts share many with pages."""
+    return render_texts(get_file_translator(file).texts)
+
+
 @cache
 def build_simulator_site() -> PageSite:
     return PageSite(
         "/simulator",
         chain.from_iterable(PAGES),
-        {Language.EN: build_environment(_PACKAGE, "tapgate.console")},
+        {
+            language: build_environment(_PACKAGE, "tapgate.console", language=language)
+            for language in Language
+        },
         PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS),
     )

@@ -25,11 +25,11 @@ export function createCardPicker(onSelect) {
     button.dataset.serial = card.serial;
     button.setAttribute("aria-pressed", String(selected?.serial === card.serial));
     const name = document.createElement("strong");
-    name.textContent = card.holder_name ?? "Unassigned";
+    name.textContent = card.holder_name ?? translate("Unassigned");
     const details = document.createElement("span");
     const signs = card.authenticity === "sun";
-    const type = `${card.type === "CHILD" ? " · child card" : ""}${signs ? " · signs taps" : ""}`;
-    details.textContent = `${card.serial}${type}${card.status === "ACTIVE" ? "" : ` · ${card.status.toLowerCase()}`}`;
+    const type = `${card.type === "CHILD" ? ` · ${translate("child card")}` : ""}${signs ? ` · ${translate("signs taps")}` : ""}`;
+    details.textContent = `${card.serial}${type}${card.status === "ACTIVE" ? "" : ` · ${translateStatus(card.status)}`}`;
     button.append(name, details);
     button.addEventListener("click", () => select({ serial: card.serial, holder: card.holder_name, signs }));
     const item = document.createElement("li");
@@ -43,8 +43,8 @@ export function createCardPicker(onSelect) {
     const cards = response.ok && !response.redirected ? await response.json() : [];
     if (number !== latestSearch) return; // a newer search has started
     list.replaceChildren(...cards.map(createItem));
-    const total = cards.length === 1 ? "1 card" : `${cards.length} cards`;
-    count.textContent = cards.length ? (search.value.trim() ? total : "Newest cards") : "No cards match. Try another name or number.";
+    const total = cards.length === 1 ? translate("1 card") : translate("{count} cards", { count: cards.length });
+    count.textContent = cards.length ? (search.value.trim() ? total : translate("Newest cards")) : translate("No cards match. Try another name or number.");
     if (!selected && cards.length && cards[0].status === "ACTIVE") {
       select({ serial: cards[0].serial, holder: cards[0].holder_name, signs: cards[0].authenticity === "sun" });
     }
@@ -60,6 +60,18 @@ export function createCardPicker(onSelect) {
   if (examples.length) selectExample(examples[0]);
   runSearch();
   return { select, get selected() { return selected; } };
+}
+
+const STATUSES = {
+  ACTIVE: translate("active"),
+  BLOCKED: translate("blocked"),
+  EXPIRED: translate("expired"),
+  LOST: translate("lost"),
+  UNASSIGNED: translate("unassigned"),
+};
+
+export function translateStatus(status) {
+  return STATUSES[status] ?? status.toLowerCase();
 }
 
 /** `DEMO-000001` -> `•••• 0001`. */
@@ -84,15 +96,15 @@ export function listenForPhysicalCards(onRead) {
       const reader = new NDEFReader();
       reader.addEventListener("reading", ({ serialNumber, message }) => {
         const url = findTapUrl(message);
-        status.textContent = serialNumber || url ? `Read ${serialNumber}.` : "This card has no readable UID.";
+        status.textContent = serialNumber || url ? translate("Read {serialNumber}.", { serialNumber }) : translate("This card has no readable UID.");
         if (serialNumber || url) onRead({ uid: serialNumber.toUpperCase(), url });
       });
-      reader.addEventListener("readingerror", () => { status.textContent = "The card could not be read. Hold it still and try again."; });
+      reader.addEventListener("readingerror", () => { status.textContent = translate("The card could not be read. Hold it still and try again."); });
       await reader.scan();
-      status.textContent = "Hold a card to the back of this device.";
+      status.textContent = translate("Hold a card to the back of this device.");
     } catch (error) {
       const denied = error.name === "NotAllowedError";
-      status.textContent = denied ? "NFC access is blocked. Allow it in the browser settings." : "NFC is not available. Check that it is turned on.";
+      status.textContent = denied ? translate("NFC access is blocked. Allow it in the browser settings.") : translate("NFC is not available. Check that it is turned on.");
     }
   });
 }

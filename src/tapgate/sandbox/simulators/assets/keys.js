@@ -37,7 +37,7 @@ export function createKeyring(csrf, getTerminal, onVerified) {
 
   function setRevealed(isRevealed) {
     element("key-secret").textContent = isRevealed && key ? key.secret : MASK;
-    element("key-reveal").textContent = isRevealed ? "Hide" : "Reveal";
+    element("key-reveal").textContent = isRevealed ? translate("Hide") : translate("Reveal");
     element("key-reveal").setAttribute("aria-pressed", String(isRevealed));
   }
 
@@ -48,7 +48,7 @@ export function createKeyring(csrf, getTerminal, onVerified) {
     slot.replaceChildren(page.querySelector(".step-up"));
     verifyForm.hidden = false;
     slot.querySelector("input:not([type=hidden]), button, a").focus();
-    throw new VerificationError("Verify your identity below to create the signing key.");
+    throw new VerificationError(translate("Verify your identity below to create the signing key."));
   }
 
   async function getKey() {
@@ -60,7 +60,7 @@ export function createKeyring(csrf, getTerminal, onVerified) {
     verifyForm.hidden = true;
     verifyForm.querySelector("[data-step-up]").replaceChildren();
     if (!response.ok || response.headers.has("HX-Redirect")) {
-      throw new Error(`The signing key could not be created (status ${response.status}).`);
+      throw new Error(translate("The signing key could not be created (status {status}).", { status: response.status }));
     }
     const created = await response.json();
     key = { id: created.api_key_id, secret: created.hmac_secret, processor };

@@ -41,10 +41,10 @@ export class PhoneApi {
     try {
       response = await fetch(`/simulator/phone/${path}`, options);
     } catch {
-      throw new RequestError("The server is not responding. Try again in a moment.");
+      throw new RequestError(translate("The server is not responding. Try again in a moment."));
     }
     if (!(response.headers.get("content-type") || "").startsWith("application/json")) {
-      throw new RequestError("Something went wrong, or your session expired. Reload the page.");
+      throw new RequestError(translate("Something went wrong, or your session expired. Reload the page."));
     }
     const body = await response.json();
     if (body.problem) throw new RequestError(body.problem);

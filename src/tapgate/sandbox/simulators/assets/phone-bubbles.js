@@ -1,8 +1,8 @@
 // Renders messages of the channel as chat bubbles. Message content is inserted as text only.
 
-const timeFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
 const MARKUP = /\*(\S|\S[^*\n]*\S)\*|_(\S|\S[^_\n]*\S)_|(https?:\/\/[^\s<>]+[^\s<>.,:;!?)])/g;
-const TICKS = { sending: ["○", "Sending"], sent: ["✓", "Sent"], read: ["✓✓", "Read"], failed: ["!", "Not sent"] };
+const TICKS = { sending: ["○", translate("Sending")], sent: ["✓", translate("Sent")], read: ["✓✓", translate("Read")], failed: ["!", translate("Not sent")] };
 
 export function createElement(tag, className, ...children) {
   const element = document.createElement(tag);
@@ -51,11 +51,11 @@ function createHiddenText(text) {
 }
 
 export function renderSent(entry) {
-  const bubble = createElement("div", "bubble own", createHiddenText("You: "));
+  const bubble = createElement("div", "bubble own", createHiddenText(`${translate("You:")} `));
   if (entry.picture) {
     const picture = createElement("img", "photo");
     picture.src = entry.picture;
-    picture.alt = "Image you sent";
+    picture.alt = translate("Image you sent");
     bubble.append(picture);
   }
   if (entry.text) {
@@ -83,7 +83,7 @@ export function showState(bubble, state) {
 export function renderReceived(message, handlers) {
   const at = new Date(message.at);
   if (!message.parts.length) {
-    return [createElement("div", "bubble", createElement("p", "text quiet", "This message is no longer available."), createFooter(at))];
+    return [createElement("div", "bubble", createElement("p", "text quiet", translate("This message is no longer available.")), createFooter(at))];
   }
   return message.parts.map((part) => {
     const group = createElement("div", "group");
@@ -104,7 +104,7 @@ const RENDERERS = {
   template: (template, bubble, group) => {
     bubble.append(renderMarkup(template.text));
     if (!template.code) return;
-    const copy = createButton("Copy code");
+    const copy = createButton(translate("Copy code"));
     copy.dataset.copy = template.code;
     group.append(createChoices(copy));
   },
@@ -128,7 +128,7 @@ const RENDERERS = {
 };
 
 function renderUnsupported(_, bubble) {
-  bubble.append(createElement("p", "text quiet", "This message type is not supported here."));
+  bubble.append(createElement("p", "text quiet", translate("This message type is not supported here.")));
 }
 
 function createChoices(...buttons) {

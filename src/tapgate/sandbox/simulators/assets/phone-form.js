@@ -45,8 +45,8 @@ export class PinForm {
     this.#activeInput = null;
     for (const input of this.#inputs) input.value = "";
     element("pin-fields").replaceChildren();
-    element("pin-title").textContent = "PIN";
-    element("pin-text").textContent = "Loading…";
+    element("pin-title").textContent = translate("PIN");
+    element("pin-text").textContent = translate("Loading…");
     this.#showError("");
     element("pin-send").hidden = element("pad").hidden = true;
   }
@@ -164,13 +164,13 @@ class EncryptedChannel {
 
   async request(content) {
     if (!globalThis.crypto?.subtle) {
-      throw new RequestError("Your browser can encrypt PINs only on localhost or over https. Open this page there.");
+      throw new RequestError(translate("Your browser can encrypt PINs only on localhost or over https. Open this page there."));
     }
     const first = await this.#send(content);
     if (first.status !== 421) return first.content;
     this.#key = null; // the messenger's key has changed
     const second = await this.#send(content);
-    if (second.status === 421) throw new RequestError("The messenger could not decrypt the form. Check its form key.");
+    if (second.status === 421) throw new RequestError(translate("The messenger could not decrypt the form. Check its form key."));
     return second.content;
   }
 
@@ -191,13 +191,13 @@ class EncryptedChannel {
       const decrypted = await crypto.subtle.decrypt({ name: "AES-GCM", iv: flipped }, aes, fromBase64(body));
       return { status, content: JSON.parse(new TextDecoder().decode(decrypted)) };
     } catch {
-      throw new RequestError("The messenger's response could not be read. Try again in a moment.");
+      throw new RequestError(translate("The messenger's response could not be read. Try again in a moment."));
     }
   }
 
   async #loadPublicKey() {
     const pem = await this.api.getFormKey();
-    if (!pem) throw new RequestError("PIN forms are turned off. If you are asked for your PIN, send it as a message.");
+    if (!pem) throw new RequestError(translate("PIN forms are turned off. If you are asked for your PIN, send it as a message."));
     const der = fromBase64(pem.replace(/-----[A-Z ]+-----|\s/g, ""));
     return crypto.subtle.importKey("spki", der, { name: "RSA-OAEP", hash: "SHA-256" }, false, ["encrypt"]);
   }

@@ -50,7 +50,7 @@ export class Thread {
   get preview() {
     const last = this.entries.at(-1);
     if (!last) return "";
-    if (!last.parts) return last.text || "Image";
+    if (!last.parts) return last.text || translate("Image");
     const part = last.parts.at(-1);
     const content = part?.[part.type] || {};
     const text = content.body?.text || content.body || content.text || content.filename || "";
@@ -71,7 +71,7 @@ export function saveThreads(threads, active) {
   const stored = threads.map(({ phone, name, own }) => ({
     phone,
     name,
-    own: own.slice(-MAX_STORED_MESSAGES).map(({ picture, ...rest }) => (picture ? { ...rest, text: rest.text || "Image" } : rest)),
+    own: own.slice(-MAX_STORED_MESSAGES).map(({ picture, ...rest }) => (picture ? { ...rest, text: rest.text || translate("Image") } : rest)),
   }));
   try {
     sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ threads: stored, active: active?.phone }));

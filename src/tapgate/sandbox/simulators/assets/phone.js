@@ -11,7 +11,7 @@ const root = element("phone");
 const api = new PhoneApi(root.dataset.csrf);
 const chat = element("chat");
 const sheet = new Sheet(element("sheet"), chat);
-const pinForm = new PinForm(api, chat, (token) => send({ text: "PIN entered", kind: "lock" }, { form: token }));
+const pinForm = new PinForm(api, chat, (token) => send({ text: translate("PIN entered"), kind: "lock" }, { form: token }));
 
 const PHONE_NUMBER = /^\+[1-9]\d{5,14}$/;
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
@@ -73,7 +73,7 @@ function showError(message, temporary = "") {
 
 async function send(content, message) {
   const thread = active;
-  if (!thread) return showError("Select a customer first.");
+  if (!thread) return showError(translate("Select a customer first."));
   const entry = thread.addSent(content);
   showError("");
   show(thread);
@@ -138,8 +138,8 @@ element("file").addEventListener("change", () => {
   const [file] = element("file").files;
   element("file").value = "";
   if (!file) return;
-  if (!["image/jpeg", "image/png"].includes(file.type)) return showError("Only JPEG and PNG images are supported.");
-  if (file.size > MAX_IMAGE_BYTES) return showError("Images can be up to 5 MB.");
+  if (!["image/jpeg", "image/png"].includes(file.type)) return showError(translate("Only JPEG and PNG images are supported."));
+  if (file.size > MAX_IMAGE_BYTES) return showError(translate("Images can be up to 5 MB."));
   const reader = new FileReader();
   reader.addEventListener("load", () => {
     picture = reader.result;
@@ -194,7 +194,7 @@ function showEntry(log, thread, entry) {
 }
 
 function createSuggestions() {
-  const suggestions = createElement("div", "suggestions", createElement("p", "quiet", "Say hello, or try one of these:"));
+  const suggestions = createElement("div", "suggestions", createElement("p", "quiet", translate("Say hello, or try one of these:")));
   for (const text of SUGGESTIONS) {
     const button = createElement("button", "", text);
     button.type = "button";
@@ -209,7 +209,7 @@ function createSuggestions() {
 
 function showPresence() {
   const isTyping = Boolean(active?.awaitingReply);
-  element("presence").textContent = isTyping ? "typing…" : "online";
+  element("presence").textContent = isTyping ? translate("typing…") : translate("online");
   const log = element("log");
   const typingBubble = log.querySelector(".typing");
   if (isTyping && !typingBubble) {
@@ -277,8 +277,8 @@ async function search() {
     if (text !== element("person-search").value.trim()) return;
     const number = text.replace(/[\s().-]/g, "");
     const isKnown = people.some(({ phone }) => phone === number);
-    if (PHONE_NUMBER.test(number) && !isKnown) people.unshift({ name: "New number", phone: number, isNew: true });
-    showResults(people, people.length ? "" : "No customers match. Start a new number with + and the country code.");
+    if (PHONE_NUMBER.test(number) && !isKnown) people.unshift({ name: translate("New number"), phone: number, isNew: true });
+    showResults(people, people.length ? "" : translate("No customers match. Start a new number with + and the country code."));
   } catch (error) {
     handleError(error);
   }
@@ -307,7 +307,7 @@ if (isSmallScreen()) element("person").open = false;
 active = threads.find(({ phone }) => phone === active) || threads[0];
 if (!active && root.dataset.phone) active = new Thread({ phone: root.dataset.phone, name: root.dataset.name });
 if (active) selectPerson(active);
-else showError("Search for a customer or enter a new number to start.");
+else showError(translate("Search for a customer or enter a new number to start."));
 // The page of a tapped card continues here with a message.
 const draft = new URLSearchParams(location.search).get("text");
 if (draft) {

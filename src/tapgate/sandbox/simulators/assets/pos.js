@@ -1,6 +1,6 @@
 // The terminal: its screen and its keys.
 import { createAmountFormatter } from "./amounts.js";
-import { createCardPicker, listenForPhysicalCards, maskSerial } from "./cards.js";
+import { createCardPicker, listenForPhysicalCards, maskSerial, translateStatus } from "./cards.js";
 import { describeError } from "./error-texts.js";
 import { createKeyring, VerificationError } from "./keys.js";
 import { createReceiptList } from "./receipts.js";
@@ -26,8 +26,10 @@ function startTerminal() {
   const receipts = createReceiptList(startRefund);
   const softwareCards = createSoftwareCards(root.dataset.csrf, (card) => cards.select(card));
   const cards = createCardPicker((card) => {
-    const name = card.holder ? `${card.holder}'s card` : `card ${card.serial}`;
-    element("tap-label").textContent = `Tap ${card.isClone ? "the clone of " : ""}${name}`;
+    const { holder, serial } = card;
+    const ofHolder = card.isClone ? translate("Tap the clone of {holder}'s card", { holder }) : translate("Tap {holder}'s card", { holder });
+    const ofSerial = card.isClone ? translate("Tap the clone of card {serial}", { serial }) : translate("Tap card {serial}", { serial });
+    element("tap-label").textContent = holder ? ofHolder : ofSerial;
     softwareCards.show(card);
   });
   listenForPhysicalCards(tapPhysicalCard);
@@ -60,25 +62,25 @@ function startTerminal() {
   function reset() {
     [minor, pin, request, refundedReceipt, isUnverified] = ["", "", null, null, false];
     if (mode === "payment") return askAmount();
-    askTap(mode === "balance" ? "The balance requires the cardholder's PIN." : "");
+    askTap(mode === "balance" ? translate("The balance requires the cardholder's PIN.") : "");
   }
 
   function askAmount(note = "") {
     screen = "amount";
-    const title = refundedReceipt ? `Refund of ${refundedReceipt.amount}` : "Amount";
-    show(title, amounts.format(minor || "0"), note || (minor ? "Press OK to continue." : `Enter digits only: 3500 = ${amounts.format("3500")}.`));
+    const title = refundedReceipt ? translate("Refund of {amount}", { amount: refundedReceipt.amount }) : translate("Amount");
+    show(title, amounts.format(minor || "0"), note || (minor ? translate("Press OK to continue.") : translate("Enter digits only: 3500 = {amount}.", { amount: amounts.format("3500") })));
   }
 
   function askTap(note = "") {
     screen = "tap";
-    const title = { payment: "Amount due", balance: "Balance", lookup: "Look up" }[mode];
-    show(title, mode === "payment" ? amounts.format(minor) : "Tap card", note || "Tap the card or press OK.");
+    const title = { payment: translate("Amount due"), balance: translate("Balance"), lookup: translate("Look up") }[mode];
+    show(title, mode === "payment" ? amounts.format(minor) : translate("Tap card"), note || translate("Tap the card or press OK."));
   }
 
   function askPin(note = "", tone = "") {
     screen = "pin";
     const dots = "●".repeat(pin.length) + "○".repeat(PIN_DIGITS - pin.length);
-    show("PIN", dots, note || `${pin.length} of ${PIN_DIGITS} digits.`, tone);
+    show(translate("PIN"), dots, note || translate("{count} of {total} digits.", { count: pin.length, total: PIN_DIGITS }), tone);
   }
 
   function setMode(newMode) {
@@ -92,17 +94,17 @@ function startTerminal() {
   async function tap() {
     const card = cards.selected;
     if (screen === "busy") return;
-    if (!card) return show("Card", "–", "Select a card first.");
+    if (!card) return show(translate("Card"), "–", translate("Select a card first."));
     if (screen === "done" || screen === "pin") return;
-    if (mode === "payment" && (refundedReceipt || !minor)) return askAmount("Enter an amount first.");
+    if (mode === "payment" && (refundedReceipt || !minor)) return askAmount(translate("Enter an amount first."));
     animateTap();
     screen = "busy";
-    show("Reading card", "…");
+    show(translate("Reading card"), "…");
     try {
       request = buildRequest(card, await softwareCards.tap(card));
     } catch (error) {
       screen = "done";
-      return show("✕ Card", "–", error.message, "bad");
+      return show(`✕ ${translate("Card")}`, "–", error.message, "bad");
     }
     if (mode === "balance" || (mode === "payment" && element("with-pin").checked)) return askPin();
     submit();
@@ -129,15 +131,15 @@ function startTerminal() {
   async function submit() {
     screen = "busy";
     isUnverified = false;
-    show("Processing", "…");
+    show(translate("Processing"), "…");
     try {
       showResult(await sendSigned(await keyring.getKey(), request.path, request.value));
     } catch (error) {
       screen = "done";
       isUnverified = error instanceof VerificationError;
-      if (isUnverified) return show("Verify your identity", "–", error.message, "warn");
-      const note = error instanceof TypeError ? "The outcome is unknown. Replay the request to get it. It is executed only once." : error.message;
-      show("No response", "–", note, "bad");
+      if (isUnverified) return show(translate("Verify your identity"), "–", error.message, "warn");
+      const note = error instanceof TypeError ? translate("The outcome is unknown. Replay the request to get it. It is executed only once.") : error.message;
+      show(translate("No response"), "–", note, "bad");
     }
   }
 
@@ -145,10 +147,10 @@ function startTerminal() {
     pin = "";
     const code = result.body.code;
     if (!result.ok && code === "PIN_REQUIRED") return askPin(describeError(result.body));
-    if (!result.ok && code === "INVALID_PIN") return askPin(`Declined. ${describeError(result.body)} Try again or cancel.`, "bad");
+    if (!result.ok && code === "INVALID_PIN") return askPin(translate("Declined. {reason} Try again or cancel.", { reason: describeError(result.body) }), "bad");
     screen = "done";
     if (result.ok) return request.onSuccess(result);
-    show("✕ Declined", request.value.amount ? amounts.format(minor) : "–", describeError(result.body), "bad");
+    show(`✕ ${translate("Declined")}`, request.value.amount ? amounts.format(minor) : "–", describeError(result.body), "bad");
     if (CLONE_CODES.has(code)) showCardLink(request.card.serial);
   }
 
@@ -158,16 +160,18 @@ function startTerminal() {
     element("view-card").hidden = false;
   }
 
-  const replayNote = (result) => (result.replayed ? " Replayed: same transaction, no money moved." : "");
+  const replayNote = (result) => (result.replayed ? ` ${translate("Replayed: same transaction, no money moved.")}` : "");
 
   function showPayment(result) {
     const { body } = result;
     softwareCards.setPaid(request.card, request.value.card_proof);
     const isHeld = body.status === "under_review";
-    const note = isHeld ? body.message : `Approval code ${body.approval_code}. Remaining balance: ${body.remaining_balance}.`;
-    show(isHeld ? "▲ Held for review" : "✓ Approved", body.amount, note + replayNote(result), isHeld ? "warn" : "good");
+    const note = isHeld
+      ? translate("The payment waits for a review. No money moved yet.")
+      : translate("Approval code {code}. Remaining balance: {balance}.", { code: body.approval_code, balance: body.remaining_balance });
+    show(isHeld ? `▲ ${translate("Held for review")}` : `✓ ${translate("Approved")}`, body.amount, note + replayNote(result), isHeld ? "warn" : "good");
     receipts.print({
-      ...buildReceipt("Payment", body, maskSerial(request.card.serial)),
+      ...buildReceipt(translate("Payment"), body, maskSerial(request.card.serial)),
       approval: body.approval_code,
       refundable: isHeld ? null : body.amount,
     });
@@ -175,7 +179,7 @@ function startTerminal() {
 
   function buildReceipt(kind, body, card) {
     const { id, merchant, name } = getTerminal();
-    const status = { completed: "Completed", under_review: "Under review" }[body.status] ?? body.status.replaceAll("_", " ");
+    const status = { completed: translate("Completed"), under_review: translate("Under review") }[body.status] ?? body.status.replaceAll("_", " ");
     return { kind, merchant, terminal: name, terminalId: id, when: Date.now(), card, amount: body.amount, status, transaction: body.transaction_id };
   }
 
@@ -188,7 +192,7 @@ function startTerminal() {
     setMode("payment");
     refundedReceipt = receipt;
     minor = amounts.toMinorUnits(receipt.refundable);
-    askAmount("Press OK to refund this amount, or Clear to enter less.");
+    askAmount(translate("Press OK to refund this amount, or Clear to enter less."));
     element("device").scrollIntoView({ block: "nearest" });
   }
 
@@ -210,18 +214,18 @@ function startTerminal() {
   function showRefund(result, receipt) {
     const { body } = result;
     const isPartial = Number(amounts.toMinorUnits(body.refundable_amount)) > 0;
-    show("✓ Refunded", body.amount, `Still refundable: ${body.refundable_amount}.${replayNote(result)}`, "good");
+    show(`✓ ${translate("Refunded")}`, body.amount, translate("Still refundable: {amount}.", { amount: body.refundable_amount }) + replayNote(result), "good");
     if (!result.replayed) receipts.setRefundable(receipt.transaction, isPartial ? body.refundable_amount : null);
-    receipts.print({ ...buildReceipt("Refund", body, receipt.card), approval: null, refundable: null });
+    receipts.print({ ...buildReceipt(translate("Refund"), body, receipt.card), approval: null, refundable: null });
   }
 
   function showBalance({ body }) {
-    show(body.is_active ? "✓ Balance" : "✕ Not active", body.balance ?? "–", `${body.holder_name ?? "Unassigned"} · ${body.message}.`, body.is_active ? "good" : "bad");
+    show(body.is_active ? `✓ ${translate("Balance")}` : `✕ ${translate("Not active")}`, body.balance ?? "–", `${body.holder_name ?? translate("Unassigned")} · ${body.is_active ? translate("Card is active.") : translate("Card is not active.")}`, body.is_active ? "good" : "bad");
   }
 
   function showCard({ body }) {
     const isActive = body.status === "ACTIVE";
-    show(isActive ? "✓ Card found" : "▲ Card found", body.card_serial, `${body.holder_name ?? "Unassigned"} · ${body.status.toLowerCase()}`, isActive ? "good" : "warn");
+    show(`${isActive ? "✓" : "▲"} ${translate("Card found")}`, body.card_serial, `${body.holder_name ?? translate("Unassigned")} · ${translateStatus(body.status)}`, isActive ? "good" : "warn");
   }
 
   /** Looks a physical card up by its proof or its UID, as a real terminal does, then taps it. */
@@ -231,13 +235,13 @@ function startTerminal() {
     try {
       const value = proof ? { card_proof: proof } : { card_identifier: uid };
       const result = await sendSigned(await keyring.getKey(), "/api/v1/pos/lookup-card", value);
-      if (!result.ok) return show("✕ Card", uid, describeError(result.body), "bad");
+      if (!result.ok) return show(`✕ ${translate("Card")}`, uid, describeError(result.body), "bad");
       const { card_serial: serial, holder_name: holder } = result.body;
       cards.select({ serial, holder, signs: Boolean(proof), proof });
-      element("nfc-status").textContent = `${proof ? "Signed tap of" : `UID ${uid} is`} card ${serial}.`;
+      element("nfc-status").textContent = proof ? translate("Signed tap of card {serial}.", { serial }) : translate("UID {uid} is card {serial}.", { uid, serial });
       if (screen === "tap" || (screen === "amount" && minor && !refundedReceipt)) tap();
     } catch (error) {
-      element("nfc-status").textContent = `Card lookup failed. ${error.message}`;
+      element("nfc-status").textContent = translate("Card lookup failed. {reason}", { reason: error.message });
     }
   }
 
@@ -260,12 +264,12 @@ function startTerminal() {
   }
 
   function pressOk() {
-    if (screen === "amount" && !minor) return askAmount("Enter an amount first.");
+    if (screen === "amount" && !minor) return askAmount(translate("Enter an amount first."));
     if (screen === "amount") return refundedReceipt ? refund() : askTap();
     if (screen === "tap") return tap();
     if (screen === "done") return reset();
     if (screen !== "pin") return;
-    if (pin.length < PIN_DIGITS) return askPin(`Enter all ${PIN_DIGITS} digits.`);
+    if (pin.length < PIN_DIGITS) return askPin(translate("Enter all {count} digits.", { count: PIN_DIGITS }));
     request.value.pin = pin;
     submit();
   }

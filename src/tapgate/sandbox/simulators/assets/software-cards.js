@@ -13,7 +13,7 @@ export function createSoftwareCards(csrf, onChange) {
   async function loadChip(serial) {
     if (!chips.has(serial)) {
       const response = await post("/simulator/pos/chip", { serial }, csrf);
-      if (!response.ok) throw new Error("The keys of this card are available only in development. Use a physical card.");
+      if (!response.ok) throw new Error(translate("The keys of this card are available only in development. Use a physical card."));
       chips.set(serial, createChip(await response.json()));
     }
     return chips.get(serial);
@@ -31,11 +31,17 @@ export function createSoftwareCards(csrf, onChange) {
   }
 
   function describe(card) {
-    if (card.isClone && card.signs) return `Clone: has the card's number and ${paidTaps.has(card.serial) ? "its last tap" : "a forged signature"}, but not its keys.`;
-    if (card.isClone) return "Clone: has the UID. Nothing distinguishes it from the original.";
-    if (!card.signs) return "UID only: anyone who reads this card can copy it.";
+    if (card.isClone && card.signs) {
+      return paidTaps.has(card.serial)
+        ? translate("Clone: has the card's number and its last tap, but not its keys.")
+        : translate("Clone: has the card's number and a forged signature, but not its keys.");
+    }
+    if (card.isClone) return translate("Clone: has the UID. Nothing distinguishes it from the original.");
+    if (!card.signs) return translate("UID only: anyone who reads this card can copy it.");
     const counter = chips.get(card.serial)?.counter;
-    return `Signs every tap (NTAG 424 DNA).${counter === undefined ? "" : ` Counter: ${counter}.`}`;
+    return counter === undefined
+      ? translate("Signs every tap (NTAG 424 DNA).")
+      : translate("Signs every tap (NTAG 424 DNA). Counter: {counter}.", { counter });
   }
 
   /** Shows the chip of the selected card. */
@@ -43,7 +49,7 @@ export function createSoftwareCards(csrf, onChange) {
     shown = card;
     element("chip").hidden = Boolean(card.proof);
     element("chip-status").textContent = describe(card);
-    element("clone").textContent = card.isClone ? "Use the original card" : "Clone this card";
+    element("clone").textContent = card.isClone ? translate("Use the original card") : translate("Clone this card");
     element("tap").classList.toggle("cloned", Boolean(card.isClone));
   }
 
