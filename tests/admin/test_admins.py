@@ -11,7 +11,8 @@ from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services
-from tapgate.auth.actors import Actor
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.sessions import SessionOrigin
 from tapgate.errors import ApiError, Code
 from tapgate.gateway_installation import create_first_admin
 from tapgate.schemas.admin import AdminChanges
@@ -236,6 +237,22 @@ async def test_last_system_admin_keeps_the_role(
             await operations.update(tx, as_ben, adas_id, changes, sessions=sessions)
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot get another role."
+
+
+async def test_login_with_a_password_that_was_just_reset_starts_no_session(
+    client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
+) -> None:
+    """Simulates a login whose password was verified just before Ada reset it."""
+    auth = services.authenticator
+    verified = await auth.logins.authenticate(ben["email"], PASSWORD, "192.0.2.1")
+    reset = await client.post(f"{ADMINS_URL}/{ben['id']}/reset-password", headers=ada)
+    assert reset.status_code == 200
+    with pytest.raises(ApiError) as error:
+        async with services.transaction() as tx:
+            await operations.log_in(
+                tx, SYSTEM_ACTOR, verified, sessions=auth.sessions, origin=SessionOrigin()
+            )
+    assert error.value.code is Code.UNAUTHORIZED
 
 
 async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(

@@ -170,7 +170,7 @@ async def test_disabled_admin_is_rejected_by_another_process_immediately(
         )
         assert await catch_unauthorized(refresh(other_process, tokens)) == INVALID_REFRESH_MESSAGE
     assert await catch_unauthorized(log_in(process, admin_id)) == (
-        "This admin is disabled or must use single sign-on."
+        "This admin is disabled, has a new password or must use single sign-on."
     )
 
 

@@ -29,9 +29,13 @@ async def log_in(
     origin: SessionOrigin,
 ) -> Tokens:
     """Start a session for an admin whose password and factor, or passkey, have been verified."""
-    admin_id, factor = authenticated
+    admin_id, factor, password_hash = authenticated
     tokens = await sessions.start(
-        tx, admin_id, has_verified_factor=factor is not None, origin=origin
+        tx,
+        admin_id,
+        has_verified_factor=factor is not None,
+        password_hash=password_hash,
+        origin=origin,
     )
     admin = await queries.get(tx, admin_id)
     reason = factor and f"Second factor: {factor}"

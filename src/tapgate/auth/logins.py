@@ -29,6 +29,11 @@ class AuthenticatedAdmin(NamedTuple):
     id: int
     #: The second factor that was verified, or None if the admin has none.
     factor: str | None = None
+    #: Hash of the password that was verified. It must still be the admin's when a session starts.
+    password_hash: str | None = None
+
+    def __repr__(self) -> str:
+        return f"AuthenticatedAdmin(id={self.id}, factor={self.factor!r})"
 
 
 class PasskeyRejectedError(ApiError):
@@ -181,10 +186,11 @@ class Logins:
         """Return the admin. If the login fails, count a failure and return None or raise."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
-            admin_id = await self._find_admin(email, password, source.address)
-            if admin_id is None:
+            found = await self._find_admin(email, password, source.address)
+            if found is None:
                 return None
-            admin = AuthenticatedAdmin(admin_id, await self._check_factor(source, admin_id, otp))
+            factor = await self._check_factor(source, found.id, otp)
+            admin = found._replace(factor=factor)
         except ApiError as error:
             if error.code is not Code.INVALID_OTP:
                 await login_failures.release(self._database, source)
@@ -236,8 +242,10 @@ class Logins:
     def _hash_email(self, email: str) -> str:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
-    async def _find_admin(self, email: str, password: str, address: str) -> int | None:
-        """Return the id of the active admin with this email and password, or None.
+    async def _find_admin(
+        self, email: str, password: str, address: str
+    ) -> AuthenticatedAdmin | None:
+        """Return the active admin with this email and password, or None.
 
         For an unknown email, the check takes equally long.
         """
@@ -250,18 +258,21 @@ class Logins:
         if admin is None or stored is None or admin["status"] != AdminStatus.ACTIVE:
             return None
         if self._passwords.is_outdated(stored):
-            await self._rehash_password(admin["id"], stored, password, address)
-        return int(admin["id"])
+            stored = await self._rehash_password(admin["id"], stored, password, address)
+        return AuthenticatedAdmin(admin["id"], password_hash=stored)
 
     async def _rehash_password(
         self, admin_id: int, outdated: str, password: str, address: str
-    ) -> None:
+    ) -> str:
+        """Replace an outdated hash, unless it was changed meanwhile; return the new one."""
+        new = await self._passwords.hash(password, address)
         await self._database.execute(
             "UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2",
             admin_id,
             outdated,
-            await self._passwords.hash(password, address),
+            new,
         )
+        return new
 
 
 def _build_passkey_error(reason: str, email: str | None = None) -> PasskeyRejectedError:

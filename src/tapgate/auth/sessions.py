@@ -100,9 +100,13 @@ class Sessions:
         admin_id: int,
         *,
         has_verified_factor: bool = False,
+        password_hash: str | None = None,
         origin: SessionOrigin = UNKNOWN_ORIGIN,
     ) -> Tokens:
         """Start a session for an admin who has been authenticated.
+
+        `password_hash` is the hash with which the password was verified. If the password has been
+        changed since, no session starts, because the change ended all sessions.
 
         If second factors are required and the admin has none, the session may only enroll one.
         Admins of the identity provider can only start sessions with single sign-on, so that the
@@ -112,13 +116,18 @@ class Sessions:
         admin = await tx.fetchrow(
             """UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active'
                    AND ($3 OR NOT EXISTS (SELECT FROM admin_identities WHERE admin_id = $1))
+                   AND password_hash = coalesce($4, password_hash)
                RETURNING id AS admin_id, email, role""",
             admin_id,
             now,
             origin.is_sso,
+            password_hash,
         )
         if admin is None:
-            raise ApiError(Code.UNAUTHORIZED, "This admin is disabled or must use single sign-on.")
+            raise ApiError(
+                Code.UNAUTHORIZED,
+                "This admin is disabled, has a new password or must use single sign-on.",
+            )
         await _delete_expired(tx, admin_id, now)
         session_id = tx.new_id()
         enroll_only = self._factors.is_required and not await self._factors.list_enrolled(

@@ -201,7 +201,8 @@ async def _check(request: RequestContext, body: OidcLogin, identity: Identity) -
     if admin_id is not None:
         factor = await _verify_factor(request, admin_id, body)
     elif local_admin is not None:
-        linked_admin_id, factor = await _verify_owner(request, body, local_admin)
+        owner = await _verify_owner(request, body, local_admin)
+        linked_admin_id, factor = owner.id, owner.factor
     return SignIn(
         identity=identity,
         role=role,
