@@ -7,10 +7,11 @@ database and settings.
 """
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 
 import asyncpg
@@ -40,8 +41,23 @@ _DatabaseAddress = tuple[tuple[tuple[str | None, int | None], ...], str | None]
 _Key = tuple[_DatabaseAddress, tuple[tuple[str, str], ...]]
 
 
+#: Settings of connections to a database, in addition to those that the caller passes.
+_session_settings: dict[_DatabaseAddress, Mapping[str, str]] = {}
+
+
 def _get_address(target: DatabaseUrl) -> _DatabaseAddress:
     return tuple(target.hosts), target.database
+
+
+@contextlib.contextmanager
+def use_session_settings(url: str, settings: Mapping[str, str]) -> Iterator[None]:
+    """Apply settings to connections that are opened within the block, also to reused ones."""
+    address = _get_address(parse_url(url))
+    _session_settings[address] = settings
+    try:
+        yield
+    finally:
+        del _session_settings[address]
 
 
 class KeptConnection(asyncpg.Connection):
@@ -163,7 +179,8 @@ class ConnectionCache:
         settings: Mapping[str, str] | None = None,
     ) -> asyncpg.Connection:
         target = parse_url(url)
-        session = {**(defaults or {}), **target.settings, **(settings or {})}
+        settings = {**(settings or {}), **_session_settings.get(_get_address(target), {})}
+        session = {**(defaults or {}), **target.settings, **settings}
         key = _get_address(target), tuple(session.items())
         if self._is_registered(target):
             while self._idle[key]:

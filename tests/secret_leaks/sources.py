@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 import psutil
 
+from databases import use_session_settings
 from secret_leaks import allowlist
 from tapgate.child_process import build_command
 
@@ -65,7 +66,9 @@ async def log_all_statements(url: str) -> AsyncIterator[Path]:
         for setting, value in _VERBOSE_LOG_SETTINGS.items():
             await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
         (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # under the data directory
-        yield Path(socket_folder).parent / "postgres.log"
+        # The settings of the database do not apply to connections that are reused.
+        with use_session_settings(url, _VERBOSE_LOG_SETTINGS):
+            yield Path(socket_folder).parent / "postgres.log"
         await connection.execute(f"ALTER DATABASE {name} RESET ALL")
     finally:
         await connection.close()

@@ -22,6 +22,7 @@ from secret_leaks.secrets import SecretSet
 from secret_leaks.sources import Source
 from tapgate import quick_start
 from tapgate.child_process import build_command
+from tapgate.store.database import Database
 
 PASSWORD = 'Tr0ub4dor "&/ß3'
 API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
@@ -233,6 +234,18 @@ async def test_recording_stops_at_the_end_of_the_block() -> None:
     with record_traffic():
         assert httpx2.AsyncClient.send != before[0]
     assert (httpx2.AsyncClient.send, httpx2.Client.send) == before
+
+
+async def test_secret_in_a_statement_of_a_reused_connection_is_found(database_url: str) -> None:
+    database = await Database.connect(database_url)
+    await database.fetchval("SELECT 1")
+    await database.close()  # keeps the connection for the next pool
+    with pytest.raises(AssertionError, match="a secret in PostgreSQL's log"):
+        async with detect_leaks(database_url) as detector:
+            detector.add_secret("a secret", API_KEY)
+            database = await Database.connect(database_url)
+            await database.fetchval("SELECT length($1)", API_KEY)
+            await database.close()
 
 
 async def test_detector_fails_when_it_finds_a_secret(database_url: str) -> None:
