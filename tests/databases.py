@@ -22,7 +22,7 @@ from tapgate.store import signals as signals_module
 from tapgate.store.failures import DATABASE_ERRORS
 from tapgate.store.url import DatabaseUrl, parse_url
 
-_MAX_KEPT: Final = 8  # per database and settings
+_MAX_KEPT: Final = 16  # per database and settings
 _MAX_STATEMENTS: Final = 400  # per connection
 _RESET: Final = """
     SELECT pg_advisory_unlock_all();

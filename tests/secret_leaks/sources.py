@@ -15,6 +15,7 @@ import psutil
 from databases import use_session_settings
 from secret_leaks import allowlist
 from tapgate.child_process import build_command
+from tapgate.store.database import Database
 
 #: A measured duration can have the digits of a PIN.
 _DURATION = re.compile(rb'"duration_us":\d+')
@@ -82,23 +83,26 @@ def read_log_since(log: Path, start: int) -> Source:
 
 async def read_database(url: str) -> list[Source]:
     """Read every row of every table, the schema, and the current statements."""
-    connection = await asyncpg.connect(url)
+    database = await Database.connect(url)
     try:
-        sources = []
-        for (name,) in await connection.fetch(_TABLES_SQL):
-            rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
-            text = _DURATION.sub(b"", _join_rows(rows))
-            sources.append(Source(f"table {name}", text))
-        for table, column in await connection.fetch(_BYTEA_COLUMNS_SQL):
-            rows = await connection.fetch(
-                f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"
-            )
-            sources += _split_text_and_binary(f"bytea {table}.{column}", [row[0] for row in rows])
-        sources.append(Source("the schema", _join_rows(await connection.fetch(_SCHEMA_SQL))))
-        sources.append(Source("statements", _join_rows(await connection.fetch(_ACTIVITY_SQL))))
-        return sources
+        async with database.connection() as connection:
+            return await _read_database(connection)
     finally:
-        await connection.close()
+        await database.close()
+
+
+async def _read_database(connection: asyncpg.Connection) -> list[Source]:
+    sources = []
+    for (name,) in await connection.fetch(_TABLES_SQL):
+        rows = await connection.fetch(f"SELECT to_json(t)::text FROM {name} t")
+        text = _DURATION.sub(b"", _join_rows(rows))
+        sources.append(Source(f"table {name}", text))
+    for table, column in await connection.fetch(_BYTEA_COLUMNS_SQL):
+        rows = await connection.fetch(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")
+        sources += _split_text_and_binary(f"bytea {table}.{column}", [row[0] for row in rows])
+    sources.append(Source("the schema", _join_rows(await connection.fetch(_SCHEMA_SQL))))
+    sources.append(Source("statements", _join_rows(await connection.fetch(_ACTIVITY_SQL))))
+    return sources
 
 
 def _join_rows(rows: list[asyncpg.Record]) -> bytes:
