@@ -9,9 +9,9 @@ from store.test_backup import dump_schema, ignore_progress
 from store.test_schema_upgrade import (
     _MIGRATION_NAMES,
     _SECRET_KEY,
-    copy_migrations_up_to,
+    build_schema,
+    connect,
     dump_rows,
-    insert_sample_rows,
     list_columns,
     verify_ledger,
 )
@@ -43,26 +43,23 @@ async def test_backup_of_an_older_schema_is_restored_and_migrated(
     database_url: str,
     tmp_path: Path,
 ) -> None:
-    for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(last) + 1]:
-        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_database_url, name)
+    await build_schema(empty_database_url, last, tmp_path)
     vault, file = Vault(_SECRET_KEY), io.BytesIO()
     await create_backup(empty_database_url, file, vault, ignore_progress)
     await restore.restore_backup(
         other_empty_database_url, BackupReader(file, vault, ignore_progress), ignore_progress
     )
     assert dump_schema(other_empty_database_url) == dump_schema(empty_database_url)
-    columns = await list_columns(empty_database_url)
-    kept_columns = {
-        table: names for table, names in columns.items() if table not in _CLEARED_TABLES
-    }
-    assert await dump_rows(other_empty_database_url, kept_columns) == await dump_rows(
-        empty_database_url, kept_columns
-    )
-    statement_columns = {
-        table: names for table, names in columns.items() if table == "public.statements"
-    }
-    assert not any((await dump_rows(other_empty_database_url, statement_columns)).values())
+    async with connect(empty_database_url) as old, connect(other_empty_database_url) as restored:
+        columns = await list_columns(old)
+        kept_columns = {
+            table: names for table, names in columns.items() if table not in _CLEARED_TABLES
+        }
+        assert await dump_rows(restored, kept_columns) == await dump_rows(old, kept_columns)
+        statement_columns = {
+            table: names for table, names in columns.items() if table == "public.statements"
+        }
+        assert not any((await dump_rows(restored, statement_columns)).values())
     await migrate(other_empty_database_url)
     assert dump_schema(other_empty_database_url) == dump_schema(database_url)
     assert (await verify_ledger(other_empty_database_url)).is_valid

@@ -9,11 +9,10 @@ import pytest
 from drivers.in_process import AppTransport
 from harness import HmacAuth
 from store.test_schema_upgrade import (
-    _MIGRATION_NAMES,
     _SECRET_KEY,
+    build_schema,
     build_settings,
-    copy_migrations_up_to,
-    insert_sample_rows,
+    get_migration_before,
     verify_ledger,
 )
 from tapgate import ids
@@ -39,10 +38,7 @@ async def upgraded_database_url(
     request: pytest.FixtureRequest, empty_database_url: str, tmp_path: Path
 ) -> str:
     """Migrate a database whose payment is scoped to one of the terminal's keys."""
-    before = [name for name in _MIGRATION_NAMES if name < "0028"]
-    for name in before:
-        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_database_url, name)
+    await build_schema(empty_database_url, get_migration_before("0028"), tmp_path)
     database, vault = await Database.connect(empty_database_url), Vault(_SECRET_KEY)
     body = PosPaymentRequest(**BODY)
     result = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,

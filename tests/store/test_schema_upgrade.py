@@ -4,7 +4,9 @@
 """
 
 import asyncio
+import contextlib
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
@@ -71,10 +73,27 @@ def copy_migrations_up_to(name: str, folder: Path) -> Path:
     return copy
 
 
+async def build_schema(url: str, last: str, folder: Path) -> None:
+    """Apply the migrations up to `last`. Each table gets rows as soon as it exists."""
+    for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(last) + 1]:
+        if name == last or _get_sample_rows_file(name).exists():
+            await apply_all(url, copy_migrations_up_to(name, folder))
+            await insert_sample_rows(url, name)
+
+
+def get_migration_before(number: str) -> str:
+    """Return the name of the last migration before a number."""
+    return max(name for name in _MIGRATION_NAMES if name < number)
+
+
+def _get_sample_rows_file(name: str) -> Path:
+    return _SAMPLE_ROWS_DIR / f"{name[:4]}.sql"
+
+
 async def insert_sample_rows(url: str, name: str) -> bool:
     """Insert sample rows into the tables that this migration added, if there are any."""
     number, vault = name[:4], Vault(_SECRET_KEY)
-    file = _SAMPLE_ROWS_DIR / f"{number}.sql"
+    file = _get_sample_rows_file(name)
     if not file.exists():
         return False
     database = await Database.connect(url)
@@ -105,10 +124,19 @@ async def insert_sample_rows(url: str, name: str) -> bool:
     return True
 
 
-async def list_columns(url: str) -> dict[str, str]:
+@contextlib.asynccontextmanager
+async def connect(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """Connect for reading while migrations change the tables."""
+    connection = await asyncpg.connect(url, statement_cache_size=0)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def list_columns(connection: asyncpg.Connection) -> dict[str, str]:
     """Return the comma-separated column names of each table."""
-    rows = await fetch_rows(
-        url,
+    rows = await connection.fetch(
         """SELECT format('%I.%I', table_schema, table_name),
                   string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position)
            FROM information_schema.columns WHERE table_schema IN ('public', 'messenger')
@@ -117,28 +145,26 @@ async def list_columns(url: str) -> dict[str, str]:
     return {str(table): str(names) for table, names in rows}
 
 
-async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
+async def dump_rows(
+    connection: asyncpg.Connection, columns: dict[str, str]
+) -> dict[str, list[str]]:
     """Return the rows of each table as text, sorted, with only the given columns."""
-    connection = await asyncpg.connect(url)
-    try:
-        return {
-            table: sorted(
-                str(tuple(row)) for row in await connection.fetch(f"SELECT {names} FROM {table}")
-            )
-            for table, names in columns.items()
-        }
-    finally:
-        await connection.close()
+    return {
+        table: sorted(
+            str(tuple(row)) for row in await connection.fetch(f"SELECT {names} FROM {table}")
+        )
+        for table, names in columns.items()
+    }
 
 
 async def require_rows_kept(
-    url: str, columns: dict[str, str], before: dict[str, list[str]]
+    connection: asyncpg.Connection, columns: dict[str, str], before: dict[str, list[str]]
 ) -> dict[str, list[str]]:
     """Require that rows were neither lost nor changed, and added only where migrations do so.
 
     Return the rows of these columns.
     """
-    kept = await dump_rows(url, columns)
+    kept = await dump_rows(connection, columns)
     for table, rows in kept.items():
         if table in _TABLES_GAINING_ROWS:
             assert set(before[table]) <= set(rows)
@@ -166,14 +192,16 @@ async def test_each_migration_keeps_the_rows_of_all_tables(
     """Each table gets rows as soon as it exists; all later migrations must keep these rows."""
     columns: dict[str, str] = {}
     before: dict[str, list[str]] = {}
-    for name in _MIGRATION_NAMES:
-        assert await apply_all(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
-        before = await require_rows_kept(empty_database_url, columns, before)
-        has_new_rows = await insert_sample_rows(empty_database_url, name)
-        previous_columns, columns = columns, await list_columns(empty_database_url)
-        if has_new_rows or columns != previous_columns:
-            before = await dump_rows(empty_database_url, columns)
-        assert all(before.values()), "every table needs sample rows"
+    url = empty_database_url
+    async with connect(url) as connection:
+        for name in _MIGRATION_NAMES:
+            assert await apply_all(url, copy_migrations_up_to(name, tmp_path)) == [name]
+            before = await require_rows_kept(connection, columns, before)
+            has_new_rows = await insert_sample_rows(url, name)
+            previous_columns, columns = columns, await list_columns(connection)
+            if has_new_rows or columns != previous_columns:
+                before = await dump_rows(connection, columns)
+            assert all(before.values()), "every table needs sample rows"
     await require_working_schema(empty_database_url, database_url, tmp_path)
 
 
@@ -184,13 +212,12 @@ async def test_upgrade_over_many_migrations_keeps_rows_and_matches_a_new_schema(
     name: str, empty_database_url: str, database_url: str, tmp_path: Path
 ) -> None:
     position = _MIGRATION_NAMES.index(name) + 1
-    for earlier in _MIGRATION_NAMES[:position]:
-        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
-        await insert_sample_rows(empty_database_url, earlier)
-    columns = await list_columns(empty_database_url)
-    before = await dump_rows(empty_database_url, columns)
-    assert await apply_all(empty_database_url) == _MIGRATION_NAMES[position:]
-    await require_rows_kept(empty_database_url, columns, before)
+    await build_schema(empty_database_url, name, tmp_path)
+    async with connect(empty_database_url) as connection:
+        columns = await list_columns(connection)
+        before = await dump_rows(connection, columns)
+        assert await apply_all(empty_database_url) == _MIGRATION_NAMES[position:]
+        await require_rows_kept(connection, columns, before)
     if position == 1:
         # The first schema has no tables for account holders yet.
         proof = await verify_ledger(empty_database_url)
@@ -224,9 +251,7 @@ async def get_commission_rates(url: str) -> list[tuple[int, int]]:
 async def test_upgrade_inserts_the_new_compliance_rules_once(
     empty_database_url: str, tmp_path: Path
 ) -> None:
-    for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index("0031_rule_subjects.sql")]:
-        await apply_all(empty_database_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_database_url, name)
+    await build_schema(empty_database_url, get_migration_before("0031"), tmp_path)
     await apply_all(empty_database_url)
     select_rules = """
         SELECT name, type, subject, transaction_types, threshold, window_seconds, action, severity,
@@ -300,10 +325,7 @@ def build_settings(url: str, folder: Path) -> Settings:
 async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
     empty_database_url: str, tmp_path: Path
 ) -> None:
-    name = "0027_ended_statement_links.sql"
-    for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
-        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
-        await insert_sample_rows(empty_database_url, earlier)
+    await build_schema(empty_database_url, get_migration_before("0027"), tmp_path)
     database = await Database.connect(empty_database_url)
     try:
         await database.execute(
@@ -321,10 +343,7 @@ async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
 async def test_upgrade_takes_over_languages_and_the_kyc_queue(
     empty_database_url: str, tmp_path: Path
 ) -> None:
-    name = "0036_kyc_reviews_and_language.sql"
-    for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
-        await apply_all(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
-        await insert_sample_rows(empty_database_url, earlier)
+    await build_schema(empty_database_url, get_migration_before("0036"), tmp_path)
     database = await Database.connect(empty_database_url)
     try:
         async with database.transaction() as tx:
@@ -368,8 +387,9 @@ async def test_no_index_is_a_duplicate(database_url: str) -> None:
 async def test_upgrade_killed_midway_can_be_completed(
     first_schema_url: str, database_url: str
 ) -> None:
-    columns = await list_columns(first_schema_url)
-    before = await dump_rows(first_schema_url, columns)
+    async with connect(first_schema_url) as connection:
+        columns = await list_columns(connection)
+        before = await dump_rows(connection, columns)
     waiting = """SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
                  WHERE datname = current_database() AND NOT granted AND mode = 'ShareLock'"""
     holder = await asyncpg.connect(first_schema_url)
@@ -392,5 +412,6 @@ async def test_upgrade_killed_midway_can_be_completed(
         again = asyncio.create_task(apply_all(first_schema_url))
     await holder.close()
     assert await again == [name for name in _MIGRATION_NAMES if name not in applied]
-    await require_rows_kept(first_schema_url, columns, before)
+    async with connect(first_schema_url) as connection:
+        await require_rows_kept(connection, columns, before)
     assert dump_schema(first_schema_url) == dump_schema(database_url)

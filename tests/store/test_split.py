@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from store.test_schema_upgrade import (
-    _MIGRATION_NAMES,
-    copy_migrations_up_to,
-    insert_sample_rows,
-)
+from store.test_schema_upgrade import build_schema, get_migration_before
 from tapgate.ids import first_id_at
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
@@ -173,10 +169,7 @@ async def test_table_that_still_receives_rows_is_not_divided(database: Database)
 async def test_installation_of_the_first_version_is_divided(
     empty_database_url: str, tmp_path: Any
 ) -> None:
-    for name in _MIGRATION_NAMES:
-        if name < "0042":
-            await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
-            await insert_sample_rows(empty_database_url, name)
+    await build_schema(empty_database_url, get_migration_before("0042"), tmp_path)
     await migrate(empty_database_url)
     database = await Database.connect(empty_database_url)
     try:
