@@ -137,10 +137,12 @@ async def connect(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def list_columns(connection: asyncpg.Connection) -> dict[str, str]:
     """Return the comma-separated column names of each table."""
     rows = await connection.fetch(
-        """SELECT format('%I.%I', table_schema, table_name),
-                  string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position)
-           FROM information_schema.columns WHERE table_schema IN ('public', 'messenger')
-             AND table_name <> 'schema_migrations' GROUP BY 1""",
+        """SELECT format('%I.%I', nspname, relname),
+                  string_agg(quote_ident(attname), ', ' ORDER BY attnum)
+           FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+           JOIN pg_namespace ON pg_namespace.oid = relnamespace
+           WHERE nspname IN ('public', 'messenger') AND relname <> 'schema_migrations'
+             AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped GROUP BY 1"""
     )
     return {str(table): str(names) for table, names in rows}
 
