@@ -137,6 +137,22 @@ async def test_new_rules_apply_to_pending_requests_if_they_are_stricter(
     assert current["required_approvers"] == 2, "not fewer than before"
 
 
+async def test_transfer_into_an_agent_account_needs_the_approvals_of_both_rules(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    """It counts as funding and as a transfer, so the stricter rule applies."""
+    await set_rules(harness, build_rule("agent_fund"), build_rule("wallet_transfer", approvers=2))
+    transfer = {
+        "from_account_id": platform.customer["account_id"],
+        "to_account_id": await platform.get_account(platform.agent["id"], "float"),
+        "amount": "1",
+    }
+    held = require_held(await platform.send("POST", "/wallet/transfer", transfer))
+    assert (held["operation"], held["required_approvers"]) == ("wallet_transfer", 2)
+    assert (await approve(harness, held))["status"] == "pending"
+    assert (await approve(harness, held))["status"] == "executed"
+
+
 async def test_request_is_not_executed_if_the_values_have_changed_since(
     harness: Harness, platform: GuardedRecords
 ) -> None:

@@ -29,8 +29,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What a request would do, as approvers see it.
 
     `operations` are the guardable operations that the request counts as. If rules of several of
-    them hold the request, the first applies. With a `requirement`, the request is held in any
-    case.
+    them hold the request, the one that requires the most approvals applies. With a `requirement`,
+    the request is held in any case.
 
     `before` has the current values of the fields that the request sets. `amount` is in minor
     units.

@@ -14,7 +14,7 @@ from tapgate.api.idempotency import get_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
-from tapgate.approvals.queries import Maker, Person
+from tapgate.approvals.queries import Maker
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.keys import find_by_idempotency_keys
@@ -89,7 +89,13 @@ async def _decide(
         )
         if call_id is not None:
             return _Allowed(call_id)
-    requirement = proposal.requirement or await _find_requirement(tx, maker.admin, proposal)
+    requirement = proposal.requirement or await operations.find_requirement(
+        tx,
+        await queries.list_rules(tx),
+        maker.admin.person,
+        proposal.operations,
+        new_amount=proposal.amount,
+    )
     if requirement is not None:
         if maker.has_unknown_holder:
             raise ApiError(
@@ -132,24 +138,6 @@ def _get_stored_key(request: RequestContext, key: _IdempotencyKey) -> str:
     """Return the key of an approval. It is unique per maker, whose API keys have their own keys."""
     is_admin = request.principal.kind == "admin"
     return key.request_id if is_admin else _scope_key(request, key)
-
-
-async def _find_requirement(
-    tx: Transaction, maker: Person, proposal: Proposal
-) -> Requirement | None:
-    """Return what the first operation whose rules hold the request requires, or None."""
-    rules = await queries.list_rules(tx)
-    for operation in proposal.operations:
-        applicable = [rule for rule in rules if rule.operation == operation]
-        if not applicable:
-            continue
-        total = None
-        if proposal.amount is not None:
-            total = await queries.sum_amounts(tx, maker.person, operation) + proposal.amount
-        rule = model.select_rule(applicable, total)
-        if rule is not None:
-            return msgspec.structs.replace(rule.requirement, operation=operation)
-    return None
 
 
 async def _hold(

@@ -76,6 +76,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     operation: str
+    operations: list[str]  # all that the request counts as
     summary: str
     changes: dict[str, Any]
     amount: int | None

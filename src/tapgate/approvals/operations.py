@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+import msgspec
+
 from tapgate import ids
+from tapgate.api.guards import Requirement
 from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval, Decision, Rule
 from tapgate.approvals.queries import Person
@@ -54,18 +57,43 @@ async def replace_rules(
     return after
 
 
+async def find_requirement(
+    tx: Transaction,
+    rules: Sequence[Rule],
+    person: str,
+    operations: Sequence[str],
+    *,
+    new_amount: int | None,
+) -> Requirement | None:
+    """Return the strictest requirement of the rules that hold a request, or None.
+
+    `new_amount` is added to the sums of the person. It is None for a request without an amount.
+    """
+    found = []
+    for operation in operations:
+        applicable = [rule for rule in rules if rule.operation == operation]
+        total = None
+        if applicable and new_amount is not None:
+            total = await queries.sum_amounts(tx, person, operation) + new_amount
+        rule = model.select_rule(applicable, total)
+        if rule is not None:
+            found.append(msgspec.structs.replace(rule.requirement, operation=operation))
+    return max(found, key=lambda requirement: requirement.approvers, default=None)
+
+
 async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
     for approval in await queries.lock_all_pending(tx):
         requirement = None
         if approval.operation == Operation.APPROVAL_RULES:
             requirement = model.build_rule_change_requirement(rules) if rules else None
         else:
-            total = None
-            if approval.amount is not None:  # the sum includes it
-                total = await queries.sum_amounts(tx, approval.maker_person, approval.operation)
-            applicable = [rule for rule in rules if rule.operation == approval.operation]
-            rule = model.select_rule(applicable, total)
-            requirement = None if rule is None else rule.requirement
+            requirement = await find_requirement(
+                tx,
+                rules,
+                approval.maker_person,
+                approval.operations,
+                new_amount=None if approval.amount is None else 0,  # the sums include it
+            )
         if requirement is not None:
             approvers = max(requirement.approvers, approval.required_approvers)
             await queries.set_requirement(tx, approval.id, requirement.roles, approvers)

@@ -25,9 +25,9 @@ from tapgate.store.transaction import Transaction
 
 _RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
 _SELECT: Final = """
-    SELECT a.id, a.operation, a.summary, a.changes, a.amount, a.resource_id, a.maker_id,
-           maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint, a.roles,
-           a.required_approvers, a.status, a.code, a.result,
+    SELECT a.id, a.operation, a.operations, a.summary, a.changes, a.amount, a.resource_id,
+           a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint,
+           a.roles, a.required_approvers, a.status, a.code, a.result,
            a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
            a.created_at, a.expires_at, a.updated_at
     FROM approvals a JOIN admins maker ON maker.id = a.maker_id"""
