@@ -1,6 +1,7 @@
 """Creating, listing, disabling and enabling admins."""
 
 import asyncio
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -8,6 +9,7 @@ import msgspec
 import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from cases import each
 from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services
@@ -68,8 +70,8 @@ async def test_duplicate_email_is_rejected(client: httpx2.AsyncClient, ada: Head
     assert rejected.json()["code"] == "DUPLICATE_EMAIL"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@each(
+    "field, value",
     [
         ("email", "eve"),
         ("password", "eleven char"),
@@ -177,9 +179,12 @@ async def test_admin_cannot_be_disabled_or_enabled_twice(
     assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
-@pytest.mark.parametrize("action", ["disable", "enable"])
-@pytest.mark.parametrize(
-    "text", [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"]
+@each(
+    "action, text",
+    product(
+        ["disable", "enable"],
+        [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"],
+    ),
 )
 async def test_unknown_admin_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, action: str, text: str

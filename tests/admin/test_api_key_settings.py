@@ -13,6 +13,7 @@ import pytest
 
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from builders.auth import Headers, ListAuditEntries
+from cases import each
 from drivers.in_process import AppTransport
 from tapgate.api.services import Services
 from tapgate.gateway import create_app
@@ -105,8 +106,8 @@ async def test_settings_are_changed_and_audited(
     assert record["name"] == "Kiosk"
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "reported_field"),
+@each(
+    "field, value, reported_field",
     [
         ("name", "", "name"),
         ("scopes", [], "scopes"),

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from builders.auth import Headers, ListAuditEntries
+from cases import each
 from harness import PIN, BearerAuth, Harness
 from tapgate import ids
 
@@ -56,8 +57,8 @@ async def test_key_expiry_is_optional(
     assert await _get_status(client, created["key"]) == 403
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "reported_field"),
+@each(
+    "field, value, reported_field",
     [
         ("name", "", "name"),
         ("scopes", [], "scopes"),

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import httpx2
-import pytest
 
 from builders.participants import (
     AGENTS_URL,
@@ -13,6 +12,7 @@ from builders.participants import (
     create_agent_in_status,
     get_balances,
 )
+from cases import each
 from harness import Harness, parse_error
 from tapgate import ids
 
@@ -72,8 +72,8 @@ async def test_update_without_changes_is_not_audited(harness: Harness) -> None:
     assert await harness.list_audit_entries(agent["id"], "agent.updated") == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "status", "field"),
+@each(
+    "fields, status, field",
     [
         ({"name": ""}, 422, "name"),
         ({"name": 5}, 400, "name"),

@@ -254,8 +254,8 @@ def test_unsupported_body_type_is_rejected_when_its_check_is_compiled() -> None:
             compile_check(kind, "SLE")
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
+@each(
+    "query, field",
     [
         ("limit=0", "limit"),
         ("limit=101", "limit"),

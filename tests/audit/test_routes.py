@@ -9,6 +9,7 @@ import pytest
 
 from builders.auth import ACTOR, WriteEntry, assert_seals
 from builders.payments import create_processor, submit_and_get_id
+from cases import each
 from harness import BearerAuth, Harness
 from tapgate import clock, ids
 from tapgate.api.services import Services
@@ -102,8 +103,8 @@ async def test_log_is_filtered_by_time_and_by_day(
     assert await _list_resource_ids(client, reader, to=day - timedelta(days=1)) == []
 
 
-@pytest.mark.parametrize(
-    ("filter_", "value"),
+@each(
+    "filter_, value",
     [
         ("from", "yesterday"),
         ("from", "2026-02-30"),

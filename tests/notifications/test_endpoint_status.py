@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
 from tapgate import ids
@@ -79,8 +80,8 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     assert first["actor"]["id"] == endpoints_driver.admin.id
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
+@each(
+    "body, code, field",
     [
         ({"url": "ftp://shop.example.com"}, "VALIDATION_FAILED", "url"),
         ({"url": "http://user:secret@shop.example.com"}, "VALIDATION_FAILED", "url"),

@@ -9,6 +9,7 @@ import httpx2
 import msgspec
 import pytest
 
+from cases import each
 from drivers.webhooks import WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
 from tapgate import ids
@@ -133,7 +134,7 @@ async def test_local_addresses_and_plain_http_are_accepted_outside_production(
     assert (await create_endpoint(client, admin, url))["url"] == url
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "http://shop.example.com/hook",

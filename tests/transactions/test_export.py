@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_command, submit_refund
+from cases import each
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
@@ -123,7 +124,7 @@ async def test_export_continues_from_the_cursor(
         assert len(set(listed)) == len(listed)
 
 
-@pytest.mark.parametrize(
+@each(
     "filters",
     [{"limit": "0"}, {"limit": "50001"}, {"type": "gift"}, {"cursor": "x"}, {"user_id": "x"}],
 )

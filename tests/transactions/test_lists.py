@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_command
+from cases import each
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.auth.principals import Principal
@@ -91,7 +92,7 @@ async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> Non
             assert len(records) == len(expected), filters
 
 
-@pytest.mark.parametrize(
+@each(
     "filters",
     [
         {"user_id": "nobody"},

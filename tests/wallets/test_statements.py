@@ -16,6 +16,7 @@ from builders.payments import (
     submit_command,
     submit_refund,
 )
+from cases import each
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.gateway import build_openapi_document
 from tapgate.ledger import chart
@@ -202,8 +203,8 @@ async def test_statement_days_use_the_platform_timezone(harness: Harness, key: B
             assert (statement["entries"], statement["opening_balance"]) == ([], opening)
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
+@each(
+    "fields, field",
     [
         ({"from_date": "2026-02-01", "to_date": "2026-01-31"}, "from_date"),
         ({"from_date": "2025-01-01", "to_date": "2026-01-02"}, "to_date"),

@@ -1,6 +1,7 @@
 import asyncio
 import io
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from builders.messenger import (
     build_success,
     dump_tables,
 )
+from cases import each
 from drivers.messenger import FlowClient
 from harness import split_words
 from tapgate.errors import unavailable
@@ -136,8 +138,10 @@ async def test_unavailable_database_returns_503(flow_driver: FlowDriver) -> None
     assert (status, response) == (503, {"error_msg": screens.get_error_text("en", "try_again")})
 
 
-@pytest.mark.parametrize("action", ["INIT", "BACK", "data_exchange"])
-@pytest.mark.parametrize("token", ["", "unknown", "\x00", None, 7, ["token"]])
+@each(
+    "action, token",
+    product(["INIT", "BACK", "data_exchange"], ["", "unknown", "\x00", None, 7, ["token"]]),
+)
 async def test_invalid_token_returns_427(
     flow_driver: FlowDriver, action: str, token: object
 ) -> None:

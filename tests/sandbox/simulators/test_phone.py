@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cases import each
 from drivers.console import ConsoleClient
 from drivers.processes import free_port
 from harness import Harness
@@ -158,7 +159,7 @@ def test_documented_template_texts_are_those_of_the_simulated_phone() -> None:
             assert build_template(name, *placeholders, language=language)["text"] == text
 
 
-@pytest.mark.parametrize(
+@each(
     "body", [b"", b"\xff", b"[]", b'{"from": 1}', b'{"from": "\xff"}', b'{"x": ' + b"[" * 100_000]
 )
 async def test_malformed_message_body_is_reported_as_a_problem(
