@@ -76,9 +76,7 @@ async def test_invalid_field_is_named(
     assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
-@pytest.mark.parametrize(
-    "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW_KEY | {"scopes": "cards:read"}]
-)
+@each("body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW_KEY | {"scopes": "cards:read"}])
 async def test_malformed_key_body_returns_400(
     client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
 ) -> None:
@@ -110,7 +108,7 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
         assert (again.status_code, again.json()["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("text", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
+@each("text", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
 async def test_unknown_key_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, text: str
 ) -> None:

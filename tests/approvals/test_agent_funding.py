@@ -18,6 +18,7 @@ from builders.approvals import (
     set_rules,
 )
 from builders.participants import AGENTS_URL, change_status, create_agent, get_balances
+from cases import each
 from harness import BearerAuth, Harness, parse_error
 from tapgate import ids
 from tapgate.api.services import Services
@@ -361,7 +362,7 @@ async def test_change_of_rules_is_held_once_rules_exist(
     await set_rules(harness, build_rule("keysets"))
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"operation": "approval_rules"},

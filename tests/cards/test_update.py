@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx2
-import pytest
 
 from builders.participants import (
     CARDS_URL,
@@ -17,6 +16,7 @@ from builders.participants import (
     list_events,
     pay_by_card,
 )
+from cases import each
 from harness import Harness, parse_error
 
 
@@ -72,8 +72,8 @@ async def test_update_without_changes_is_not_audited(harness: Harness) -> None:
     assert await harness.list_audit_entries(serial, "card.updated") == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "status", "field"),
+@each(
+    "fields, status, field",
     [
         ({"daily_limit": "0"}, 422, "daily_limit"),
         ({"daily_limit": "1.005"}, 422, "daily_limit"),

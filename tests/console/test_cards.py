@@ -9,6 +9,7 @@ import pytest
 
 from builders.card_proofs import create_signing_pos, list_clone_alerts, tap
 from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
+from cases import each
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
@@ -241,8 +242,8 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     assert stored[-1][:2] == ["3001", "'=BAD 2999"], "formulas must be escaped"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
+@each(
+    "content, message",
     [
         (b"", "The file must start with the header Serial No.,MAC Address"),
         (b"Name,Phone\nA,B\n", "The file must start with the header"),

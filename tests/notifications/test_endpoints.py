@@ -95,7 +95,7 @@ async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
     assert "hunter2" not in str(logged)
 
 
-@pytest.mark.parametrize("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
+@each("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
 async def test_empty_event_list_or_unknown_event_is_rejected(
     client: httpx2.AsyncClient, admin: BearerAuth, events: list[str]
 ) -> None:
@@ -106,7 +106,7 @@ async def test_empty_event_list_or_unknown_event_is_rejected(
     assert field.startswith("events")
 
 
-@pytest.mark.parametrize("body", [{}, {"url": "https://a.example"}, {"url": 1, "events": ["*"]}])
+@each("body", [{}, {"url": "https://a.example"}, {"url": 1, "events": ["*"]}])
 async def test_missing_or_mistyped_field_is_an_invalid_request(
     client: httpx2.AsyncClient, admin: BearerAuth, body: dict[str, Any]
 ) -> None:

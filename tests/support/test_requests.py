@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from builders.payments import list_events, subscribe_to_events
+from cases import each
 from harness import Harness
 from tapgate import ids
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
@@ -226,8 +227,8 @@ async def test_messages_per_side_are_limited(
     assert MAX_MESSAGES == 100
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
+@each(
+    "fields, field",
     [
         ({"text": ""}, "text"),
         ({"text": " "}, "text"),

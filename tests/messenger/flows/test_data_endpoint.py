@@ -210,7 +210,7 @@ async def test_client_error_is_acknowledged(flow_driver: FlowDriver, action: str
     assert await flow_driver.send_request(request) == (200, {"data": {"acknowledged": True}})
 
 
-@pytest.mark.parametrize("action", ["PING", "complete", None, 1, [], {}])
+@each("action", ["PING", "complete", None, 1, [], {}])
 async def test_unknown_action_returns_400(flow_driver: FlowDriver, action: object) -> None:
     status, response = await flow_driver.send_request(
         {"action": action, "flow_token": await flow_driver.issue_form()}

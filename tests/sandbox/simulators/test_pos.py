@@ -80,7 +80,7 @@ async def test_key_actions_require_the_csrf_token_of_the_session(ada: ConsoleCli
         assert forged.status_code == 403, path
 
 
-@pytest.mark.parametrize("form", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
+@each("form", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
 async def test_unknown_processor_or_terminal_is_rejected(
     ada: ConsoleClient, form: dict[str, str]
 ) -> None:
