@@ -146,3 +146,21 @@ async def test_messages_of_an_agent_contain_only_codes(harness: Harness) -> None
     )
     response = await harness.get(f"/api/v1/agents/{agent['id']}/messages", auth=staff)
     assert response.json()["data"] == []
+
+
+async def test_messages_from_before_the_number_was_the_agents_are_not_listed(
+    harness: Harness,
+) -> None:
+    """They were sent to the previous owner of the number."""
+    agent, staff = await create_agent(harness), await harness.create_admin()
+    customer = await harness.create_subscriber()
+    await harness.post(f"/api/v1/subscribers/{customer['id']}/reset-pin", auth=staff)
+    harness.advance_clock(minutes=1)
+    changed = await harness.put(
+        f"/api/v1/agents/{agent['id']}",
+        json={"phone_number": customer["phone_number"]},
+        auth=staff,
+    )
+    assert changed.status_code == 200, changed.text
+    response = await harness.get(f"/api/v1/agents/{agent['id']}/messages", auth=staff)
+    assert response.json()["data"] == []

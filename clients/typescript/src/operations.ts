@@ -1168,9 +1168,10 @@ export class Operations extends Transport {
   /**
    * List the one-time codes sent to an agent's phone.
    *
-   * Newest first, without the codes. `status` is `queued`, `sent`, `delivered`, `read` or `failed`.
-   * If it is `failed`, `error_code` is the provider's or messenger's error code, or `expired` for a
-   * message not sent in time.
+   * Newest first, without the codes. Messages from before the agent had the phone number are not
+   * listed. `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`,
+   * `error_code` is the provider's or messenger's error code, or `expired` for a message not sent in
+   * time.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */

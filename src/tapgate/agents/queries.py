@@ -5,6 +5,7 @@ rows also guard the agent's row.
 """
 
 from collections.abc import Collection
+from datetime import datetime
 
 from tapgate import ids
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
@@ -120,6 +121,13 @@ def _add_filters(conditions: Conditions, filters: AgentFilters, low_float_thresh
     if filters.low_float is not None:
         is_low = HAS_LOW_FLOAT.format(conditions.bind(low_float_threshold))
         conditions.add(is_low if filters.low_float else f"NOT ({is_low})")
+
+
+async def get_phone_number_owned_since(database: Database, agent_id: int) -> datetime:
+    since: datetime = await database.fetchval(
+        "SELECT coalesce(phone_number_changed_at, created_at) FROM agents WHERE id = $1", agent_id
+    )
+    return since
 
 
 async def add(tx: Transaction, agent: Agent) -> None:

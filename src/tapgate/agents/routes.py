@@ -198,9 +198,10 @@ async def list_agent_messages(
 ) -> Page[MessageRecord]:
     """List the one-time codes sent to an agent's phone.
 
-    Newest first, without the codes. `status` is `queued`, `sent`, `delivered`, `read` or `failed`.
-    If it is `failed`, `error_code` is the provider's or messenger's error code, or `expired` for a
-    message not sent in time.
+    Newest first, without the codes. Messages from before the agent had the phone number are not
+    listed. `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`,
+    `error_code` is the provider's or messenger's error code, or `expired` for a message not sent in
+    time.
     """
     database = request.services.database
     agent = await queries.get(database, id)
@@ -208,7 +209,7 @@ async def list_agent_messages(
         database,
         agent.phone_number,
         query,
-        since=agent.created_at,
+        since=await queries.get_phone_number_owned_since(database, agent.id),
         template=ONE_TIME_CODE_TEMPLATE,
     )
     return paginate(rows, query, message_statuses.to_message_record, itemgetter("id"))
