@@ -28,6 +28,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "support_user": "Support",
     "finance_user": "Finance",
     "receiver": "Recipient",
+    "data": "Rules",
     "expires_in": "Expires after",
     "grace_seconds": "Grace period",
     "window_seconds": "Period",
