@@ -153,6 +153,21 @@ async def test_transfer_into_an_agent_account_needs_the_approvals_of_both_rules(
     assert (await approve(harness, held))["status"] == "executed"
 
 
+async def test_forbidden_changes_of_the_own_account_are_not_held(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await set_rules(harness, build_rule("admin_users"))
+    own = f"/admin/users/{platform.maker.id}"
+    for method, path, body in (
+        ("PUT", own, {"role": "support_user"}),
+        ("POST", f"{own}/reset-factors", None),
+        ("POST", f"{own}/reset-password", None),
+    ):
+        refused = await platform.send(method, path, body)
+        assert parse_error(refused) == (403, "FORBIDDEN"), path
+    require_held(await platform.send("PUT", own, {"name": "Another name"}))
+
+
 async def test_request_is_not_executed_if_the_values_have_changed_since(
     harness: Harness, platform: GuardedRecords
 ) -> None:

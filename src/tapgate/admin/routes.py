@@ -1,7 +1,6 @@
 """Admin and session endpoints."""
 
 from operator import itemgetter
-from typing import Any
 
 import msgspec
 
@@ -181,9 +180,14 @@ async def _describe_creation(request: RequestContext, body: NewAdmin) -> Proposa
     )
 
 
-async def describe_change(request: RequestContext, id: int, body: Any = None) -> Proposal:
+async def describe_change(
+    request: RequestContext, id: int, body: AdminChanges | None = None
+) -> Proposal | None:
     """Describe a request that gives an admin rights, or access to the admin's account."""
     admin = model.to_record(await queries.get(request.services.database, id))
+    changes_access = body is None or body.role not in (None, admin.role)
+    if changes_access and id == request.principal.admin_id:
+        return None  # always rejected
     verb = request.path.rpartition("/")[2].replace("-", " ").capitalize()
     return Proposal(
         operations=(Operation.ADMIN_USERS,),
