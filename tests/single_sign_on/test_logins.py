@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,7 +18,11 @@ from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID, FINANCE_GROUP, Fak
 from drivers.processes import run_command_on
 from harness import Harness, parse_error
 from tapgate import ids
+from tapgate.admin import operations
 from tapgate.api.services import Services
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.errors import ApiError, Code
+from tapgate.schemas.admin import AdminChanges
 
 ME = "/api/v1/admin/me"
 USERS = "/api/v1/admin/users"
@@ -252,7 +257,22 @@ async def test_last_local_system_admin_remains(
     await sso.require_login()
     provider.claims = {"sub": "person-2", "email": EMAIL}
     assert parse_error(await sso.log_in(password=PASSWORD)) == (403, "FORBIDDEN")
-    assert (await get_me(harness, ada))["email"] == EMAIL
+    me = await get_me(harness, ada)
+    assert me["email"] == EMAIL
+    local_id, sessions = ids.decode(ids.ADMIN, me["id"]), harness.services.authenticator.sessions
+    assert local_id is not None
+    for change in (
+        partial(operations.disable, sessions=sessions),
+        partial(operations.update, changes=AdminChanges(role="support_user"), sessions=sessions),
+    ):
+        with pytest.raises(ApiError) as error:
+            async with harness.services.transaction() as tx:
+                await change(tx, SYSTEM_ACTOR, local_id)
+        assert error.value.code is Code.FORBIDDEN
+        assert "The last active system_admin with a password" in (error.value.message or "")
+    await harness.create_admin("A")  # has a password too
+    async with harness.services.transaction() as tx:
+        await operations.disable(tx, SYSTEM_ACTOR, local_id, sessions=sessions)
 
 
 async def test_enrolled_factor_is_required(sso: SsoClient, harness: Harness) -> None:

@@ -5,6 +5,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.admin import queries, trail
+from tapgate.admin.queries import ActiveSystemAdmins
 from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
@@ -144,7 +145,8 @@ async def update(
 ) -> asyncpg.Record:
     """Change the name or the role of an admin. A new role ends the admin's sessions.
 
-    Admins cannot change their own role, and the last active `system_admin` keeps its role.
+    Admins cannot change their own role. The last active `system_admin`, and the last one with a
+    password, keep their role.
     """
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
@@ -152,8 +154,8 @@ async def update(
     if role != before["role"]:
         if _is_self(actor, admin_id):
             raise _build_forbidden_error("You can't change your own role.")
-        if system_admins == {admin_id}:
-            raise _build_forbidden_error("The last active system_admin cannot get another role.")
+        if system_admins.is_required(admin_id):
+            raise _build_forbidden_error(_describe_required(system_admins, "get another role"))
     after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
     differences = {
         field: (before[field], after[field])
@@ -246,8 +248,8 @@ async def disable(
 ) -> asyncpg.Record:
     """Disable an admin and end all of the admin's sessions.
 
-    Admins cannot disable themselves, and the last active `system_admin` cannot be disabled. Waits
-    up to one second for every process to apply the change.
+    Admins cannot disable themselves. The last active `system_admin`, and the last one with a
+    password, cannot be disabled. Waits up to one second for every process to apply the change.
     """
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
@@ -255,8 +257,8 @@ async def disable(
         raise _build_forbidden_error("You can't disable your own account.")
     if before["status"] == AdminStatus.DISABLED:
         raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
-    if system_admins == {admin_id}:
-        raise _build_forbidden_error("The last active system_admin cannot be disabled.")
+    if system_admins.is_required(admin_id):
+        raise _build_forbidden_error(_describe_required(system_admins, "be disabled"))
     after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
     await sessions.end_all(tx, admin_id)
     return after
@@ -267,6 +269,11 @@ async def enable(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Record
     if before["status"] == AdminStatus.ACTIVE:
         raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
     return await _change_status(tx, actor, before, "enabled", AdminStatus.ACTIVE)
+
+
+def _describe_required(system_admins: ActiveSystemAdmins, change: str) -> str:
+    who = "" if len(system_admins.all) == 1 else " with a password"
+    return f"The last active system_admin{who} cannot {change}."
 
 
 def _build_forbidden_error(message: str) -> ApiError:

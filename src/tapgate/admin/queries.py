@@ -1,5 +1,7 @@
 """SQL queries for admins. `auth` manages their sessions and checks their passwords."""
 
+from typing import NamedTuple
+
 import asyncpg
 
 from tapgate import ids
@@ -86,14 +88,26 @@ async def find_by_email(source: Database | asyncpg.Connection, email: str) -> as
     return await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE email = $1", email.lower())
 
 
-async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
+class ActiveSystemAdmins(NamedTuple):
+    all: set[int]
+    local: set[int]  # those who sign in with a password
+
+    def is_required(self, admin_id: int) -> bool:
+        """Return whether this is the last one, or the last one who does not use SSO."""
+        return {admin_id} in self
+
+
+async def lock_active_system_admins(tx: asyncpg.Connection) -> ActiveSystemAdmins:
     """Lock the active system admins against concurrent changes and return their ids."""
-    rows = await tx.fetch(
+    locked = await tx.fetch(
         """SELECT id FROM admins WHERE role = $1 AND status = 'active'
            ORDER BY id FOR NO KEY UPDATE""",
         AdminRole.SYSTEM_ADMIN,
     )
-    return {row["id"] for row in rows}
+    # A statement of its own, which sees what was committed before the locks were granted.
+    linked = await tx.fetch("SELECT admin_id FROM admin_identities")
+    system_admins = {row["id"] for row in locked}
+    return ActiveSystemAdmins(system_admins, system_admins - {row["admin_id"] for row in linked})
 
 
 async def has_system_admin(source: Database | asyncpg.Connection) -> bool:

@@ -12,7 +12,7 @@ from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.sessions import SessionOrigin, Sessions
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import AdminRole, Tokens
+from tapgate.schemas.admin import Tokens
 from tapgate.store.transaction import Transaction
 
 _REASON = "Single sign-on"
@@ -87,10 +87,9 @@ async def _link(
 ) -> asyncpg.Record:
     """Replace the password of a local admin by an identity. One local system_admin remains."""
     assert sign_in.unusable_hash is not None
-    await admin_queries.lock_active_system_admins(tx)
+    system_admins = await admin_queries.lock_active_system_admins(tx)
     before = await admin_queries.get(tx, admin_id, for_update=True)
-    is_system_admin = before["role"] == AdminRole.SYSTEM_ADMIN
-    if is_system_admin and await queries.count_local_system_admins(tx) <= 1:
+    if system_admins.is_required(admin_id):
         raise _build_refusal(
             "The last system_admin with a password cannot use single sign-on. Create another one "
             "first."
@@ -117,7 +116,7 @@ async def _update(
         raise _build_refusal("Another admin has your new email address.")
     if sign_in.role == before["role"]:
         return before
-    if system_admins == {admin_id}:
+    if system_admins.is_required(admin_id):
         raise _build_refusal("The last active system_admin cannot get another role.")
     after = await admin_queries.update(tx, admin_id, name=before["name"], role=sign_in.role)
     system = msgspec.structs.replace(actor, record=SYSTEM_ACTOR.record)

@@ -42,12 +42,3 @@ async def insert(tx: Transaction, admin_id: int, identity: Identity) -> None:
             subject=identity.subject,
             created_at=tx.now(),
         )
-
-
-async def count_local_system_admins(tx: Transaction) -> int:
-    """Return the number of active system admins who sign in with a password."""
-    count: int = await tx.fetchval(
-        """SELECT count(*) FROM admins WHERE role = 'system_admin' AND status = 'active'
-           AND NOT EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id)"""
-    )
-    return count
