@@ -145,6 +145,30 @@ async def test_transfers_of_restricted_customers_are_masked(
         await harness.database.execute("UPDATE subscribers SET restricted = false")
 
 
+async def test_events_of_restricted_customers_are_masked(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await harness.post(
+        "/api/v1/admin/webhook-endpoints",
+        json={"url": "https://shop.example/", "events": ["*"]},
+        auth=await harness.create_admin(),
+    )
+    await set_rules(harness, build_rule("wallet_transfer"))
+    body = {
+        "partner_id": platform.partner.partner_id, "subscriber_id": platform.customer["id"],
+        "amount": "60", "partner_reference": "A-1",
+    }  # fmt: skip
+    for is_restricted in (False, True):
+        await harness.database.execute("UPDATE subscribers SET restricted = $1", is_restricted)
+        held = require_held(await platform.send("POST", "/wallet/fund-from-partner", body))
+        data = await harness.database.fetchval(
+            "SELECT data FROM events WHERE type = 'approval.created' AND data ->> 'id' = $1",
+            held["id"],
+        )
+        assert data.get("masked", False) is is_restricted
+        assert (data["changes"]["amount"] == ["***", "***"]) is is_restricted
+
+
 async def test_command_line_cannot_create_a_guarded_key(harness: Harness) -> None:
     await set_rules(harness, build_rule("api_keys"))
     async with harness.services.transaction() as tx:

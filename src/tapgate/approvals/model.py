@@ -271,14 +271,6 @@ def to_record(
     )
 
 
-def to_event_record(
-    approval: Approval, decisions: Sequence[Decision], *, currency: str, now: datetime
-) -> ApprovalRecord:
-    """Return the record for webhook events, without personal data of subscribers."""
-    masked = get_guarded_subscriber(approval) is not None
-    return to_record(approval, decisions, currency=currency, now=now, masked=masked)
-
-
 def _to_decision_record(decision: Decision) -> ApprovalDecision:
     return ApprovalDecision(
         admin_id=ids.encode(ids.ADMIN, decision.admin_id),

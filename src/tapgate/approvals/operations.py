@@ -13,10 +13,17 @@ from tapgate.approvals.model import Approval, Decision, Rule
 from tapgate.approvals.queries import Person
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.notifications.events import publish
 from tapgate.schemas.admin import AdminRole, Scope
-from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus, Operation, Verdict
+from tapgate.schemas.approvals import (
+    ApprovalRecord,
+    ApprovalRule,
+    ApprovalStatus,
+    Operation,
+    Verdict,
+)
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
@@ -146,14 +153,13 @@ async def record_creation(
     tx: Transaction, actor: Actor, approval: Approval, *, currency: str
 ) -> None:
     """Write the audit entry and the event of a new approval."""
-    record = model.to_event_record(approval, [], currency=currency, now=tx.now())
+    record = await _publish(tx, "approval.created", approval, [], currency=currency)
     changes = {
         name: (None, value)
         for name in ("operation", "summary", "amount", "resource_id")
         if (value := getattr(record, name)) is not None
     }
     await _trail.record(tx, actor, approval.public_id, "created", changes=changes)
-    await publish(tx, "approval.created", record)
 
 
 async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
@@ -189,7 +195,7 @@ async def reject(
     await _add_decision(tx, approval_id, approver, Verdict.REJECT, reason)
     await queries.change_status(tx, approval_id, ApprovalStatus.PENDING, ApprovalStatus.REJECTED)
     await _trail.record(tx, actor, approval.public_id, "rejected", reason=reason)
-    await _publish(tx, "approval.rejected", approval_id, currency)
+    await _publish_stored(tx, "approval.rejected", approval_id, currency)
 
 
 async def cancel(tx: Transaction, actor: Actor, approval_id: int) -> None:
@@ -229,7 +235,7 @@ async def end_execution(
     if not is_changed:
         raise RuntimeError("the approval is not waiting for its execution")
     await _trail.record(tx, actor, ids.encode(ids.APPROVAL, approval_id), "executed")
-    await _publish(tx, "approval.executed", approval_id, currency)
+    await _publish_stored(tx, "approval.executed", approval_id, currency)
 
 
 async def fail_execution(tx: Transaction, actor: Actor, approval_id: int, error: ApiError) -> None:
@@ -253,11 +259,28 @@ async def record_disclosure(tx: Transaction, actor: Actor, approval_id: int) -> 
     await _trail.record(tx, actor, ids.encode(ids.APPROVAL, approval_id), "result_disclosed")
 
 
-async def _publish(tx: Transaction, event_type: str, approval_id: int, currency: str) -> None:
+async def _publish_stored(
+    tx: Transaction, event_type: str, approval_id: int, currency: str
+) -> None:
     approval = await queries.get(tx, approval_id)
     decisions = await _load_decisions(tx, approval_id)
-    record = model.to_event_record(approval, decisions, currency=currency, now=tx.now())
+    await _publish(tx, event_type, approval, decisions, currency=currency)
+
+
+async def _publish(
+    tx: Transaction,
+    event_type: str,
+    approval: Approval,
+    decisions: Sequence[Decision],
+    *,
+    currency: str,
+) -> ApprovalRecord:
+    """Publish an event without phone numbers and data of restricted subscribers."""
+    hidden = await find_hidden_subjects(tx, None, tx.now(), model.list_subjects(approval))
+    masked = bool(hidden) or model.get_guarded_subscriber(approval) is not None
+    record = model.to_record(approval, decisions, currency=currency, now=tx.now(), masked=masked)
     await publish(tx, event_type, record)
+    return record
 
 
 async def _load_decisions(tx: Transaction, approval_id: int) -> list[Decision]:
