@@ -202,7 +202,7 @@ class _PdfRenderer:
         moved_at = movement.moved_at.astimezone(self._statement.zone)
         upper, lower = top - 10, top - 19
         description = truncate_to_width(movement.description, REGULAR, 8, _DESCRIPTION_WIDTH)
-        details = f"{ids.encode(ids.TRANSACTION, movement.transaction_id)} · {movement.type}"
+        details = ids.encode(ids.TRANSACTION, movement.transaction_id)
         x = _CREDIT_X if movement.amount > 0 else _DEBIT_X
         self._draw_text(_DATE_X, upper, _format_day(moved_at), REGULAR, 8)
         self._draw_text(_DESCRIPTION_X, upper, description, REGULAR, 8)
