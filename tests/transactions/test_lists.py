@@ -174,6 +174,17 @@ async def test_largest_transactions_can_be_listed_first(harness: Harness, key: B
     assert await list_ids(harness, key, order="amount", status="failed") == []
 
 
+async def test_parties_of_a_page_are_looked_up_one_by_one(database: Database) -> None:
+    """Even if PostgreSQL expects that it is cheaper to read all accounts."""
+    async with database.connection() as connection:
+        await connection.execute("SET enable_nestloop = off")
+        rows = await connection.fetch(f"EXPLAIN {queries._SELECT}", [1], 1, 1)
+        await connection.execute("RESET enable_nestloop")
+    plan = "\n".join(row[0] for row in rows)
+    assert plan.count("Nested Loop") == 2
+    assert "Merge" not in plan and "Hash" not in plan
+
+
 async def test_only_the_newest_matching_transactions_are_sorted_by_amount(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:

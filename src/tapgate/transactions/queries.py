@@ -56,6 +56,11 @@ _FEE_PAYER: Final = """
                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
               ELSE t.held > t.amount END THEN 'sender'
          ELSE 'receiver' END"""
+#: OFFSET 0 fixes the plan: one lookup per account. PostgreSQL could otherwise read all accounts in
+#: the order of their IDs.
+_PARTY: Final = """
+    SELECT kind, owner_id, holder_name, public_name FROM accounts
+    WHERE id = t.{}_account OFFSET 0"""
 #: The columns are in the order of the fields of `Transaction`.
 _SELECT: Final = f"""
     SELECT t.id, t.type, t.status, t.channel, t.amount, {_FEE_AMOUNT}, {_FEE_PAYER},
@@ -65,8 +70,8 @@ _SELECT: Final = f"""
            {_SIDE_COLUMNS.format("from", "card_serial")},
            {_SIDE_COLUMNS.format("to", "to_card_serial")}
     FROM transactions t
-    LEFT JOIN accounts from_side ON from_side.id = t.from_account
-    LEFT JOIN accounts to_side ON to_side.id = t.to_account
+    LEFT JOIN LATERAL ({_PARTY.format("from")}) from_side ON true
+    LEFT JOIN LATERAL ({_PARTY.format("to")}) to_side ON true
     WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
     ORDER BY t.id DESC"""
 _SIDE_COLUMN_COUNT: Final = len(TransactionSide._fields)
