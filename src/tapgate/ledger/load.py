@@ -273,17 +273,18 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
 def _build_card_query(keys: BatchKeys) -> Query | None:
     """Return a query for cards with their PINs: the holder's PIN, or a child card's own.
 
-    The status of the keyset is read here, because it may be retired after a proof was verified.
+    The status of the keyset is read here, because it may be retired after a proof was verified. The
+    few retired keysets are read once per batch.
     """
     if not keys.card_serials:
         return None
     return Query(
         """SELECT cards.id, serial, cards.status, account_id, pin_holder_id, daily_limit, usage_day,
                   day_spent, day_unpinned, expires_at, keyset_id, key_version, last_counter,
-                  keyset.status IS NOT DISTINCT FROM 'retired',
+                  keyset_id IS NOT NULL AND keyset_id = ANY (
+                      ARRAY(SELECT id FROM card_keysets WHERE status = 'retired')),
                   holder_id, key_id, salt, verifier, failures, locked_until
            FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
-                      LEFT JOIN card_keysets keyset ON keyset.id = keyset_id
            WHERE serial = ANY ($1::text[])""",
         (list(keys.card_serials),),
     )
