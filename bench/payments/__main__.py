@@ -123,8 +123,8 @@ class PaymentsBenchmark:
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 print_tpcb_run(self._tpcb[-1])
                 if connections == DEFAULT_CONNECTIONS:
-                    await self._measure_deliveries(runner, pay, transfer, number)
                     await self._measure_proofs(pair_runners, bench_data, number)
+                    await self._measure_deliveries(runner, pay, transfer, number)
             hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
             rounds_mb.append(

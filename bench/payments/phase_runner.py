@@ -110,12 +110,14 @@ class PhaseRunner:
         return phase
 
     async def wait_for_deliveries(self) -> None:
-        """Wait until all receipts and events of completed transactions have been sent."""
+        """Wait until all receipts and events have been sent, and clean up after them."""
         deadline = time.monotonic() + _MAX_DRAIN_SECONDS
         while await self._connection.fetchval(_HAS_DELIVERIES):
             if time.monotonic() > deadline:
                 raise TimeoutError("receipts or events have not been sent")
             await asyncio.sleep(0.1)
+        # Otherwise autovacuum may clean these tables during a later phase.
+        await self._connection.execute("VACUUM (ANALYZE) notices, messages, events, deliveries")
 
     def _build_requests(self, build: RequestBuilder, seconds: float, *, phases: int) -> list[bytes]:
         cards = list(islice(self._iter_turns(), self._get_request_count(seconds, phases)))
