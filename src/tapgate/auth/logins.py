@@ -258,21 +258,23 @@ class Logins:
         if admin is None or stored is None or admin["status"] != AdminStatus.ACTIVE:
             return None
         if self._passwords.is_outdated(stored):
-            stored = await self._rehash_password(admin["id"], stored, password, address)
+            new = await self._passwords.hash(password, address)
+            if not await self._replace_hash(admin["id"], stored, new):
+                # A concurrent login has replaced it, or the password was changed.
+                return await self._find_admin(email, password, address)
+            stored = new
         return AuthenticatedAdmin(admin["id"], password_hash=stored)
 
-    async def _rehash_password(
-        self, admin_id: int, outdated: str, password: str, address: str
-    ) -> str:
-        """Replace an outdated hash, unless it was changed meanwhile; return the new one."""
-        new = await self._passwords.hash(password, address)
-        await self._database.execute(
-            "UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2",
+    async def _replace_hash(self, admin_id: int, outdated: str, new: str) -> bool:
+        """Store a new hash, and return False if the hash is no longer the outdated one."""
+        replaced = await self._database.fetchval(
+            """UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2
+               RETURNING true""",
             admin_id,
             outdated,
             new,
         )
-        return new
+        return bool(replaced)
 
 
 def _build_passkey_error(reason: str, email: str | None = None) -> PasskeyRejectedError:
