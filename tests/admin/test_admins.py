@@ -204,15 +204,19 @@ async def test_admin_cannot_disable_their_own_account(
     assert await list_audit_entries("admin.disabled") == []
 
 
+async def get_number(client: httpx2.AsyncClient, headers: Headers) -> int:
+    me = (await client.get("/api/v1/admin/me", headers=headers)).json()
+    number = ids.decode(ids.ADMIN, me["id"])
+    assert number is not None
+    return number
+
+
 async def test_last_system_admin_cannot_be_disabled(
     client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
 ) -> None:
     """Simulates a request by Ben that was authorized just before Ada disabled him."""
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
-    adas_id = ids.decode(
-        ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
-    )
-    assert adas_id is not None
+    adas_id = await get_number(client, ada)
     as_ben = Actor(record={"type": "admin", "id": ben["id"]})
     sessions = services.authenticator.sessions
     with pytest.raises(ApiError) as error:
@@ -230,10 +234,7 @@ async def test_last_system_admin_keeps_the_role(
         f"{ADMINS_URL}/{ben['id']}", json={"role": "support_user"}, headers=ada
     )
     assert changed.status_code == 200
-    adas_id = ids.decode(
-        ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
-    )
-    assert adas_id is not None
+    adas_id = await get_number(client, ada)
     as_ben = Actor(record={"type": "admin", "id": ben["id"]})
     sessions = services.authenticator.sessions
     with pytest.raises(ApiError) as error:
