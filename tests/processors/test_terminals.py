@@ -189,11 +189,12 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(harness: Ha
     first = response.json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await harness.get(f"{url}/keys", params=rest, auth=admin)).json()
-    listed = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
+    keys = first["data"] + second["data"]
+    listed = [(key["api_key_id"], key["terminal_id"], key["terminal_name"]) for key in keys]
     assert listed == [
-        (newest["api_key_id"], None),
-        (added["api_key_id"], added["terminal"]["id"]),
-        (new["api_key_id"], None),
+        (newest["api_key_id"], None, None),
+        (added["api_key_id"], added["terminal"]["id"], "Till"),
+        (new["api_key_id"], None, None),
     ]
-    assert set(first["data"][0]) == {"api_key_id", "terminal_id", "created_at"}
+    assert set(keys[0]) == {"api_key_id", "terminal_id", "terminal_name", "created_at"}
     assert second["has_more"] is False

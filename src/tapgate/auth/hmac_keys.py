@@ -62,6 +62,7 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     terminal_id: int | None
+    terminal_name: str | None
     created_at: datetime
 
 
@@ -126,7 +127,10 @@ class HmacKeys:
         conditions.where("(processor_id = {0} OR partner_id = {0})", owner_id)
         conditions.add("deleted_at IS NULL")
         rows = await conditions.fetch(
-            self._database, "SELECT id, terminal_id, created_at FROM hmac_keys"
+            self._database,
+            """SELECT id, terminal_id,
+                   (SELECT name FROM terminals WHERE id = terminal_id) AS terminal_name, created_at
+               FROM hmac_keys""",
         )
         return [SigningKey(**row) for row in rows]
 

@@ -122,4 +122,5 @@ class NewSigningKey(msgspec.Struct, kw_only=True):
 class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     api_key_id: str
     terminal_id: str | None
+    terminal_name: str | None
     created_at: str

@@ -144,10 +144,4 @@ async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
         history=request.get(f"{_ITEM_PATH}/transactions", {"limit": RECENT_LIMIT}, id=id),
         audit=get_audit(request, id),
     )
-    terminals = (parts["terminals"] or {}).get("data", ())
-    return request.render(
-        "processors/processor.html",
-        processor=record,
-        terminal_names={item["id"]: item["name"] for item in terminals},
-        **parts,
-    )
+    return request.render("processors/processor.html", processor=record, **parts)
