@@ -377,3 +377,17 @@ async def test_root_leads_to_the_console(signed_out_client: ConsoleClient) -> No
     assert (response.status_code, response.headers["location"]) == (303, "/console")
     assert (await signed_out_client.client.head("/")).status_code == 303
     assert (await signed_out_client.client.post("/", content=b"")).status_code == 405
+
+
+async def test_unknown_path_has_a_page_for_browsers_and_json_for_clients(
+    ada: ConsoleClient, signed_out_client: ConsoleClient
+) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    page = await ada.get("/nothing-here", **browser)
+    assert page.status_code == 404 and "<h1>Page not found</h1>" in page.text
+    assert 'href="/console/transactions"' in page.text
+    page = await signed_out_client.get("/nothing-here", **browser)
+    assert page.status_code == 404 and 'href="/console/sign-in"' in page.text
+    for path, headers in (("/nothing-here", dict[str, str]()), ("/api/v1/nothing-here", browser)):
+        response = await ada.get(path, **headers)
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")

@@ -69,7 +69,10 @@ class Site(Protocol):
 
 
 class App(WebApp[RequestContext, GuardedRoute]):
-    """Application that serves the given endpoints, the system endpoints and the sites."""
+    """Application that serves the given endpoints, the system endpoints and the sites.
+
+    The first site also answers a browser's requests for unknown paths.
+    """
 
     _services: Services
 
@@ -209,8 +212,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
             raise error
 
     def find_site(
-        self, path: str, methods: Mapping[str, GuardedRoute]
+        self, context: RequestContext, methods: Mapping[str, GuardedRoute]
     ) -> tuple[RouteLabel, SiteHandler[RequestContext]]:
+        path = context.path
         for site, label in self._sites:
             is_below = site.prefix != "/" and path.startswith(f"{site.prefix}/")
             if path == site.prefix or is_below:
@@ -218,6 +222,9 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 is_asset = path.startswith(f"{assets}/")
                 found = label._replace(name=assets) if is_asset else label
                 return found, partial(self._serve_site, site)
+        if not methods and self._sites and _is_page_request(context):
+            site, label = self._sites[0]  # renders its page for unknown paths
+            return label, partial(self._serve_site, site)
         raise build_no_route_error(methods)
 
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
@@ -300,6 +307,12 @@ class App(WebApp[RequestContext, GuardedRoute]):
                     request_id=context.request_id,
                     failure=logs.describe_exception(failure),
                 )
+
+
+def _is_page_request(context: RequestContext) -> bool:
+    """Return whether a browser opens a page. Clients of the API do not ask for HTML."""
+    accepted = context.get_header(b"accept") or ""
+    return "text/html" in accepted.lower() and not context.path.startswith("/api/")
 
 
 def _classify_auth_failure(

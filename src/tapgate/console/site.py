@@ -138,6 +138,7 @@ class PageSite:
     async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
         context = request.context
         await request.load_preferences()
+        await request.load_branding()
         methods, path_args = self._router.find(context.path) or ({}, [])
         page = methods.get("GET" if context.method == "HEAD" else context.method)
         if page is None:
@@ -145,7 +146,6 @@ class PageSite:
         if page.method != "GET":
             session.require_same_origin(context)
             await request.read_form()
-        await request.load_branding()
         if not page.is_public:
             if context.caller is None:
                 return request.redirect_to_sign_in()

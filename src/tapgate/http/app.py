@@ -85,8 +85,10 @@ class WebApp(ABC, Generic[C, R]):
         """Return the error for an unexpected exception."""
         return ApiError(Code.INTERNAL_ERROR)
 
-    def find_site(self, path: str, methods: Mapping[str, R]) -> tuple[RouteLabel, "SiteHandler[C]"]:
-        """Return the label and handler of a path without a route, or raise 404 or 405."""
+    def find_site(
+        self, context: C, methods: Mapping[str, R]
+    ) -> tuple[RouteLabel, "SiteHandler[C]"]:
+        """Return the label and handler of a request without a route, or raise 404 or 405."""
         raise build_no_route_error(methods)
 
     def render_rate_limit(self, result: RateLimitResult) -> bytes:
@@ -122,7 +124,7 @@ class WebApp(ABC, Generic[C, R]):
             if route is not None:
                 response = await self._handle(route, parameters, context, request)
             else:
-                label, serve = self.find_site(context.path, methods)
+                label, serve = self.find_site(context, methods)
                 response = await serve(context, request)
         except ApiError as error:
             await self.on_error(route, context, error)
