@@ -323,11 +323,12 @@ async def _insert_entries(harness: Harness, account_id: int) -> None:
 
 
 @each("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
-def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
+def test_every_pdf_page_has_the_operator_column_headers_and_a_page_number(count: int) -> None:
     pages = extract_pages(pdf_file.render(build_statement(count), BRANDING))
     assert len(pages) == pdf_file.count_pages(count)
     for number, page in enumerate(pages, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
+        assert BRANDING.name in page
         assert page[-1] == f"Page {number} of {len(pages)}"
     transaction_ids = [text for page in pages for text in page if text.startswith("txn_")]
     assert len(transaction_ids) == count

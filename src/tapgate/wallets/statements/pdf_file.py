@@ -89,6 +89,8 @@ class _PdfRenderer:
         canvas.setCreator(replace_missing_glyphs(self._branding.name))
         lines = iter(statement.iter_lines())
         for page in range(1, self._page_count + 1):
+            self._set_fill_color(self._accent_color)
+            canvas.rect(0, _HEIGHT - 10, _WIDTH, 10, stroke=0, fill=1)
             if page == 1:
                 self._draw_header()
                 self._draw_summary()
@@ -103,8 +105,6 @@ class _PdfRenderer:
 
     def _draw_header(self) -> None:
         statement = self._statement
-        self._set_fill_color(self._accent_color)
-        self._canvas.rect(0, _HEIGHT - 10, _WIDTH, 10, stroke=0, fill=1)
         self._draw_text(_LEFT, _TOP - 18, "Account statement", BOLD, 19, self._accent_color)
         self._draw_text(_LEFT, _TOP - 34, self._period, REGULAR, 10, _MUTED_COLOR)
         self._draw_operator()
@@ -172,9 +172,11 @@ class _PdfRenderer:
 
     def _draw_running_header(self) -> None:
         max_width = (_RIGHT - _LEFT) / 2
-        self._draw_text(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, self._accent_color)
+        self._draw_text(_LEFT, _TOP - 8, "Account statement", BOLD, 9.5, self._accent_color)
         text = f"{truncate_to_width(self._name, REGULAR, 8, max_width)} · {self._period}"
-        self._draw_text_right(_RIGHT, _TOP - 10, text, REGULAR, 8, _MUTED_COLOR)
+        self._draw_text(_LEFT, _TOP - 21, text, REGULAR, 8, _MUTED_COLOR)
+        operator = truncate_to_width(self._branding.name, BOLD, 8, max_width)
+        self._draw_text_right(_RIGHT, _TOP - 8, operator, BOLD, 8)
 
     def _draw_table(self, lines: list[StatementLine], top: float) -> None:
         canvas = self._canvas
