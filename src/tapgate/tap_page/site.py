@@ -36,12 +36,12 @@ _LOGO_PATH: Final = f"{_PREFIX}/logo.png"
 _CHAT_URL: Final = "https://wa.me/{number}?text={text}"
 _SIMULATOR_URL: Final = "/simulator/phone?text={text}"
 
-#: Only stylesheets and the logo are loaded, there are no scripts, and other sites do not learn the
-#: URL.
+#: Only stylesheets, the font and the logo are loaded, there are no scripts, and other sites do not
+#: learn the URL.
 _SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; "
-        "base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self'; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
 }
