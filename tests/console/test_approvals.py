@@ -53,8 +53,8 @@ async def test_change_of_rules_is_sent_for_approval(
     assert held.headers["Location"].startswith("/console/approvals/apr_")
     approver = await console_clients.create_signed_in("F")
     changes = await approver.get_page_text(held.headers["Location"])
-    assert "Above: 100.00 SLE; Roles: Finance" in changes
-    assert "Operation: Float top-up; Expires after: 1 day" in changes
+    assert "Operation: Float top-up; Above: 100.00 SLE; Roles: Finance" in changes
+    assert "; Expires after: 1 day" in changes
     french = await approver.get(held.headers["Location"], **{"Accept-Language": "fr"})
     assert "Au-dessus de\N{NO-BREAK SPACE}: 100.00 SLE" in french.text
     assert "Expire après\N{NO-BREAK SPACE}: 1 jour" in french.text

@@ -27,6 +27,7 @@ from tapgate.console.translation.template_texts import (
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
+from tapgate.settings_reader import ENVIRONMENTS
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = _PACKAGE / "console"
@@ -167,6 +168,7 @@ def list_labels() -> set[str]:
         *(code for code in Code if TABLE[code][0] == 404),
         *MESSAGE_TEMPLATES,
         *_DETAIL_NAMES,
+        *ENVIRONMENTS,
         *get_args(PrincipalKind),
         *(actor["type"] for actor in (ANONYMOUS, SYSTEM_ACTOR.record)),
     }

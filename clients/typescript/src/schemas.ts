@@ -2489,6 +2489,7 @@ export interface SigningKeyPage {
 export interface SigningKeyRecord {
   api_key_id: string;
   terminal_id: string | null;
+  terminal_name: string | null;
   created_at: string;
 }
 
