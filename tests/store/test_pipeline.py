@@ -6,8 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tapgate.errors import ApiError
 from tapgate.store.database import Database
-from tapgate.store.pipeline import begin
+from tapgate.store.pipeline import begin, send_ahead
 
 INSERT = "INSERT INTO installation VALUES ('a', '1')"
 
@@ -83,6 +84,43 @@ async def run_in_transaction(
         assert connection.is_in_transaction()
         await transaction.rollback()
         assert not connection.is_in_transaction()
+
+
+async def test_snapshot_has_the_settings_that_are_sent_ahead(database: Database) -> None:
+    async with database.snapshot(timeout_seconds=7) as reader:
+        send_ahead(reader, "SET LOCAL enable_seqscan = off")
+        assert await reader.fetchval("SHOW transaction_isolation") == "repeatable read"
+        assert await reader.fetchval("SHOW transaction_read_only") == "on"
+        assert await reader.fetchval("SHOW statement_timeout") == "7s"
+        assert await reader.fetchval("SHOW enable_seqscan") == "off"
+        send_ahead(reader, "SET LOCAL enable_seqscan = on")
+        assert await reader.fetchval("SHOW enable_seqscan") == "on"
+    assert await database.fetchval("SHOW transaction_isolation") == "read committed"
+    assert await database.fetchval("SHOW statement_timeout") != "7s"
+
+
+async def test_snapshot_starts_with_the_first_statement(database: Database) -> None:
+    async with database.snapshot() as reader:
+        send_ahead(reader, "LOCK TABLE installation IN ACCESS SHARE MODE")
+        await database.execute(INSERT)
+        assert await reader.fetchval("SELECT count(*) FROM installation") == 1
+        await database.execute("DELETE FROM installation")
+        assert await reader.fetchval("SELECT count(*) FROM installation") == 1
+
+
+async def test_timeout_sent_ahead_applies_to_the_next_statement(database: Database) -> None:
+    with pytest.raises(ApiError) as caught:
+        async with database.snapshot(timeout_seconds=0.05) as reader:
+            await reader.fetch("SELECT pg_sleep(60)")
+    assert isinstance(caught.value.__cause__, asyncpg.QueryCanceledError)
+
+
+async def test_error_of_a_statement_sent_ahead_is_raised_by_the_next(database: Database) -> None:
+    with pytest.raises(asyncpg.UndefinedTableError):
+        async with database.snapshot() as reader:
+            send_ahead(reader, "LOCK TABLE nothing")
+            await reader.fetch("SELECT 1")
+    assert await database.fetchval("SELECT 1") == 1
 
 
 @pytest.mark.parametrize("is_failure", [False, True])

@@ -2,6 +2,7 @@
 
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -283,8 +284,8 @@ class ExplainingDatabase(QueryExplainer):
     async def snapshot(self, **_: Any) -> Any:
         yield self
 
-    async def execute(self, _: str) -> None:
-        """Ignore session settings, because the plans must be good without them."""
+    #: Ignores settings, which are sent ahead, because the plans must be good without them.
+    _transport = SimpleNamespace(write=lambda _: None)
 
 
 async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(

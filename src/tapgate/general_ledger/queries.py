@@ -16,6 +16,7 @@ from tapgate.ledger import archived
 from tapgate.schemas.general_ledger import GlCode
 from tapgate.store.database import Database
 from tapgate.store.id_ranges import add_range
+from tapgate.store.pipeline import send_ahead
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 
@@ -91,10 +92,10 @@ async def load_totals(
 ) -> tuple[list[GlCode], dict[str, KindTotals]]:
     """Return the GL codes and the totals by kind before `end`, or now, from one snapshot."""
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as connection:
-        await archived.lock_live(connection)
+        archived.lock_live(connection)
         if end is not None:
             await archived.require_live(connection, end, "as_of", is_end=True)
-        await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
+        send_ahead(connection, f"SET LOCAL work_mem = '{_WORK_MEM}'")
         codes = await list_codes(connection)
         totals = await _load_current_totals(connection)
         if end is not None:

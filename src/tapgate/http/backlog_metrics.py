@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import Metric
 from tapgate.errors import ApiError
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.store.database import Database
+from tapgate.store.pipeline import send_ahead
 
 _MAX_AGE_SECONDS: Final = 10.0
 _TIMEOUT_SECONDS: Final = 1.0
@@ -55,7 +56,7 @@ class BacklogMetrics:
         try:
             async with self._database.snapshot(timeout_seconds=_TIMEOUT_SECONDS) as tx:
                 # The planner could prefer to read a whole table while its statistics are old.
-                await tx.execute("SET LOCAL enable_seqscan = off")
+                send_ahead(tx, "SET LOCAL enable_seqscan = off")
                 rows: list[asyncpg.Record] = await tx.fetch(self._sql, timeout=_TIMEOUT_SECONDS)
                 return rows
         except (ApiError, TimeoutError, asyncpg.PostgresError):

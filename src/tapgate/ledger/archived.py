@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 
+import asyncpg
 import msgspec
 
 from tapgate.errors import invalid_field
 from tapgate.ids import get_time
+from tapgate.store.pipeline import send_ahead
 from tapgate.vault import Vault
 
 _PURPOSE: Final = "ledger archive"
@@ -92,9 +94,12 @@ async def require_live(reader: Any, moment: datetime, field: str, *, is_end: boo
         raise invalid_field(field, f"must be {day} or later. Earlier months are archived")
 
 
-async def lock_live(snapshot: Any) -> None:
-    """Keep months from being archived while a snapshot reads them, and before it is taken."""
-    await snapshot.execute("LOCK TABLE ONLY entries, ONLY transactions IN ACCESS SHARE MODE")
+def lock_live(snapshot: asyncpg.Connection) -> None:
+    """Keep months from being archived while a snapshot reads them, and before it is taken.
+
+    The lock is taken together with the next statement.
+    """
+    send_ahead(snapshot, "LOCK TABLE ONLY entries, ONLY transactions IN ACCESS SHARE MODE")
 
 
 def is_authentic(vault: Vault, archive: Archive) -> bool:

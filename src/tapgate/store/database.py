@@ -14,7 +14,7 @@ from tapgate import telemetry
 from tapgate.errors import ApiError
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
-from tapgate.store.pipeline import begin
+from tapgate.store.pipeline import begin, begin_snapshot, send_ahead
 from tapgate.store.pool import Pool
 from tapgate.store.sessions import (
     LONG_JOB_LIMITS,
@@ -52,7 +52,6 @@ class RaiseAfterCommit(Exception):  # noqa: N818 - an instruction rather than an
         self.error = error
 
 
-_BEGIN_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: For the current database transaction.
 USE_GENERIC_PLANS: Final = "SET LOCAL plan_cache_mode = force_generic_plan"
 
@@ -171,15 +170,18 @@ class Database:
         `timeout_seconds` replaces the server's timeout for each statement. The caller also passes
         it to the statements.
         """
-        async with (
-            self.connection() as connection,
-            connection.transaction(isolation="repeatable_read", readonly=True),
-        ):
+        async with self.connection() as connection:
+            transaction = begin_snapshot(connection)
             if timeout_seconds is not None:
-                await connection.execute(
-                    f"SET LOCAL statement_timeout = '{format_timeout(timeout_seconds)}'"
-                )
-            yield connection
+                timeout = format_timeout(timeout_seconds)
+                send_ahead(connection, f"SET LOCAL statement_timeout = '{timeout}'")
+            try:
+                yield connection
+            except Exception as error:
+                if classify_failure(error, connection) is not Failure.LOST:
+                    await transaction.rollback()
+                raise
+            await transaction.commit()
 
     @contextlib.asynccontextmanager
     async def generic_plans(self) -> AsyncIterator[asyncpg.Connection]:
@@ -188,16 +190,9 @@ class Database:
         For statements over partitions that have a range of IDs: planning them for the values of
         each call takes much longer than running them.
         """
-        async with self.connection() as connection:
-            # One round trip less than with asyncpg's transactions.
-            await connection.execute(f"{_BEGIN_SNAPSHOT}; {USE_GENERIC_PLANS}")
-            try:
-                yield connection
-            except Exception:
-                if not connection.is_closed():
-                    await connection.execute("ROLLBACK")
-                raise
-            await connection.execute("COMMIT")
+        async with self.snapshot() as connection:
+            send_ahead(connection, USE_GENERIC_PLANS)
+            yield connection
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:

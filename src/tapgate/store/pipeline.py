@@ -20,12 +20,17 @@ def _build_message(kind: bytes, body: bytes) -> bytes:
     return kind + struct.pack("!i", len(body) + 4) + body
 
 
-#: Parse, Bind and Execute of an unnamed statement without parameters.
-_BEGIN: Final = (
-    _build_message(b"P", b"\0BEGIN\0\0\0")
-    + _build_message(b"B", b"\0\0" + b"\0\0" * 3)
-    + _build_message(b"E", b"\0" + b"\0\0\0\0")
-)
+def _build_statement(sql: str) -> bytes:
+    """Return Parse, Bind and Execute of an unnamed statement without parameters."""
+    return (
+        _build_message(b"P", b"\0" + sql.encode() + b"\0\0\0")
+        + _build_message(b"B", b"\0\0" + b"\0\0" * 3)
+        + _build_message(b"E", b"\0" + b"\0\0\0\0")
+    )
+
+
+_BEGIN: Final = _build_statement("BEGIN")
+_BEGIN_SNAPSHOT: Final = _build_statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
 def begin(connection: asyncpg.Connection) -> Transaction:
@@ -34,9 +39,27 @@ def begin(connection: asyncpg.Connection) -> Transaction:
     The returned transaction is in the state in which `Transaction.start` would leave it. The next
     statement must not be a cursor, which asyncpg permits only after BEGIN was confirmed.
     """
+    return _begin(connection, _BEGIN)
+
+
+def begin_snapshot(connection: asyncpg.Connection) -> Transaction:
+    """Start a read-only database transaction whose statements all read the same snapshot.
+
+    The rest is as for `begin`.
+    """
+    return _begin(connection, _BEGIN_SNAPSHOT)
+
+
+def send_ahead(connection: asyncpg.Connection, sql: str) -> None:
+    """Send a statement without parameters together with the next one, in a transaction."""
+    internals: Any = connection
+    internals._transport.write(_build_statement(sql))
+
+
+def _begin(connection: asyncpg.Connection, message: bytes) -> Transaction:
     transaction: Any = connection.transaction()
     internals: Any = connection
-    internals._transport.write(_BEGIN)
+    internals._transport.write(message)
     internals._top_xact = transaction
     transaction._state = TransactionState.STARTED
     return transaction

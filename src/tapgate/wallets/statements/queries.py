@@ -12,6 +12,7 @@ from tapgate import ids
 from tapgate.ledger import archived
 from tapgate.store.database import USE_GENERIC_PLANS, Database
 from tapgate.store.id_ranges import MAX_ID
+from tapgate.store.pipeline import send_ahead
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
@@ -160,11 +161,12 @@ async def _open_snapshot(
     `field` is the request's field to report if the period begins in an archived month.
     """
     async with database.snapshot(timeout_seconds=_QUERY_TIMEOUT_SECONDS) as reader:
-        await archived.lock_live(reader)
+        archived.lock_live(reader)
         await archived.require_live(reader, start, field)
         # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
-        await reader.execute(f"SET LOCAL enable_seqscan = off; {USE_GENERIC_PLANS}")
+        send_ahead(reader, "SET LOCAL enable_seqscan = off")
+        send_ahead(reader, USE_GENERIC_PLANS)
         yield reader
 
 
