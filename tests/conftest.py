@@ -89,7 +89,9 @@ for _phase in ("connect", "read", "write", "pool"):
 #: when a table or database is dropped.
 _SERVER_SETTINGS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "256MB"}
 _build_server_settings = embedded_module._build_server_settings
-embedded_module._build_server_settings = lambda: {**_build_server_settings(), **_SERVER_SETTINGS}
+embedded_module._build_server_settings = lambda data_dir: (
+    _build_server_settings(data_dir) | _SERVER_SETTINGS
+)
 
 # Every httpx2 client would read all root certificates, even if it never uses TLS.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)

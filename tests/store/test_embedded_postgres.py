@@ -97,6 +97,18 @@ async def test_durability_settings_are_on(running: EmbeddedPostgres) -> None:
     assert await fetch_value(running.url, "SHOW listen_addresses") == ""
 
 
+def test_server_is_sized_by_the_memory_of_its_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(embedded, "_CONTAINER_MEMORY_FILE", limit)
+    machine = embedded._get_memory_bytes()
+    limit.write_text("max\n")
+    assert embedded._get_memory_bytes() == machine
+    limit.write_text(f"{400 << 20}\n")
+    assert embedded._get_memory_bytes() == 400 << 20
+
+
 def test_only_the_owner_can_access_the_server_files(running: EmbeddedPostgres) -> None:
     assert stat.S_IMODE((running.data_dir / "pgdata").stat().st_mode) == 0o700
     for file in ("postgres.log", "lock"):

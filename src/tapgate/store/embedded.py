@@ -33,6 +33,7 @@ _SOCKET_PATH_LIMIT = 100  # Linux allows 107 bytes, macOS 103
 _START_TIMEOUT_SECONDS = 300.0  # crash recovery may take minutes
 _STOP_TIMEOUT_SECONDS = 60.0
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+_CONTAINER_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 _CREATE_DATABASE = f"""
     SELECT 'CREATE DATABASE {DATABASE_NAME}'
     WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{DATABASE_NAME}') \\gexec
@@ -179,7 +180,9 @@ class EmbeddedPostgres:
 
     def _launch(self, user: ServerUser, programs: Path) -> subprocess.Popen[bytes]:
         flags = [
-            flag for item in _build_server_settings().items() for flag in ("-c", "=".join(item))
+            flag
+            for item in _build_server_settings(self.data_dir).items()
+            for flag in ("-c", "=".join(item))
         ]
         with (
             open(self._log_path, "ab", opener=_open_private) as log,
@@ -330,20 +333,23 @@ def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: A
         raise StoreError(f"{Path(command[0]).name} failed: {errors[-1]}")
 
 
-def _build_server_settings() -> dict[str, str]:
+def _build_server_settings(data_dir: Path) -> dict[str, str]:
     """Return settings sized to the machine. The durability settings keep their defaults (on)."""
-    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    memory_mib = _get_memory_bytes() >> 20
+    disk_mib = shutil.disk_usage(data_dir).total >> 20
     return {
         "listen_addresses": "",
         "max_connections": "200",
-        "shared_buffers": f"{min(1024, max(64, memory_mib // 16))}MB",
+        "shared_buffers": f"{min(8192, max(64, memory_mib // 4))}MB",
         "effective_cache_size": f"{max(128, memory_mib // 2)}MB",
         "random_page_cost": "1.1",
         # The packaged server has only pglz. On a large database, after a checkpoint, it took a
         # third of PostgreSQL's CPU time per payment, to save a quarter of the WAL.
         "wal_compression": "off",
         "min_wal_size": "256MB",
-        "max_wal_size": "2GB",
+        # Checkpoints are made by time. After each of them, the first change of a page logs all of
+        # it: with random idempotency keys and years of data, one page per payment.
+        "max_wal_size": f"{min(16384, max(1024, disk_mib // 16))}MB",
         "checkpoint_timeout": "15min",
         "jit": "off",
         "timezone": "UTC",
@@ -354,3 +360,11 @@ def _build_server_settings() -> dict[str, str]:
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",
     }
+
+
+def _get_memory_bytes() -> int:
+    """Return the memory of the machine, or of the container if it has less."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError):  # no container, or no limit ("max")
+        memory = min(memory, int(_CONTAINER_MEMORY_FILE.read_text()))
+    return memory
