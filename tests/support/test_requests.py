@@ -52,6 +52,7 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
     assert request == {
         "id": request["id"],
         "subscriber_id": None,
+        "subscriber_name": None,
         "phone_number": PHONE,
         "status": "open",
         "messages": [
@@ -70,7 +71,8 @@ async def test_first_message_opens_a_request(harness: Harness) -> None:
     assert fetched.json() == request
     (entry,) = await harness.list_audit_entries(request["id"], "support.requested")
     assert entry["changes"] == {"status": [None, "open"]}
-    event = {name: value for name, value in request.items() if name != "messages"}
+    unpublished = ("messages", "subscriber_name")
+    event = {name: value for name, value in request.items() if name not in unpublished}
     assert await list_events(harness, "support.requested") == [event]
 
 
@@ -262,7 +264,7 @@ async def test_requests_of_restricted_subscribers_are_masked_until_a_code_is_ver
         record: dict[str, Any] = (await harness.get(f"{URL}/{request['id']}", auth=staff)).json()
         return record
 
-    hidden = {"phone_number": None, "messages": [], "masked": True}
+    hidden = {"subscriber_name": None, "phone_number": None, "messages": [], "masked": True}
     assert await get() == request | hidden
     response = await harness.get(URL, auth=staff)
     assert response.json()["data"] == [request | hidden] and response.json()["masked"]

@@ -86,12 +86,13 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
 class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Support request.
 
-    For a restricted subscriber, `masked` is true, `phone_number` is null and `messages` is empty
-    until the admin verifies a one-time code.
+    For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
+    and `messages` is empty until the admin verifies a one-time code.
     """
 
     id: str
     subscriber_id: str | None
+    subscriber_name: str | None
     phone_number: str | None
     status: SupportStatusField
     messages: list[SupportMessageRecord]

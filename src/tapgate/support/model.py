@@ -32,6 +32,7 @@ class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
 class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     subscriber_id: int | None
+    subscriber_name: str | None
     phone_number: str
     status: str
     assignee: int | None
@@ -56,6 +57,7 @@ def to_record(
             SupportRequestRecord,
             request,
             id=request.public_id,
+            subscriber_name=None,
             phone_number=None,
             messages=[],
             masked=True,

@@ -17,7 +17,10 @@ from tapgate.vault import Vault
 
 REMOVAL_BATCH_SIZE: Final = 1_000
 
-_SELECT: Final = """SELECT r.id, r.subscriber_id, r.phone_number, r.status, r.assignee,
+_SELECT: Final = """SELECT r.id, r.subscriber_id,
+    (SELECT first_name || ' ' || last_name FROM subscribers WHERE id = r.subscriber_id)
+        AS subscriber_name,
+    r.phone_number, r.status, r.assignee,
     (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
     r.created_at, r.updated_at FROM support_requests r"""
 
