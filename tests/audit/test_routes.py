@@ -258,3 +258,21 @@ async def test_period_query_reads_few_entries_outside_its_page(
         < 3 * ENTRIES_PER_DAY
     )
     assert {entry.to_record(row).occurred_at[:4] for row in rows} <= {"2026"}
+
+
+async def test_names_of_records_are_returned_unless_the_subscriber_is_restricted(
+    harness: Harness, database: Database, write_entry: WriteEntry
+) -> None:
+    reader, assignee = await harness.create_admin("C"), await harness.create_admin("S")
+    admin_id = (await harness.get("/api/v1/admin/me", auth=assignee)).json()["id"]
+    known, restricted = [await harness.create_subscriber() for _ in range(2)]
+    async with database.transaction() as tx:
+        for person in (known, restricted):
+            changes = {"subscriber_id": (None, person["id"]), "assignee": (None, admin_id)}
+            await write_entry(tx, changes=changes)
+    url = f"/api/v1/subscribers/{restricted['id']}"
+    await harness.put(url, json={"restricted": True}, auth=await harness.create_admin("A"))
+    page = (await harness.get(LOGS_URL, auth=reader)).json()
+    names = {record["id"]: record["name"] for record in page["names"]}
+    assert names[known["id"]] == f"{known['first_name']} {known['last_name']}"
+    assert admin_id in names and restricted["id"] not in names

@@ -1,6 +1,7 @@
 """Pages for webhooks, API keys, administrators and the audit log."""
 
 import re
+from urllib.parse import quote
 
 import msgspec
 
@@ -57,6 +58,10 @@ async def test_api_requests_are_listed_filtered_and_shown(
     assert "trace-1" in text and key.id in text and "Card not found" in text
     missing = await ada.get_page_text(f"/console/request-logs?api_key_id={key.id}&method=POST")
     assert "No requests match" in missing
+    field = re.search(r'<input id="filter-api_key_id"[^>]* value="([^"]+)"', missing)
+    assert field is not None and field[1] != key.id
+    named = await ada.get_page_text(f"/console/request-logs?api_key_id={quote(field[1])}")
+    assert "GET /api/v1/cards/NONE-1" in named
 
 
 async def test_webhook_delivery_is_shown_with_payload(ada: ConsoleClient, harness: Harness) -> None:
@@ -203,6 +208,8 @@ async def test_audit_log_shows_old_and_new_values_and_escapes_the_reason(
         _XSS_PAYLOAD not in response.text
         and f"/console/subscribers/{person['id']}" in response.text
     )
+    name = f"{person['first_name']} {person['last_name']}"
+    assert f'<a href="/console/subscribers/{person["id"]}">{name}</a>' in response.text
     partial = await ada.get_partial(address)
     assert partial.text.count("<tr>") == 1
     assert "No entries match" in await ada.get_page_text("/console/audit?event=nothing.such")
@@ -219,7 +226,7 @@ async def test_audit_filters_select_records_by_name_and_accept_other_ids(
         assert "Lost phone" in await ada.get_page_text(f"/console/audit?{query}")
     await harness.create_admin()
     ambiguous = await ada.get_page_text("/console/audit?actor_id=ada")
-    assert "Actor: More than one admin matches" in ambiguous
+    assert "Actor: More than one admin or key matches" in ambiguous
     shown = await ada.get_page_text("/console/audit?actor_id=messenger&event=nothing.such")
     assert "No entries match" in shown and "ignored" not in shown
 

@@ -110,6 +110,24 @@ async def test_companies_accounts_and_admins_are_found(harness: Harness) -> None
     assert await find_ids(harness, admin.id) == [admin.id]
 
 
+async def test_keys_are_found_by_their_name_or_owner_if_requested(harness: Harness) -> None:
+    url, admin = "/api/v1/admin/api-keys", await harness.create_admin()
+    body = {"name": "Online store", "scopes": ["cards:read"]}
+    shop = (await harness.post(url, json=body, auth=admin)).json()["id"]
+    owner = f"/api/v1/processors/{await create_processor(harness)}"
+    terminal = (
+        await harness.post(f"{owner}/terminals", json={"name": "Till 2"}, auth=admin)
+    ).json()
+    found = await search(harness, "stores", types="key")
+    assert [row["title"].partition(" · ")[2] for row in found] == ["", "Till 2"]
+    assert found[1]["id"] == terminal["api_key_id"]
+    both = await find_ids(harness, "stor", types="key")
+    assert sorted(both) == sorted([shop, *(row["id"] for row in found)])
+    assert await find_ids(harness, "online") == []
+    assert await find_ids(harness, shop) == [shop]
+    assert await find_ids(harness, "online", "C", types="key") == []
+
+
 @pytest.mark.parametrize(
     ("role", "visible"), [("A", set(SearchType)), ("S", None), ("C", None), ("F", None)]
 )

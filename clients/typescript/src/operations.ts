@@ -2363,14 +2363,14 @@ export class Operations extends Transport {
    *
    * In entries about a restricted subscriber, or about the subscriber's cards, transactions and
    * alerts, the values in `changes` and the reason are masked, unless this admin has verified a
-   * one-time code.
+   * one-time code. `names` then omits the subscriber.
    *
    * `hash` and `previous_hash` are null until the entry is sealed into the chain, normally within a
    * few seconds.
    *
    * Access: an admin (compliance_user, system_admin).
    */
-  listAuditEntries(query: { limit?: number; cursor?: string; actor_id?: string; event?: string; resource_type?: string; resource_id?: string; result?: schemas.AuditResult; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.AuditEntryPage, schemas.AuditEntry> {
+  listAuditEntries(query: { limit?: number; cursor?: string; actor_id?: string; event?: string; resource_type?: string; resource_id?: string; result?: schemas.AuditResult; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.AuditPage, schemas.AuditEntry> {
     return this.list("GET", `/api/v1/audit/logs`, { query }, options);
   }
 
@@ -2671,9 +2671,10 @@ export class Operations extends Transport {
    *
    * Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
    * is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
-   * lists; by its ID, a restricted subscriber is found without personal data. Accounts are found if
-   * `types` names them or `q` is the ID of an account. Finance users, who fund partners, find them
-   * if `types` names them. There are at most `limit` results.
+   * lists; by its ID, a restricted subscriber is found without personal data. Accounts and keys are
+   * found if `types` names them or `q` is their ID: API keys by name, signing keys by the name of
+   * their processor or partner. Finance users, who fund partners, find them if `types` names them.
+   * There are at most `limit` results.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */

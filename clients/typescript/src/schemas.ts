@@ -494,16 +494,17 @@ export interface AuditEntry {
 }
 
 /**
- * One page of a list.
+ * One page of the audit log.
  *
- *     `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
- *     otherwise.
+ *     `names` has the names of the records that the entries refer to. Restricted subscribers are
+ *     absent until the admin verifies a one-time code.
  */
-export interface AuditEntryPage {
+export interface AuditPage {
   data: AuditEntry[];
   has_more: boolean;
   next_cursor: string | null;
   masked?: boolean;
+  names: NamedRecord[];
 }
 
 export type AuditResult = "success" | "failure" | "denied";
@@ -1505,6 +1506,11 @@ export type MoneyFlow = "payments" | "money_in" | "money_out" | "refunds" | "int
 
 export type NameOrder = "newest" | "name";
 
+export interface NamedRecord {
+  id: string;
+  name: string;
+}
+
 /**
  * Liquidity of all active agents, or of one super-agent and its sub-agents.
  *
@@ -2425,7 +2431,7 @@ export interface SearchResults {
   data: SearchResult[];
 }
 
-export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account";
+export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key";
 
 export interface SecretRotation {
   grace_seconds?: number | null;
@@ -2712,13 +2718,14 @@ export interface SupportRequestPage {
 /**
  * Support request.
  *
- *     For a restricted subscriber, `masked` is true, `phone_number` is null and `messages` is empty
- *     until the admin verifies a one-time code.
+ *     For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
+ *     and `messages` is empty until the admin verifies a one-time code.
  */
 export interface SupportRequestRecord {
   id: string;
   subscriber_id: string | null;
   phone_number: string | null;
+  subscriber_name: string | null;
   status: SupportRequestStatus;
   messages: SupportMessageRecord[];
   assignee: string | null;

@@ -11,11 +11,12 @@ from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.audit import entry
+from tapgate.audit.names import build_subject, list_references, load_names
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.audit import AuditEntry, AuditLogQuery, Verification, VerifyQuery
-from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
+from tapgate.schemas.pagination import paginate
 from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
@@ -35,7 +36,7 @@ _SEQUENCE_BEFORE_SQL = """sequence < coalesce((
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
-async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> Page[AuditEntry]:
+async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> AuditPage:
     """List audit entries.
 
     Entries are in chain order, newest first. `from` and `to` are inclusive, and dates are in the
@@ -44,24 +45,34 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
 
     In entries about a restricted subscriber, or about the subscriber's cards, transactions and
     alerts, the values in `changes` and the reason are masked, unless this admin has verified a
-    one-time code.
+    one-time code. `names` then omits the subscriber.
 
     `hash` and `previous_hash` are null until the entry is sealed into the chain, normally within a
     few seconds.
     """
     sql, values = build_page_query(query, request.services.settings.timezone)
-    rows = await request.services.database.fetch(sql, *values)
+    database = request.services.database
+    rows = await database.fetch(sql, *values)
+    references = list_references([(row["resource_id"], row["changes"]) for row in rows])
+    subjects = {_get_subject(row) for row in rows} | {
+        subject for public_id in references if (subject := build_subject(public_id))
+    }
     hidden = await find_hidden_subjects(
-        request.services.database,
-        request.caller,
-        request.services.clock(),
-        {_get_subject(row) for row in rows},
+        database, request.caller, request.services.clock(), subjects
     )
-    return paginate(
+    page = paginate(
         rows,
         query,
         lambda row: entry.to_record(row, masked=_get_subject(row) in hidden),
         itemgetter("sequence"),
+    )
+    # The records, unlike the rows, contain no IDs of masked changes.
+    named = list_references([(record.resource_id, record.changes) for record in page.data])
+    names = await load_names(
+        database, [public_id for public_id in named if build_subject(public_id) not in hidden]
+    )
+    return AuditPage(
+        data=page.data, has_more=page.has_more, next_cursor=page.next_cursor, names=names
     )
 
 

@@ -275,7 +275,8 @@ async def _load_chosen_records(
     for field in action.fields:
         if field.kind == "picker" and (value := values[field.name]):
             chosen.ids[field.name] = value
-            chosen.titles[field.name] = await pickers.load_title(request, value, field.picks)
+            record = await pickers.load_record(request, value, field.picks)
+            chosen.titles[field.name] = record["title"]
     return chosen
 
 

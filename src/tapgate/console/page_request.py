@@ -66,6 +66,8 @@ class PageRequest:
         self.form = FormData(b"")
         #: Waiting items by work queue, for the navigation; only queues that the admin may see.
         self.work_queues: dict[str, Any] = {}
+        #: Records that the filters of a list select by ID, by the name of the filter.
+        self.picked_records: dict[str, Any] = {}
         #: Why the factor that the form contains was not accepted, or None.
         self.step_up_problem: str | None = None
         #: Records of `GET /admin/branding` and `GET /admin/me/preferences`.

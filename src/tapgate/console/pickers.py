@@ -59,7 +59,7 @@ async def resolve(
     return None, translate(problem, noun=noun if others else last)
 
 
-async def load_title(request: PageRequest, public_id: str, types: str) -> str:
-    """Return the name of a record, or its ID if it is not found."""
+async def load_record(request: PageRequest, public_id: str, types: str) -> Any:
+    """Return the `id` and `title` of a record. Without a record, the title is the ID."""
     found = await find_records(request, public_id, types=types, limit=1)
-    return found[0]["title"] if found else public_id
+    return found[0] if found else {"id": public_id, "title": public_id}

@@ -183,4 +183,6 @@ def get_result_path(type: str, public_id: str) -> str | None:
         return f"/console/cards/{quote(public_id, safe='')}"
     if type == SearchType.ADMIN:
         return "/console/administrators"
+    if type == SearchType.KEY:
+        return f"/console/request-logs?api_key_id={quote(public_id, safe='')}"
     return get_page_path(public_id, lambda endpoint: True)

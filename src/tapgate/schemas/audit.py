@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate.schemas.fields import Choice
-from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.pagination import Page, PageQuery
 from tapgate.schemas.periods import PeriodBound
 
 
@@ -36,6 +36,21 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None
     previous_hash: str | None
     hash: str | None
+
+
+class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+
+
+class AuditPage(Page[AuditEntry], kw_only=True):
+    """One page of the audit log.
+
+    `names` has the names of the records that the entries refer to. Restricted subscribers are
+    absent until the admin verifies a one-time code.
+    """
+
+    names: list[NamedRecord]
 
 
 class AuditLogQuery(PageQuery, kw_only=True):

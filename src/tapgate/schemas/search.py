@@ -23,6 +23,7 @@ class SearchType(StrEnum):
     SUPPORT_REQUEST = "support_request"
     ADMIN = "admin"
     ACCOUNT = "account"
+    KEY = "key"
 
 
 class SearchTypesRule(Rule):

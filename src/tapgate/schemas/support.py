@@ -92,8 +92,8 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     subscriber_id: str | None
-    subscriber_name: str | None
     phone_number: str | None
+    subscriber_name: str | None
     status: SupportStatusField
     messages: list[SupportMessageRecord]
     assignee: str | None

@@ -1,4 +1,4 @@
-"""Search for agents, processors, partners and admins, and for accounts by their holders."""
+"""Search for agents, processors, partners and admins, and for accounts and keys by holder."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
@@ -142,6 +142,39 @@ async def find_accounts(search: Search, find_holders: Sequence[Finder]) -> list[
         )
         for row in rows
     ][: search.limit]
+
+
+async def find_keys(search: Search) -> list[Match]:
+    """Find API keys by name, signing keys by their processor or partner, and both by ID."""
+    key_id = search.decode_id(ids.KEY)
+    owners = [] if key_id else [*await find_processors(search), *await find_partners(search)]
+    rows = await search.database.fetch(
+        """SELECT id, name, NULL AS terminal_name FROM api_keys
+           WHERE id = $1 OR ($1 IS NULL AND deleted_at IS NULL
+                             AND strpos(lower(' ' || name), ' ' || $2) > 0)
+           UNION ALL
+           SELECT key.id, account.holder_name, terminal.name FROM hmac_keys key
+           JOIN accounts account ON account.owner_id IN (key.processor_id, key.partner_id)
+           LEFT JOIN terminals terminal ON terminal.id = key.terminal_id
+           WHERE key.id = $1 OR (key.deleted_at IS NULL AND (
+               key.processor_id = ANY ($3::bigint[]) OR key.partner_id = ANY ($3::bigint[])))
+           ORDER BY 2, 3 NULLS FIRST, 1 LIMIT $4""",
+        key_id,
+        search.name_prefix,
+        [_decode_owner(owner) for owner in owners],
+        search.limit,
+    )
+    return [
+        build_match(
+            SearchType.KEY,
+            public_id := ids.encode(ids.KEY, row["id"]),
+            " · ".join(filter(None, (row["name"], row["terminal_name"]))),
+            public_id,
+            status=None,
+            is_exact=row["id"] == key_id,
+        )
+        for row in rows
+    ]
 
 
 def _decode_owner(holder: Match) -> int | None:

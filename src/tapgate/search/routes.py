@@ -6,6 +6,7 @@ from typing import Final
 
 from tapgate import ids
 from tapgate.admin import routes as admin
+from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import routes as agents
 from tapgate.api.access import Access, map_access
 from tapgate.api.request_context import RequestContext
@@ -21,6 +22,7 @@ from tapgate.search.companies import (
     find_accounts,
     find_admins,
     find_agents,
+    find_keys,
     find_partners,
     find_processors,
 )
@@ -47,6 +49,7 @@ _ENDPOINTS: Final[Mapping[SearchType, str]] = {
     SearchType.SUPPORT_REQUEST: "GET /api/v1/support/requests/{id}",
     SearchType.ADMIN: "GET /api/v1/admin/users",
     SearchType.ACCOUNT: "POST /api/v1/wallet/transfer",
+    SearchType.KEY: "GET /api/v1/admin/api-keys",
 }
 #: Endpoints whose callers find a kind of record only if `types` names it, to select one in a form.
 _SELECTING_ENDPOINTS: Final[Mapping[SearchType, str]] = {
@@ -62,6 +65,7 @@ _ACCESS: Final = map_access(
     alerts.endpoints,
     support.endpoints,
     admin.endpoints,
+    api_keys.endpoints,
     wallets.endpoints,
 )
 _FINDERS: Final[Mapping[SearchType, Finder]] = {
@@ -92,6 +96,7 @@ _TYPES_BY_PREFIX: Final[Mapping[str, SearchType]] = {
     ids.SUPPORT_REQUEST: SearchType.SUPPORT_REQUEST,
     ids.ADMIN: SearchType.ADMIN,
     ids.ACCOUNT: SearchType.ACCOUNT,
+    ids.KEY: SearchType.KEY,
 }
 
 
@@ -109,9 +114,10 @@ async def search_records(request: RequestContext, query: SearchQuery) -> SearchR
 
     Results that match exactly (an ID, phone number, code or reference) are first. A kind of record
     is found only by callers of its own endpoint, and restricted subscribers are hidden as in the
-    lists; by its ID, a restricted subscriber is found without personal data. Accounts are found if
-    `types` names them or `q` is the ID of an account. Finance users, who fund partners, find them
-    if `types` names them. There are at most `limit` results.
+    lists; by its ID, a restricted subscriber is found without personal data. Accounts and keys are
+    found if `types` names them or `q` is their ID: API keys by name, signing keys by the name of
+    their processor or partner. Finance users, who fund partners, find them if `types` names them.
+    There are at most `limit` results.
     """
     services, text = request.services, query.q.strip()
     parameters = Search(
@@ -149,6 +155,8 @@ def _list_finders(caller: Principal, text: str, types: str | None) -> list[Finde
     if SearchType.ACCOUNT in requested and SearchType.ACCOUNT in visible:
         holders = [_FINDERS[kind] for kind in _HOLDER_TYPES if kind in visible]
         finders.append(partial(find_accounts, find_holders=holders))
+    if SearchType.KEY in requested and SearchType.KEY in visible:
+        finders.append(find_keys)
     return finders
 
 

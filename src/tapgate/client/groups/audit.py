@@ -2,8 +2,7 @@
 
 from tapgate.client.declaration import M, OperationGroup, lists, reads
 from tapgate.client.encoding import DateTimeLike
-from tapgate.schemas.audit import AuditEntry, Verification
-from tapgate.schemas.pagination import Page
+from tapgate.schemas.audit import AuditPage, Verification
 
 
 class AuditLog(OperationGroup[M]):
@@ -19,7 +18,7 @@ class AuditLog(OperationGroup[M]):
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Page[AuditEntry]: ...
+    ) -> AuditPage: ...
 
     @reads("GET /api/v1/audit/verify")
     def verify(self, *, full: bool | None = None) -> Verification:

@@ -128,6 +128,9 @@ async def _resolve_pickers(
             problems.append(request.translate("{label}: {problem}.", label=label, problem=problem))
         else:
             filters[name] = public_id
+            if pickers.is_id(request.query.get(name) or "") and not request.is_partial:
+                record = await pickers.load_record(request, public_id, picks[name])
+                request.picked_records[name] = record
     return problems
 
 

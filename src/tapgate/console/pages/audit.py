@@ -19,9 +19,9 @@ _FILTERS = {
     "from": "From",
     "to": "To",
 }
-#: Records that the pickers find. Other actors and resources, such as keys, services and cards, are
+#: Records that the pickers find. Other actors and resources, such as services and cards, are
 #: entered by their IDs.
-PICKED_TYPES = {"actor_id": "admin", "resource_id": "subscriber,agent,processor,partner,admin"}
+PICKED_TYPES = {"actor_id": "admin,key", "resource_id": "subscriber,agent,processor,partner,admin"}
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
 
@@ -33,6 +33,7 @@ async def list_entries(request: PageRequest) -> Reply[bytes]:
     return request.render(
         "audit/list.html",
         page=page,
+        names={record["id"]: record["name"] for record in page["names"]},
         filter_errors=filter_errors,
         filters=tuple(_FILTERS),
         picked_types=PICKED_TYPES,

@@ -23,16 +23,18 @@ _FILTERS: Final = {
     "from": "From",
     "to": "To",
 }
+PICKED_TYPES: Final = {"api_key_id": "key"}
 
 
 @pages.get("/console/request-logs")
 async def list_requests(request: PageRequest) -> Reply[bytes]:
-    page, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS)
+    page, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS, PICKED_TYPES)
     return request.render(
         "request_logs/list.html",
         page=page,
         filter_errors=filter_errors,
         filters=tuple(_FILTERS),
+        picked_types=PICKED_TYPES,
         methods=[(method, method) for method in LoggedMethod],
         results=tuple(RequestResult),
         days=request.context.services.settings.request_log_days,
