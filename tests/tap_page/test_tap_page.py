@@ -1,5 +1,6 @@
 """Page of a tapped card: it verifies the tap, leads to the chat, and reveals nothing else."""
 
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -85,8 +86,14 @@ async def test_page_without_a_tap_needs_no_database(harness: Harness) -> None:
     assert "Tap a card" in (await harness.get("/t")).text
 
 
-async def test_stylesheet_is_served_and_other_paths_and_methods_are_not(harness: Harness) -> None:
-    assert (await harness.get("/t/assets/tap.css")).status_code == 200
+async def test_stylesheets_are_public_and_served_and_other_paths_and_methods_are_not(
+    harness: Harness,
+) -> None:
+    paths = re.findall(r'stylesheet" href="([^"]+)', (await harness.get("/t")).text)
+    assert "/t/assets/tap.css" in paths
+    for path in paths:
+        assert path.startswith(("/t/", "/guide/"))  # the console is usually not public
+        assert (await harness.get(path)).status_code == 200
     assert (await harness.get("/t/other")).status_code == 404
     assert (await harness.post("/t")).status_code == 405
 
