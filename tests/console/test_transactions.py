@@ -39,6 +39,17 @@ async def test_payment_page_shows_entries_parties_and_refunds(
     assert f'<p>Refund of <a href="{URL}/{payment_id}"' in text
 
 
+async def test_payment_page_names_the_terminal(ada: ConsoleClient, harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
+    url = f"/api/v1/processors/{await harness.get_processor_id(pos.merchant_auth)}/terminals"
+    admin = await harness.create_admin()
+    added = (await harness.post(url, json={"name": "Till 2"}, auth=admin)).json()
+    terminal_id = added["terminal"]["id"]
+    payment = (await pos.pay("10.00", terminal_id=terminal_id)).json()
+    text = await ada.get_page_text(f"{URL}/{payment['transaction_id']}")
+    assert f'Till 2<br><code class="quiet">{terminal_id}</code>' in text
+
+
 async def test_declined_refund_is_not_shown_as_refunded(
     ada: ConsoleClient, harness: Harness
 ) -> None:

@@ -27,6 +27,7 @@ from drivers.console_texts import (
 from harness import Harness
 from tapgate.console.console import build_console
 from tapgate.console.labels import humanize, use_console_terms
+from tapgate.console.pages.audit import RESOURCE_TYPES
 from tapgate.console.rendering import build_environment
 from tapgate.console.translation import translator as translator_module
 from tapgate.console.translation.html_texts import HtmlScanner
@@ -128,6 +129,11 @@ def test_every_audit_event_has_a_translation() -> None:
     assert len(resources) > 20 and len(actions) > 60
     assert sorted(name for name in resources if f"resource: {name}" not in terms) == []
     assert sorted(name for name in actions if f"action: {name}" not in terms) == []
+    assert (
+        resources - {"access"}
+        <= set(RESOURCE_TYPES)
+        <= {name.removeprefix("resource: ") for name in terms}
+    )
 
 
 def test_every_field_of_the_audit_log_has_a_translation() -> None:

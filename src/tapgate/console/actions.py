@@ -121,6 +121,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
             initial | chosen.titles,
             chosen=chosen.ids,
             request_id=_new_idempotency_key(request, action),
+            names=await _load_names(request, action),
             fingerprint=None
             if action.prefill_path is None
             else stale_check.fingerprint(_get_field_values(action, values)),
@@ -280,6 +281,15 @@ async def _load_chosen_records(
     return chosen
 
 
+async def _load_names(request: PageRequest, action: Action) -> dict[str, str]:
+    """Return the names of the records that a dangerous action changes, by ID."""
+    if not action.is_dangerous:
+        return {}
+    public_ids = filter(pickers.is_id, _get_path_params(action, request.query).values())
+    records = [await pickers.load_record(request, public_id) for public_id in public_ids]
+    return {record["id"]: record["title"] for record in records if record["title"] != record["id"]}
+
+
 async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
     form, body, problems = request.form, dict[str, Any](), dict[str, str]()
     country = request.context.services.settings.country
@@ -357,6 +367,7 @@ def _render_form(
     request_id: str | None,
     fingerprint: str | None,
     chosen: Mapping[str, str | None],
+    names: Mapping[str, str] | None = None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     invalid = (error.details or {}).get("fields", {}) if error is not None else {}
@@ -380,5 +391,6 @@ def _render_form(
             if name in visible
         },
         path_params=_get_path_params(action, request.query),
+        names=names or {},
         address=f"{request.context.path}?{request.context.query.decode('ascii', 'ignore')}",
     )

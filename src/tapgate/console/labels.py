@@ -22,6 +22,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "transaction.failed": "Transaction declined",
     "PIN_FAILURES": "Wrong PINs",
     "PARENT": "Primary",
+    "NONE": "Not verified",
     "DRIVERS_LICENSE": "Driver's license",
     "system_admin": "System admin",
     "compliance_user": "Compliance",

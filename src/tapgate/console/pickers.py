@@ -8,6 +8,7 @@ from typing import Any, Final
 from tapgate import ids
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
+from tapgate.schemas.search import RESTRICTED_SUBSCRIBER
 
 SEARCH_PATH: Final = "/api/v1/search"
 _MAX_TEXT_LENGTH: Final = 100
@@ -17,6 +18,10 @@ async def find_records(request: PageRequest, text: str, **query: str | int) -> l
     found: list[Any] = (await request.get(SEARCH_PATH, {"q": text[:_MAX_TEXT_LENGTH], **query}))[
         "data"
     ]
+    for record in found:
+        for name in ("title", "subtitle"):
+            if record[name] == RESTRICTED_SUBSCRIBER:
+                record[name] = request.translate("Restricted customer")
     return found
 
 
@@ -59,7 +64,8 @@ async def resolve(
     return None, translate(problem, noun=noun if others else last)
 
 
-async def load_record(request: PageRequest, public_id: str, types: str) -> Any:
+async def load_record(request: PageRequest, public_id: str, types: str | None = None) -> Any:
     """Return the `id` and `title` of a record. Without a record, the title is the ID."""
-    found = await find_records(request, public_id, types=types, limit=1)
+    query = {} if types is None else {"types": types}
+    found = await find_records(request, public_id, **query, limit=1)
     return found[0] if found else {"id": public_id, "title": public_id}

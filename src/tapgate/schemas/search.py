@@ -8,6 +8,8 @@ import msgspec
 from tapgate.schemas.fields import Choice, IntegerRange, InvalidValueError, Rule, TextRule
 
 MAX_SEARCH_LENGTH: Final = 100
+#: Title or subtitle of a result, instead of the name of a restricted subscriber.
+RESTRICTED_SUBSCRIBER: Final = "Restricted subscriber"
 
 
 class SearchType(StrEnum):

@@ -13,7 +13,7 @@ from tapgate.processors import queries as processor_queries
 from tapgate.schemas.agents import AgentFilters
 from tapgate.schemas.partners import PartnerFilters
 from tapgate.schemas.processors import ProcessorFilters
-from tapgate.schemas.search import SearchType
+from tapgate.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 from tapgate.search.model import Match, Search, build_match
 
 Finder: TypeAlias = Callable[[Search], Awaitable[list[Match]]]
@@ -135,7 +135,7 @@ async def find_accounts(search: Search, find_holders: Sequence[Finder]) -> list[
         build_match(
             SearchType.ACCOUNT,
             ids.encode(ids.ACCOUNT, row["id"]),
-            "Restricted subscriber" if row["id"] in hidden else row["holder_name"],
+            RESTRICTED_SUBSCRIBER if row["id"] in hidden else row["holder_name"],
             row["kind"].replace("_", " "),
             status=row["status"],
             is_exact=row["id"] == account_id or exact_owners.get(row["owner_id"], False),

@@ -5,12 +5,10 @@ from tapgate.auth.disclosure import is_hidden
 from tapgate.cards import queries as card_queries
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.search import SearchType
+from tapgate.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 from tapgate.search.model import Match, Search, build_match
 from tapgate.subscribers import queries as subscriber_queries
 from tapgate.subscribers.model import Subscriber
-
-_RESTRICTED = "Restricted subscriber"
 
 
 async def find_subscribers(search: Search) -> list[Match]:
@@ -49,7 +47,7 @@ async def _get_subscriber(search: Search, subscriber_id: int) -> list[Match]:
         match = build_match(
             SearchType.SUBSCRIBER,
             search.text,
-            _RESTRICTED,
+            RESTRICTED_SUBSCRIBER,
             status=subscriber.status,
             is_exact=True,
         )
@@ -91,7 +89,12 @@ async def _disclose_card(search: Search, card: Card) -> list[Match]:
     ):
         status = card.status_at(search.now)
         match = build_match(
-            SearchType.CARD, card.serial, card.serial, _RESTRICTED, status=status, is_exact=True
+            SearchType.CARD,
+            card.serial,
+            card.serial,
+            RESTRICTED_SUBSCRIBER,
+            status=status,
+            is_exact=True,
         )
         return [match] if card.serial == search.text else []
     return [_build_card_match(search, card, is_exact=True)]

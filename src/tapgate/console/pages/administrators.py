@@ -42,7 +42,7 @@ ACTIONS = (
         endpoint=f"PUT {_ITEM_PATH}",
         title="Edit this administrator",
         description="A new role signs them out everywhere.",
-        button="Edit",
+        button="Save",
         fields=(Field("name", "Name"), Field("role", "Role", "choice", _ROLES)),
         success_message="Administrator changed.",
     ),

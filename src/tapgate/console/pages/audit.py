@@ -1,6 +1,7 @@
 """Audit log and verification of its hash chain."""
 
 import asyncio
+from operator import itemgetter
 
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.page_request import PageRequest
@@ -22,6 +23,12 @@ _FILTERS = {
 #: Records that the pickers find. Other actors and resources, such as services and cards, are
 #: entered by their IDs.
 PICKED_TYPES = {"actor_id": "admin,key", "resource_id": "subscriber,agent,processor,partner,admin"}
+RESOURCE_TYPES = (
+    "account_rule", "admin", "agent", "alert", "api_key", "approval", "approval_rules", "branding",
+    "card", "commission_rules", "compliance_rule", "endpoint", "fee_rules", "gl_codes",
+    "installation", "keyset", "ledger", "partner", "processor", "signing_key", "subscriber",
+    "support", "terminal", "transaction", "webhook_delivery", "webhook_endpoint",
+)  # fmt: skip
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
 
@@ -37,6 +44,10 @@ async def list_entries(request: PageRequest) -> Reply[bytes]:
         filter_errors=filter_errors,
         filters=tuple(_FILTERS),
         picked_types=PICKED_TYPES,
+        resource_types=sorted(
+            ((name, request.translator.translate_resource_type(name)) for name in RESOURCE_TYPES),
+            key=itemgetter(1),
+        ),
     )
 
 
