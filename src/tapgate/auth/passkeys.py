@@ -10,10 +10,6 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import msgspec
-from webauthn import verify_authentication_response, verify_registration_response
-from webauthn.helpers import decode_credential_public_key, decoded_public_key_to_cryptography
-from webauthn.helpers.cose import COSEAlgorithmIdentifier
-from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME, PasskeyChallenges
 from tapgate.clock import Clock
@@ -37,11 +33,8 @@ from tapgate.vault import Vault
 MAX_PASSKEYS: Final = 20  # per admin
 
 _SITE_NAME: Final = "Tapgate"
-_ALGORITHMS: Final = [
-    COSEAlgorithmIdentifier.ECDSA_SHA_256,
-    COSEAlgorithmIdentifier.EDDSA,
-    COSEAlgorithmIdentifier.RSASSA_PKCS1_v1_5_SHA_256,
-]
+#: COSE identifiers of ES256, EdDSA and RS256.
+_ALGORITHMS: Final = (-7, -8, -257)
 _MAX_PUBLIC_KEY_BYTES: Final = 600  # an RSA key of 4,096 bits
 _MIN_CREDENTIAL_ID_BYTES: Final = 16
 _TIMEOUT_MS: Final = int(CHALLENGE_LIFETIME.total_seconds()) * 1000
@@ -54,6 +47,14 @@ class RelyingParty(NamedTuple):
 
     id: str
     origin: str
+
+
+class VerifiedCredential(NamedTuple):
+    """New credential whose attestation is valid."""
+
+    id: bytes
+    public_key: bytes
+    sign_count: int
 
 
 class InvalidPasskeyError(Exception):
@@ -100,7 +101,7 @@ class Passkeys:
             challenge=encode_binary(
                 self._challenges.create(_build_enrollment_purpose(admin["id"], session_id))
             ),
-            pub_key_cred_params=[CredentialParameters(int(alg)) for alg in _ALGORITHMS],
+            pub_key_cred_params=[CredentialParameters(alg) for alg in _ALGORITHMS],
             timeout=_TIMEOUT_MS,
             # An authenticator replaces a passkey of the same user instead of adding one.
             exclude_credentials=[
@@ -118,8 +119,12 @@ class Passkeys:
 
     async def verify_new(
         self, admin_id: int, session_id: int, credential: AttestedCredential
-    ) -> VerifiedRegistration:
+    ) -> VerifiedCredential:
         """Verify a new credential and use up its challenge; raise InvalidPasskeyError."""
+        # Few processes need webauthn, and importing it takes an eighth of the time of a start.
+        from webauthn import helpers, verify_registration_response  # noqa: PLC0415
+        from webauthn.helpers.cose import COSEAlgorithmIdentifier  # noqa: PLC0415
+
         purpose = _build_enrollment_purpose(admin_id, session_id)
         challenge = await self._consume_challenge(credential.response.client_data_json, purpose)
         try:
@@ -129,10 +134,10 @@ class Passkeys:
                 expected_rp_id=self.relying_party.id,
                 expected_origin=self.relying_party.origin,
                 require_user_verification=True,
-                supported_pub_key_algs=_ALGORITHMS,
+                supported_pub_key_algs=[*map(COSEAlgorithmIdentifier, _ALGORITHMS)],
             )
             key = verified.credential_public_key
-            decoded_public_key_to_cryptography(decode_credential_public_key(key))
+            helpers.decoded_public_key_to_cryptography(helpers.decode_credential_public_key(key))
         except Exception as error:  # malformed input raises errors of many kinds
             raise InvalidPasskeyError(_describe(error)) from None
         if len(key) > _MAX_PUBLIC_KEY_BYTES:
@@ -142,10 +147,10 @@ class Passkeys:
             or len(verified.credential_id) < _MIN_CREDENTIAL_ID_BYTES
         ):
             raise InvalidPasskeyError("Invalid credential ID")
-        return verified
+        return VerifiedCredential(verified.credential_id, key, verified.sign_count)
 
     async def add(
-        self, tx: Transaction, admin_id: int, name: str, verified: VerifiedRegistration
+        self, tx: Transaction, admin_id: int, name: str, verified: VerifiedCredential
     ) -> asyncpg.Record | None:
         """Store a passkey, or return None if the credential is already enrolled."""
         return await tx.fetchrow(
@@ -156,8 +161,8 @@ class Passkeys:
                RETURNING id, name, created_at, last_used_at""",
             tx.new_id(),
             admin_id,
-            verified.credential_id,
-            verified.credential_public_key,
+            verified.id,
+            verified.public_key,
             verified.sign_count,
             name,
             tx.now(),
@@ -193,6 +198,8 @@ class Passkeys:
 
     async def verify(self, passkey: asyncpg.Record, credential: AssertedCredential) -> None:
         """Verify the proof of a passkey and use up its challenge; raise InvalidPasskeyError."""
+        from webauthn import verify_authentication_response  # noqa: PLC0415
+
         challenge = await self._consume_challenge(
             credential.response.client_data_json, _AUTHENTICATION
         )

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 import asyncpg
-from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from tapgate import ids
 from tapgate.admin import model, trail
@@ -15,7 +14,7 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_error
 from tapgate.auth.logins import PasskeyRejectedError
-from tapgate.auth.passkeys import MAX_PASSKEYS
+from tapgate.auth.passkeys import MAX_PASSKEYS, VerifiedCredential
 from tapgate.auth.sessions import Sessions
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.schemas.account import TotpSecret
@@ -67,7 +66,7 @@ async def add_passkey(
     actor: Actor,
     admin_id: int,
     name: str,
-    verified: VerifiedRegistration,
+    verified: VerifiedCredential,
     *,
     auth: Authenticator,
     session_id: int,
