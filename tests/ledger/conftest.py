@@ -53,7 +53,7 @@ async def history(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[History]:
     """Yield the history; its ledger is verified after the test."""
-    monkeypatch.setattr(verify, "RANGE_SIZE", 3)
+    monkeypatch.setattr(verify, "RANGE_SIZE", 5)
     name = await scratch_databases.copy(history_template.name)
     url = build_database_url(name, postgres)
     database = await Database.connect(url)
