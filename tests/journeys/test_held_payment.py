@@ -101,7 +101,7 @@ async def test_held_payment_is_released_rejected_or_returned(
         ["600,000.00 SLE", "to Mohamed S.", first["transaction_id"]]
     ]
     assert await deployment.wait_for_messages(mohamed.phone, "payment_released") == [
-        ["600\u00a0000,00\u00a0SLE", "de la part de Aminata K.", first["transaction_id"]]
+        ["600\u00a0000,00\u00a0SLE", "(expéditeur\u00a0: Aminata K.)", first["transaction_id"]]
     ]
 
     # A rejection returns the funds and the daily limit.

@@ -133,8 +133,8 @@ async def test_both_parties_of_a_held_payment_learn_its_outcome_in_their_languag
         (PAYMENT_RELEASED, ["1,200.00 SLE", "to Kadiatu (public)", cash_out]),
     ]
     assert await list_pending_messages(harness, receiver) == [
-        (PAYMENT_RELEASED, ["1\u00a0234,50\u00a0SLE", "de la part de Ibrahim K.", released]),
-        (PAYMENT_REJECTED, ["1\u00a0100,00\u00a0SLE", "de la part de Ibrahim K.", rejected]),
+        (PAYMENT_RELEASED, ["1\u00a0234,50\u00a0SLE", "(expéditeur\u00a0: Ibrahim K.)", released]),
+        (PAYMENT_REJECTED, ["1\u00a0100,00\u00a0SLE", "(expéditeur\u00a0: Ibrahim K.)", rejected]),
     ]
     assert await list_pending_messages(harness, {"phone_number": agents_phone}) == [
         (PAYMENT_RELEASED, ["1,200.00 SLE", "from Ibrahim K.", cash_out])

@@ -48,7 +48,7 @@ KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
 #: the message is the payer.
 _COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
     SubscriberLanguage.EN: {True: "to {}", False: "from {}"},
-    SubscriberLanguage.FR: {True: "à {}", False: "de la part de {}"},
+    SubscriberLanguage.FR: {True: "à {}", False: "(expéditeur\u00a0: {})"},
 }
 
 BACKLOG_SQL: Final = build_backlog_sql(

@@ -94,7 +94,7 @@ async def test_both_parties_are_told_that_a_held_payment_was_released(
     assert "under review" in await held_payments.sender.send_by_bridge("history")
     to_sender, to_recipient = await held_payments.decide("release")
     assert to_sender.startswith("The payment of *300.00 SLE* to Mary S. is complete")
-    assert to_recipient.startswith("Le paiement de *300,00 SLE* de la part de ")
+    assert to_recipient.startswith("Le paiement de *300,00 SLE* (expéditeur : ")
     assert "effectué" in to_recipient
     require_neutral(to_sender, to_recipient)
     assert await held_payments.get_balances() == ("695.50", "300.00")

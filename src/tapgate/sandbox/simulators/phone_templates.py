@@ -24,7 +24,7 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
 _FRENCH_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "Votre code est *{}*. Ne le communiquez à personne.",
     "card_blocked": "Votre carte {} a été bloquée : {}.",
-    "money_received": "Vous avez reçu *{}* de {} (transaction {}).",
+    "money_received": "Vous avez reçu *{}* (expéditeur : {}, transaction {}).",
     "payment_made": "Vous avez payé *{}* à {} (transaction {}).",
     "payment_released": "Le paiement de *{}* {} est effectué (transaction {}).",
     "payment_rejected": (
