@@ -44,3 +44,24 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deploym
     await expect(page.locator(".toast")).to_contain_text("Key revoked.")
     await expect(row).to_have_count(0)
     assert await _get_status(deployment, key) == 401
+
+
+async def test_request_log_is_filtered_by_a_key_that_is_selected_by_name(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/request-logs")
+    await page.get_by_role("combobox", name="Key").fill("demo")
+    await page.get_by_role("option", name="demo").first.click()
+    await page.wait_for_url(re.compile(r"api_key_id\.id=key_"))
+    await page.reload()
+    await expect(page.get_by_role("combobox", name="Key")).to_have_value("demo")
+    assert await tab.find_axe_violations() == []
+
+
+async def test_unknown_path_shows_a_page_with_the_navigation(tab: Tab) -> None:
+    tab.monitor.expected_problems = ("status of 404",)
+    await tab.open("/nothing-here")
+    await expect(tab.page.get_by_role("heading", name="Page not found")).to_be_visible()
+    assert await tab.find_axe_violations() == []
+    await tab.take_screenshot("not-found")
+    await tab.page.get_by_role("link", name="Back to overview").click()
+    await tab.page.wait_for_url("**/console")
