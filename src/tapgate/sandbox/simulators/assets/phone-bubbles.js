@@ -1,6 +1,6 @@
 // Renders messages of the channel as chat bubbles. Message content is inserted as text only.
 
-const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
+const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const MARKUP = /\*(\S|\S[^*\n]*\S)\*|_(\S|\S[^_\n]*\S)_|(https?:\/\/[^\s<>]+[^\s<>.,:;!?)])/g;
 const TICKS = { sending: ["○", translate("Sending")], sent: ["✓", translate("Sent")], read: ["✓✓", translate("Read")], failed: ["!", translate("Not sent")] };
 

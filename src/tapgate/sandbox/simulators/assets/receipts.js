@@ -5,7 +5,7 @@ const MAX_RECEIPTS = 20;
 export function createReceiptList(onRefund) {
   const list = document.getElementById("receipts");
   const template = document.getElementById("receipt");
-  const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" });
+  const timeFormat = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
   let receipts = load();
 
   function load() {
