@@ -186,6 +186,8 @@ async def test_rule_can_be_changed_and_deactivated(
     await officer.submit_action("rule.count", form, id=rule["id"])
     text = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "More than 30 payments in 2 hours: hold for review." in text
+    response = await officer.get_partial(f"/console/actions/rule.count?id={rule['id']}")
+    assert '<option value="7200" selected>2 hours</option>' in response.text
     await officer.submit_action("rule.deactivate", {"status": "inactive"}, id=rule["id"])
     changed = (await get_rules_by_name(harness))["Very many"]
     assert (changed["status"], changed["transaction_types"]) == (

@@ -333,7 +333,7 @@ def _parse_field(field: Field, form: FormData, country: str | None) -> Any:
             return [line.strip() for line in lines if line.strip()]
         case "check":
             return text is not None
-        case "number" | "whole_choice":
+        case "number" | "whole_choice" | "duration":
             return _parse_number(text)
         case "secret":
             return form.get_raw(field.name) or None

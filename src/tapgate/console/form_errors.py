@@ -9,7 +9,7 @@ from tapgate.console.labels import use_console_terms
 from tapgate.console.translation.translator import Translator
 from tapgate.errors import ApiError
 
-_SELECTED_KINDS: Final = ("choice", "whole_choice", "picker", "many")
+_SELECTED_KINDS: Final = ("choice", "whole_choice", "duration", "picker", "many")
 
 
 def describe_field_error(field: Field, message: str, translator: Translator) -> str:

@@ -7,11 +7,15 @@ from tapgate.console.translation.translator import Translator
 FieldKind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
     "email", "tel", "date", "color", "moment", "picture", "hidden", "credential", "lines", "picker",
+    "duration",
 ]  # fmt: skip
 
 
 class Field(NamedTuple):
-    """Form field for a field of the request body. A choice is a value or a (value, label) pair."""
+    """Form field for a field of the request body. A choice is a value or a (value, label) pair.
+
+    A duration is a choice of seconds, to which the form adds a different current value.
+    """
 
     name: str
     label: str

@@ -91,9 +91,16 @@ _SUBJECT: Final = Field(
 )
 _WINDOW: Final = Field(
     "window_seconds",
-    "Time window (seconds)",
-    "number",
-    hint="3600 = 1 hour, 86400 = 1 day, 604800 = 1 week",
+    "Time window",
+    "duration",
+    (
+        ("900", "15 minutes"),
+        ("3600", "1 hour"),
+        ("86400", "1 day"),
+        ("604800", "1 week"),
+        ("2592000", "30 days"),
+    ),
+    value="86400",
 )
 _SCREENED_TYPES: Final = frozenset[str]().union(*chart.SUBJECT_TYPES.values())
 _EFFECT_FIELDS: Final = (
