@@ -60,7 +60,7 @@ def use_session_settings(url: str, settings: Mapping[str, str]) -> Iterator[None
         del _session_settings[address]
 
 
-class KeptConnection(asyncpg.Connection):
+class KeptConnection(connect_module.Connection):
     """Connection that `close` keeps for the next pool and `terminate` closes."""
 
     __slots__ = ("_cache", "_codecs", "_key")

@@ -7,8 +7,9 @@ parameters.
 import asyncio
 import contextlib
 import socket
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from types import SimpleNamespace
+from typing import Any, Final
 
 import asyncpg
 
@@ -39,8 +40,35 @@ _NOT_SESSION_MODE = (
     " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
 )
 
+#: PostgreSQL's built-in types have the same IDs, below this one, on every server.
+_MAX_STABLE_TYPE_ID: Final = 10_000
+#: Definitions of the built-in types that a connection of this process has looked up, by type ID.
+_builtin_types: dict[int, list[Any]] = {}
+_NAMED_STATEMENT: Final = SimpleNamespace(name="not executed")
+
 #: URLs whose pooler has passed the session mode check.
 _session_pooled_urls: set[str] = set()
+
+
+class Connection(asyncpg.Connection):  # type: ignore[misc]
+    """Connection that looks built-in types up only once per process.
+
+    asyncpg looks up each array type once per connection, which takes PostgreSQL longer than most
+    statements.
+    """
+
+    __slots__ = ()
+
+    async def _introspect_types(
+        self, type_ids: Collection[int], seconds: float | None
+    ) -> tuple[list[Any], Any]:
+        if _builtin_types.keys() >= set(type_ids):
+            found = {id(types): types for types in map(_builtin_types.__getitem__, type_ids)}
+            return [item for types in found.values() for item in types], _NAMED_STATEMENT
+        types, statement = await super()._introspect_types(type_ids, seconds)
+        if max(type_ids) < _MAX_STABLE_TYPE_ID:
+            _builtin_types.update(dict.fromkeys(type_ids, types))
+        return types, statement
 
 
 async def open_connection(
@@ -110,6 +138,7 @@ async def _connect_with(
             target_session_attrs=attribute,
             timeout=seconds,
             command_timeout=command_timeout,
+            connection_class=Connection,
         )
 
     return await connect_to_one(target.hosts, attribute, connect, seconds)
