@@ -31,9 +31,11 @@ from unittest.mock import patch
 from tapgate import child_process
 from tapgate.runtime.handover import LIFELINE_FD_VARIABLE, LISTENER_FD_VARIABLE
 
-#: Includes this module, which every process imports.
+#: Includes this module, which every process imports, and all modules that a process imports after
+#: it has changed its user, who may not be able to read them.
 _PRELOADED_MODULES = [
     __name__,
+    "rich.status",
     "tapgate.quick_start",
     "tapgate.cli.backup",
     "tapgate.cli.messages",

@@ -8,12 +8,15 @@ import os
 import sys
 from typing import Annotated
 
-import typer
-
 from tapgate import VERSION, quick_start
-from tapgate.cli import admin, card, database, development, keys, sign, start
-from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error
-from tapgate.settings import read_setting_files
+
+quick_start.prepare_imports()
+
+import typer  # noqa: E402
+
+from tapgate.cli import admin, card, database, development, keys, sign, start  # noqa: E402
+from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error  # noqa: E402
+from tapgate.settings import read_setting_files  # noqa: E402
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",
@@ -42,7 +45,6 @@ MessengerWorkers = Annotated[
 
 
 def main() -> None:
-    quick_start.prepare_imports()
     try:
         read_setting_files(os.environ)
         app()
