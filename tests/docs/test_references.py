@@ -5,6 +5,7 @@ docs/failures.md must reference every test in tests/failure_modes, by its name o
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from cases import each
@@ -22,6 +23,7 @@ REFERENCE = re.compile(
 REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
 
 
+@cache
 def list_tests(path: Path) -> set[str]:
     """Return the names of the tests in a file, with methods prefixed by their class."""
     tree = ast.parse(path.read_text())
