@@ -19,11 +19,8 @@ INSTALL ?= $(BIN)/python $(PIP) install
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-define CHECK_STYLE
-@$(BIN)/ruff check --quiet .
-@$(BIN)/ruff format --check --quiet .
-@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
-endef
+CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
+	{ $(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports; }
 
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
@@ -66,14 +63,13 @@ two-books: .venv/installed
 
 # Four processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that.
-# mypy uses one core, so it runs at the same time. The modules are compiled first, because otherwise
-# each of the processes would compile all of them.
+# mypy uses one core, so it runs at the same time as all other checks. The modules are compiled
+# first, because otherwise each of the processes would compile all of them.
 test: .venv/installed-dev
-	@echo 'Checking style and imports ...'
-	@$(BIN)/python -m compileall -q src bench tools
-	$(CHECK_STYLE)
-	@echo 'Checking types and running the tests ...'
+	@echo 'Checking style, types and imports, and running the tests ...'
 	@$(BIN)/mypy --no-error-summary & types=$$!; \
+		$(BIN)/python -m compileall -q -j 0 src bench tools && $(CHECK_STYLE) || \
+			{ kill $$types; exit 1; }; \
 		$(BIN)/pytest -q -n $(PROCESSES); tests=$$?; \
 		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
 		exit $$tests
@@ -126,7 +122,7 @@ bench-growth: .venv/installed
 
 lint: .venv/installed-dev
 	@echo 'Checking style, types and imports ...'
-	$(CHECK_STYLE)
+	@$(CHECK_STYLE)
 	@$(BIN)/mypy --no-error-summary
 
 docs: .venv/installed
