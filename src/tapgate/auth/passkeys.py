@@ -4,6 +4,8 @@ A passkey must be discoverable and verify its user, by a PIN or biometrics of th
 therefore two factors, and logs in without a password.
 """
 
+import asyncio
+from importlib import import_module
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -121,7 +123,7 @@ class Passkeys:
         self, admin_id: int, session_id: int, credential: AttestedCredential
     ) -> VerifiedCredential:
         """Verify a new credential and use up its challenge; raise InvalidPasskeyError."""
-        # Few processes need webauthn, and importing it takes an eighth of the time of a start.
+        await _import_webauthn()
         from webauthn import helpers, verify_registration_response  # noqa: PLC0415
         from webauthn.helpers.cose import COSEAlgorithmIdentifier  # noqa: PLC0415
 
@@ -198,6 +200,7 @@ class Passkeys:
 
     async def verify(self, passkey: asyncpg.Record, credential: AssertedCredential) -> None:
         """Verify the proof of a passkey and use up its challenge; raise InvalidPasskeyError."""
+        await _import_webauthn()
         from webauthn import verify_authentication_response  # noqa: PLC0415
 
         challenge = await self._consume_challenge(
@@ -281,3 +284,11 @@ def _build_enrollment_purpose(admin_id: int, session_id: int) -> bytes:
 def _describe(error: Exception) -> str:
     """Return the kind of an error. Its message may contain input."""
     return f"Verification failed: {type(error).__name__}"
+
+
+async def _import_webauthn() -> None:
+    """Import the library in a thread, so that requests in progress continue.
+
+    Few processes need it, and importing it takes an eighth of the time of a start.
+    """
+    await asyncio.to_thread(import_module, "webauthn")
