@@ -4,27 +4,33 @@
 
 Builds of the same version can differ in speed by a factor of 1.5: Linux distributions use
 profile-guided optimization, many other builds do not. Each Python on the PATH therefore runs the
-same small workload. Prints the path of the first usable interpreter, normally `python3`, or of the
-fastest if that is more than 15 % faster. This script itself runs on any Python 3.
+same small workload. They take turns many times, because other load on the machine affects single
+measurements. Prints the path of the first usable interpreter, normally `python3`, or of the fastest
+if that is more than 10 % faster. This script itself runs on any Python 3.
 """
 
 import os
+import statistics
 import subprocess
 import sys
+import threading
+from operator import truediv
 from pathlib import Path
 
 _EXECUTABLE_NAMES = ["python3"] + [f"python3.{minor}" for minor in range(11, 20)]
-_MIN_SPEEDUP = 1.15
-_PROBE_TIMEOUT_SECONDS = 30
+_MIN_SPEEDUP = 1.1
+_ROUNDS = 50
+_TIMEOUT_SECONDS = 30
 
-#: Run by each interpreter. Fails if the interpreter is unusable, else prints its best time in
-#: seconds.
+#: Run by each interpreter. Fails if the interpreter is unusable. Prints what identifies the
+#: interpreter, then for each line of input the seconds that the workload took.
 _PROBE = """
 import sys
 if sys.version_info < (3, 11):
     sys.exit(1)
-import ensurepip, venv
+import ensurepip, os, venv
 from time import perf_counter
+print(os.path.realpath(sys.executable), flush=True)
 
 class Order:
     def __init__(self, number, amount):
@@ -36,17 +42,15 @@ class Order:
 
 def work():
     totals = {}
-    for number in range(20_000):
+    for number in range(2_000):
         order = Order(number, number * 7)
         totals[number % 97] = totals.get(number % 97, 0) + order.fee(15)
     return ",".join([f"{key}:{total}" for key, total in totals.items()])
 
-best = 60.0
-for _ in range(5):
+for _ in sys.stdin:
     started = perf_counter()
     work()
-    best = min(best, perf_counter() - started)
-print(best)
+    print(perf_counter() - started, flush=True)
 """
 
 
@@ -63,34 +67,65 @@ def list_candidates():
     return list(candidates.values())
 
 
-def measure_seconds(python):
-    """Return the seconds that this Python takes for the workload, or None if it is unusable."""
-    try:
-        result = subprocess.run(  # noqa: S603 - runs only interpreters from the user's PATH
+class Probe:
+    """A running interpreter that measures the workload on request."""
+
+    def __init__(self, python):
+        self.python = python
+        self.seconds = []
+        self.process = subprocess.Popen(  # noqa: S603 - runs only interpreters from the PATH
             [python, "-c", _PROBE],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PROBE_TIMEOUT_SECONDS,
-            check=False,
+            universal_newlines=True,
         )
-        return float(result.stdout) if result.returncode == 0 else None
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+        self.timeout = threading.Timer(_TIMEOUT_SECONDS, self.process.kill)
+        self.timeout.start()
+        self.identity = self.process.stdout.readline()
+
+    def measure(self):
+        try:
+            self.process.stdin.write("measure\n")
+            self.process.stdin.flush()
+            self.seconds.append(float(self.process.stdout.readline()))
+        except (OSError, ValueError):
+            self.identity = ""
+
+    def stop(self):
+        self.timeout.cancel()
+        self.process.kill()
+        self.process.communicate()
+
+
+def compute_speedup(slower, faster):
+    # Other load affects neighboring measurements alike, so each pair is compared.
+    return statistics.median(map(truediv, slower.seconds, faster.seconds))
 
 
 def choose_python():
-    default = best = None
+    probes = {}
     for python in list_candidates():
-        seconds = measure_seconds(python)
-        if seconds is None:
+        try:
+            probe = Probe(python)
+        except OSError:
             continue
-        if default is None:
-            default = (seconds, python)
-        if best is None or seconds < best[0]:
-            best = (seconds, python)
-    if default is None or best is None:
+        # A version manager offers the same interpreter under several paths.
+        if probes.setdefault(probe.identity, probe) is not probe:
+            probe.stop()
+    for _ in range(_ROUNDS):
+        for probe in probes.values():
+            if probe.identity:
+                probe.measure()
+    for probe in probes.values():
+        probe.stop()
+    usable = [probe for probe in probes.values() if probe.identity]
+    if not usable:
         return None
-    return best[1] if best[0] * _MIN_SPEEDUP < default[0] else default[1]
+    default = usable[0]
+    fastest = max(usable, key=lambda probe: compute_speedup(default, probe))
+    is_faster = compute_speedup(default, fastest) > _MIN_SPEEDUP
+    return fastest.python if is_faster else default.python
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def run_choose(*folders: Path) -> subprocess.CompletedProcess[str]:
 def create_fake_python(folder: Path, name: str, script: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
+    loop = f"echo {path}; while read request; do {script}; done"
+    path.write_text(f"#!/bin/sh\n{script if script == UNSUPPORTED_PYTHON else loop}\n")
     path.chmod(0o700)
     return path
 
@@ -55,6 +56,13 @@ def test_default_python_is_chosen_unless_another_is_clearly_faster(
 def test_same_name_later_on_the_path_is_considered(tmp_path: Path) -> None:
     create_fake_python(tmp_path / "first", "python3", "echo 0.020")
     faster = create_fake_python(tmp_path / "second", "python3", "echo 0.010")
+    assert run_choose(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
+
+
+def test_some_slow_measurements_are_ignored(tmp_path: Path) -> None:
+    create_fake_python(tmp_path / "first", "python3", "echo 0.020")
+    sometimes_slow = "count=$((count + 1)); [ $((count % 3)) = 0 ] && echo 0.9 || echo 0.010"
+    faster = create_fake_python(tmp_path / "second", "python3.12", sometimes_slow)
     assert run_choose(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
 
 
