@@ -1,12 +1,14 @@
 """Pages for webhooks, API keys, administrators and the audit log."""
 
 import re
+from datetime import timedelta
 from urllib.parse import quote
 
 import msgspec
 
 from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
+from drivers.webhooks import attempt_due_deliveries
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.audit.chain import Sealer
@@ -338,3 +340,27 @@ async def test_rotated_api_key_is_shown_once_and_the_old_key_works_in_the_grace_
     for secret in (old, match[1]):
         response = await harness.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert response.status_code == 200
+
+
+async def test_failing_endpoint_shows_reasons_and_the_next_attempt(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    created = await ada.submit_action(
+        "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
+    )
+    match = re.search(r"/console/webhooks/(\w+)", created.text)
+    assert match is not None
+    await ada.submit_action("webhook.test", id=match[1])
+    await attempt_due_deliveries(harness.services)
+    await harness.database.execute(
+        "UPDATE deliveries SET next_attempt_at = $1",
+        harness.services.clock() + timedelta(seconds=290),
+    )
+    path = f"/console/webhooks/{match[1]}"
+    page = await ada.get_page_text(path)
+    assert "Failing</span>" in page and "Active</span>" not in page
+    assert "Connection refused" in page and "In 5 minutes" in page
+    delivery = re.search(rf"{path}/deliveries/\w+", page)
+    assert delivery is not None
+    page = await ada.get_page_text(delivery[0])
+    assert "Connection refused</span>" in page and "In 5 minutes" in page

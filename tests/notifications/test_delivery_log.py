@@ -114,6 +114,52 @@ async def test_delivery_record_shows_status_duration_and_response_of_the_last_at
     assert second["response"] == "accepted"
 
 
+async def test_delivery_lists_its_attempts(harness: Harness, receiver: WebhookReceiver) -> None:
+    services, admin = harness.services, await harness.create_admin()
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    receiver.enqueue_response(500, b"")
+    receiver.responses.append(b"what?\r\n\r\n")
+    await publish_event(services)
+    delivery_id = encode_delivery_id(await get_only_delivery(services))
+    path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
+
+    async def list_attempts() -> list[tuple[int, int | None, str | None]]:
+        shown = (await harness.get(f"{path}/{delivery_id}", auth=admin)).json()
+        log = shown["attempt_log"]
+        assert shown["last_error"] == (log[-1]["error"] if log else None)
+        assert all(item["attempted_at"] >= shown["created_at"] for item in log)
+        return [(item["number"], item["http_status"], item["error"]) for item in log]
+
+    for _ in range(2):
+        await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
+        await attempt_due_deliveries(services)
+    failures = [(1, 500, "http_status"), (2, None, "invalid_response")]
+    assert await list_attempts() == failures
+    await harness.post(f"{path}/{delivery_id}/redeliver", auth=admin)
+    await attempt_due_deliveries(services)
+    assert await list_attempts() == [*failures, (3, 204, None)]
+    await harness.post(f"{path}/{delivery_id}/redeliver", auth=admin)
+    assert await list_attempts() == [*failures, (3, 204, None)]
+    await attempt_due_deliveries(services)
+    assert await list_attempts() == [*failures, (3, 204, None), (4, 204, None)]
+
+
+async def test_log_of_attempts_is_bounded(harness: Harness, receiver: WebhookReceiver) -> None:
+    services, admin = harness.services, await harness.create_admin()
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
+    await publish_event(services)
+    receiver.enqueue_statuses(*[500] * 32)
+    for _ in range(32):
+        await services.database.execute(
+            "UPDATE deliveries SET next_attempt_at = now(), attempts_before = attempts"
+        )
+        await attempt_due_deliveries(services)
+    path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
+    delivery_id = encode_delivery_id(await get_only_delivery(services))
+    shown = (await harness.get(f"{path}/{delivery_id}", auth=admin)).json()
+    assert [item["number"] for item in shown["attempt_log"]] == list(range(3, 33))
+
+
 async def test_attempt_without_a_response_records_its_duration(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
@@ -253,6 +299,7 @@ async def test_delivery_is_shown_with_its_payload(
     (listed,) = (await harness.get(url, auth=admin)).json()["data"]
     shown = (await harness.get(f"{url}/{listed['id']}", auth=admin)).json()
     payload = shown.pop("payload")
+    assert shown.pop("attempt_log") == []
     assert shown == listed
     receiver.enqueue_response(200, b"thanks")
     await attempt_due_deliveries(services)

@@ -253,9 +253,11 @@ async def test_delivery_shows_the_result_of_its_last_attempt(
         "status": "pending",
         "attempts": 0,
         "last_status": None,
+        "last_error": None,
         "duration_ms": None,
         "response": None,
         "created_at": before["created_at"],
+        "next_attempt_at": before["created_at"],
     }
     assert before["id"].startswith("dlv_")
     await attempt_due_deliveries(services)
@@ -263,7 +265,8 @@ async def test_delivery_shows_the_result_of_its_last_attempt(
     duration = after["duration_ms"]
     assert isinstance(duration, int) and duration >= 0
     assert after == before | {
-        "status": "delivered", "attempts": 1, "last_status": 204, "duration_ms": duration
+        "status": "delivered", "attempts": 1, "last_status": 204, "duration_ms": duration,
+        "next_attempt_at": None,
     }  # fmt: skip
 
 
@@ -277,7 +280,9 @@ async def test_redelivery_is_due_immediately_and_sends_the_same_body(
     (delivered,) = (await harness.get(path, auth=admin)).json()["data"]
     response = await harness.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
     assert response.status_code == 200
-    assert response.json() == delivered | {"status": "pending"}
+    redelivered = response.json()
+    assert redelivered.pop("next_attempt_at") is not None
+    assert redelivered | {"next_attempt_at": None} == delivered | {"status": "pending"}
     await attempt_due_deliveries(services)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
@@ -412,9 +417,11 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
         "status": "pending",
         "attempts": 0,
         "last_status": None,
+        "last_error": None,
         "duration_ms": None,
         "response": None,
         "created_at": created_at,
+        "next_attempt_at": created_at,
     }
     receiver.enqueue_statuses(500)
     await attempt_due_deliveries(services)

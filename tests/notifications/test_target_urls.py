@@ -13,6 +13,7 @@ from cases import each
 from tapgate.schemas.fields import InvalidValueError
 from tapgate.schemas.urls import TargetRejectedError, TargetUrlRule
 from tapgate.webhooks.target_urls import (
+    HostNotFoundError,
     is_public_address,
     require_public,
     resolve_addresses,
@@ -147,9 +148,9 @@ async def test_ip_address_is_not_resolved() -> None:
 
 
 async def test_name_without_an_address_is_an_error() -> None:
-    with pytest.raises(OSError, match="no address"):
+    with pytest.raises(HostNotFoundError):
         await resolve_addresses("https://shop.example.com/", FakeResolver())
-    with pytest.raises(OSError):
+    with pytest.raises(HostNotFoundError):
         await resolve_addresses("https://" + "a" * 63 + ".invalid/", resolve_with_system)
 
 

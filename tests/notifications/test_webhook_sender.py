@@ -16,6 +16,8 @@ from cryptography.x509.oid import NameOID
 from drivers.webhooks import WebhookReceiver
 from tapgate.runtime import http_client
 from tapgate.runtime.http_client import encode_request, parse_target
+from tapgate.schemas.webhooks import AttemptError
+from tapgate.webhooks import sender as webhook_sender
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 
 HOST = "shop.example.com"
@@ -116,9 +118,30 @@ async def test_untrusted_certificate_is_rejected(certificate: Path) -> None:
     receiver = WebhookReceiver()
     async with receiver.listen(build_ssl_context(certificate)):
         sender = WebhookSender(public_only=False, resolve=FakeResolver(["127.0.0.1"]))
-        with pytest.raises(NoResponseError, match="ConnectError"):
+        with pytest.raises(NoResponseError, match="ConnectError") as failure:
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
+    assert failure.value.reason == AttemptError.TLS_FAILED
     assert receiver.received == []
+
+
+async def test_reason_of_a_missing_response_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_sender, "RESPONSE_TIMEOUT_SECONDS", 0.2)
+
+    async def find_reason(url: str, *, public_only: bool = False) -> AttemptError:
+        with pytest.raises(NoResponseError) as failure:
+            await WebhookSender(public_only=public_only).send(url, {}, b"{}")
+        return failure.value.reason
+
+    assert await find_reason("http://127.0.0.1:9/") == AttemptError.CONNECTION_REFUSED
+    assert await find_reason("http://127.0.0.1/", public_only=True) == AttemptError.URL_REJECTED
+    assert await find_reason(f"http://{'a' * 63}.invalid/") == AttemptError.HOST_NOT_FOUND
+    async with Server([]).listen() as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        assert await find_reason(url) == AttemptError.CONNECTION_CLOSED
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        assert await find_reason(f"{receiver.url}/slow") == AttemptError.TIMEOUT
+        receiver.allow_responses.set()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])

@@ -3135,21 +3135,34 @@ export interface WalletCore {
   version: string;
 }
 
+export interface WebhookAttempt {
+  number: number;
+  attempted_at: string;
+  http_status: number | null;
+  duration_ms: number | null;
+  error: WebhookAttemptError | null;
+}
+
+export type WebhookAttemptError = "http_status" | "timeout" | "host_not_found" | "connection_refused" | "connection_failed" | "connection_closed" | "tls_failed" | "invalid_response" | "url_rejected" | "internal_error";
+
 export interface WebhookDelivery {
   id: string;
   event: WebhookEventType;
   status: WebhookDeliveryStatus;
   attempts: number;
   last_status: number | null;
+  last_error: WebhookAttemptError | null;
   duration_ms: number | null;
   response: string | null;
   created_at: string;
+  next_attempt_at: string | null;
 }
 
 /**
- * A delivery with its request body, or null if the record of the event cannot be loaded.
+ * A delivery with its attempts and its request body.
  *
- *     Personal data of subscribers who are restricted now is omitted.
+ *     `payload` is null if the record of the event cannot be loaded. Personal data of subscribers who
+ *     are restricted now is omitted.
  */
 export interface WebhookDeliveryDetails {
   id: string;
@@ -3157,9 +3170,12 @@ export interface WebhookDeliveryDetails {
   status: WebhookDeliveryStatus;
   attempts: number;
   last_status: number | null;
+  last_error: WebhookAttemptError | null;
   duration_ms: number | null;
   response: string | null;
   created_at: string;
+  next_attempt_at: string | null;
+  attempt_log: WebhookAttempt[];
   payload: Record<string, unknown> | null;
 }
 

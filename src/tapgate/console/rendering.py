@@ -42,6 +42,8 @@ _PAGES_BY_PREFIX: Final = {
 _NOT_VALID: Final = source_text("is not valid")
 _COLON: Final = source_text(":")
 _JUST_NOW: Final = source_text("just now")
+_NOW: Final = source_text("Now")
+_IN_DURATION: Final = source_text("In {duration}")
 _TIME_UNITS: Final = (
     (86_400, source_text("{count} day"), source_text("{count} days")),
     (3_600, source_text("{count} hour"), source_text("{count} hours")),
@@ -79,6 +81,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "age": partial(format_age, translator=translator),
         "duration": partial(format_duration, translator=translator),
         "ago": partial(format_ago, translator=translator),
+        "until": partial(format_until, translator=translator),
         "action_icon": get_action_icon,
         "api_message": lambda message: translator.translate_message(message) or message,
         "value_error": lambda message: (
@@ -164,6 +167,16 @@ def format_ago(moment: str, now: datetime, translator: Translator) -> str:
     if age == translator.translate(_JUST_NOW):
         return age
     return translator.translate("{age} ago", age=age)
+
+
+def format_until(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time until `moment`: `In 5 minutes`, or `Now`."""
+    seconds = round((datetime.fromisoformat(moment) - now).total_seconds())
+    if seconds <= 0:
+        return translator.translate(_NOW)
+    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
+    duration = format_duration(round(seconds / size) * size, translator)
+    return translator.translate(_IN_DURATION, duration=duration)
 
 
 def end_sentence(text: str) -> str:

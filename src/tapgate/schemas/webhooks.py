@@ -83,6 +83,21 @@ class DeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
+class AttemptError(StrEnum):
+    """Why an attempt failed."""
+
+    HTTP_STATUS = "http_status"  # a status other than 2xx
+    TIMEOUT = "timeout"
+    HOST_NOT_FOUND = "host_not_found"
+    CONNECTION_REFUSED = "connection_refused"
+    CONNECTION_FAILED = "connection_failed"
+    CONNECTION_CLOSED = "connection_closed"  # without a response
+    TLS_FAILED = "tls_failed"
+    INVALID_RESPONSE = "invalid_response"
+    URL_REJECTED = "url_rejected"  # for example, because it points to a private network
+    INTERNAL = "internal_error"  # in the gateway; nothing was sent
+
+
 EndpointUrl = Annotated[str, TargetUrlRule()]
 EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
 DeliveredEventType = Annotated[
@@ -93,6 +108,7 @@ EndpointStatusField = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpoi
 SettableStatusField = Annotated[
     str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
 ]
+AttemptErrorField = Annotated[str, Choice(*AttemptError, name="WebhookAttemptError")]
 DeliveryStatusField = Annotated[str, Choice(*DeliveryStatus, name="WebhookDeliveryStatus")]
 
 
@@ -158,21 +174,37 @@ class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
     webhook_endpoint_id: str
 
 
+class WebhookAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    attempted_at: str
+    http_status: int | None
+    duration_ms: int | None
+    #: Null if the attempt succeeded.
+    error: AttemptErrorField | None
+
+
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     event: DeliveredEventType
     status: DeliveryStatusField
     attempts: int
     last_status: int | None
+    #: Why the last attempt failed; null if none was made or the event is delivered.
+    last_error: AttemptErrorField | None
     duration_ms: int | None
     response: str | None
     created_at: str
+    #: Null unless the delivery is pending.
+    next_attempt_at: str | None
 
 
 class WebhookDeliveryDetails(WebhookDelivery, frozen=True, kw_only=True):
-    """A delivery with its request body, or null if the record of the event cannot be loaded.
+    """A delivery with its attempts and its request body.
 
-    Personal data of subscribers who are restricted now is omitted.
+    `payload` is null if the record of the event cannot be loaded. Personal data of subscribers who
+    are restricted now is omitted.
     """
 
+    #: The newest 30 at most, oldest first.
+    attempt_log: list[WebhookAttempt]
     payload: dict[str, Any] | None

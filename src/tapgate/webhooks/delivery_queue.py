@@ -10,7 +10,7 @@ from tapgate import ids
 from tapgate.schemas.records import require_record
 from tapgate.store.database import Database
 from tapgate.store.work_queue import ResultUpdate, WorkQueue
-from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
+from tapgate.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
 
 _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
@@ -31,6 +31,15 @@ _JOIN_EVENT_AND_ENDPOINT = """
     CROSS JOIN LATERAL (SELECT * FROM events WHERE id = job.event_id OFFSET 0) AS event
     JOIN webhook_endpoints endpoint ON endpoint.id = job.endpoint_id"""
 
+_MAX_LOGGED_ATTEMPTS: Final = 30
+
+
+def build_log_sql(log: str, attempt: str) -> str:
+    """Return an expression that appends an attempt to a delivery's log, which is bounded."""
+    return f"""CASE WHEN jsonb_array_length({log}) >= {_MAX_LOGGED_ATTEMPTS} THEN {log} - 0
+                     ELSE coalesce({log}, '[]') END || {attempt}"""
+
+
 _RESULT = """last_status = result.last_status, duration_ms = result.duration_ms,
              response = result.response"""
 _RESULT_TYPES = {"last_status": "smallint", "duration_ms": "integer", "response": "text"}
@@ -44,7 +53,7 @@ _DELIVERED = ResultUpdate(
 _SAME_LEASE = "job.next_attempt_at = result.leased_until"
 _FAILED = ResultUpdate(
     _QUEUE,
-    f"""{_RESULT},
+    f"""{_RESULT}, attempt_log = {build_log_sql("job.attempt_log", "result.attempt")},
         status = CASE WHEN {_SAME_LEASE} AND result.retry_at IS NULL
                       THEN 'failed' ELSE job.status END,
         next_attempt_at = CASE WHEN {_SAME_LEASE} THEN result.retry_at
@@ -55,6 +64,7 @@ _FAILED = ResultUpdate(
         "leased_until": "timestamptz",
         "retry_at": "timestamptz",
         "failed_at": "timestamptz",
+        "attempt": "jsonb",
         **_RESULT_TYPES,
     },
 )
@@ -169,6 +179,13 @@ async def record_failed_attempts(
                     "leased_until": delivery.next_attempt_at,
                     "retry_at": retry_at,
                     "failed_at": now,
+                    "attempt": LoggedAttempt(
+                        number=delivery.attempts,
+                        attempted_at=now,
+                        http_status=result.status,
+                        duration_ms=result.duration_ms,
+                        error=result.error,
+                    ),
                     **_get_result_values(result),
                 },
             )

@@ -11,7 +11,10 @@ import msgspec
 from tapgate import clock, ids, signing
 from tapgate.schemas.records import build_record
 from tapgate.schemas.webhooks import (
+    AttemptError,
+    DeliveryStatus,
     DisabledEndpoint,
+    WebhookAttempt,
     WebhookDelivery,
     WebhookDeliveryDetails,
     WebhookEndpointRecord,
@@ -53,11 +56,24 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None  # None if the attempt succeeded
+    error: AttemptError | None = None
     status: int | None = None
     duration_ms: int | None = None
     response: str | None = None
     retry_after: timedelta | None = None
-    is_internal: bool = False  # nothing was sent, because of an error in the gateway
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether nothing was sent because of an error in the gateway."""
+        return self.error is AttemptError.INTERNAL
+
+
+class LoggedAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    attempted_at: datetime
+    http_status: int | None
+    duration_ms: int | None
+    error: AttemptError | None
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
@@ -91,10 +107,12 @@ def _encode_id(row: Mapping[str, Any]) -> str:
 
 
 def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
+    log = _list_attempts(row)
     return build_record(
         WebhookDelivery,
         row,
         id=ids.encode(ids.DELIVERY, row["id"]),
+        last_error=log[-1].error if log else None,
         response=None if hide_response else row["response"],
     )
 
@@ -106,8 +124,25 @@ def to_delivery_details(
     delivery = to_delivery(row, hide_response=hide_response)
     return WebhookDeliveryDetails(
         **msgspec.structs.asdict(delivery),
+        attempt_log=_list_attempts(row),
         payload=None if body is None else msgspec.json.decode(body),
     )
+
+
+def _list_attempts(row: Mapping[str, Any]) -> list[WebhookAttempt]:
+    """Return the logged attempts. The last one of a delivered event is the delivery itself."""
+    logged = msgspec.convert(row["attempt_log"] or [], list[LoggedAttempt])
+    if row["status"] == DeliveryStatus.DELIVERED:
+        logged.append(
+            LoggedAttempt(
+                number=row["attempts"],
+                attempted_at=row["ended_at"],
+                http_status=row["last_status"],
+                duration_ms=row["duration_ms"],
+                error=None,
+            )
+        )
+    return [build_record(WebhookAttempt, attempt) for attempt in logged]
 
 
 def build_secret_context(endpoint_id: int) -> bytes:

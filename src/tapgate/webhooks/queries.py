@@ -11,6 +11,7 @@ from tapgate.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilt
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate.webhooks.delivery_queue import build_log_sql
 
 _ENDPOINT_COLUMNS = """id, url, events, status, status_reason, status_changed_at, failing_since,
     last_failure_at"""
@@ -18,6 +19,7 @@ _ENDPOINT_COLUMNS = """id, url, events, status, status_reason, status_changed_at
 IS_FAILING = "(status = 'disabled' OR status = 'active' AND failing_since IS NOT NULL)"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
     deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
+    deliveries.next_attempt_at, deliveries.ended_at, deliveries.attempt_log,
     events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
 
 
@@ -145,7 +147,7 @@ async def insert_event(
            INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
            SELECT id, $5, $4, $4 FROM event
            RETURNING id, (SELECT type FROM event) AS event, status, attempts, last_status,
-                     duration_ms, response, created_at""",
+                     duration_ms, response, created_at, next_attempt_at, ended_at, attempt_log""",
         tx.new_id(),
         event,
         data,
@@ -166,10 +168,18 @@ async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> 
 
 
 async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
-    """Make the delivery pending and due, and restart its retry schedule."""
+    """Make the delivery pending and due, and restart its retry schedule.
+
+    A successful attempt is logged: until then, the delivery itself is its record.
+    """
+    success = """jsonb_build_object('number', attempts, 'attempted_at', ended_at,
+        'http_status', last_status, 'duration_ms', duration_ms, 'error', NULL)"""
     return await tx.fetchrow(
         f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
-                   attempts_before = attempts
+                   attempts_before = attempts,
+                   attempt_log = CASE WHEN status = 'delivered'
+                                      THEN {build_log_sql("attempt_log", success)}
+                                      ELSE attempt_log END
             FROM events WHERE deliveries.id = $1 AND events.id = event_id
             RETURNING {_DELIVERY_COLUMNS}""",
         delivery_id,

@@ -22,7 +22,9 @@ from tapgate.runtime.http_client import (
     parse_target,
 )
 from tapgate.schemas.urls import TargetRejectedError
+from tapgate.schemas.webhooks import AttemptError
 from tapgate.webhooks.target_urls import (
+    HostNotFoundError,
     Resolver,
     require_public,
     resolve_addresses,
@@ -61,9 +63,33 @@ class NoResponseError(Exception):
     The request may not have been sent at all, for example because the URL was rejected.
     """
 
-    def __init__(self, problem: str, duration_ms: int) -> None:
-        super().__init__(problem)
+    def __init__(self, error: Exception, duration_ms: int) -> None:
+        super().__init__(type(error).__name__)
+        self.reason = _classify(error)
         self.duration_ms = duration_ms
+
+
+def _classify(error: BaseException) -> AttemptError:
+    match error:
+        case ConnectError() if error.__cause__ is not None:
+            reason = _classify(error.__cause__)
+        case TimeoutError():
+            reason = AttemptError.TIMEOUT
+        case ssl.SSLError():
+            reason = AttemptError.TLS_FAILED
+        case ConnectionRefusedError():
+            reason = AttemptError.CONNECTION_REFUSED
+        case HostNotFoundError():
+            reason = AttemptError.HOST_NOT_FOUND
+        case ConnectionReset():
+            reason = AttemptError.CONNECTION_CLOSED
+        case RemoteProtocolError():
+            reason = AttemptError.INVALID_RESPONSE
+        case TargetRejectedError() | httpx2.InvalidURL():
+            reason = AttemptError.URL_REJECTED
+        case _:
+            reason = AttemptError.CONNECTION_FAILED
+    return reason
 
 
 async def _do_nothing() -> None:
@@ -115,7 +141,7 @@ class WebhookSender:
             httpx2.InvalidURL,
             OSError,
         ) as error:
-            raise NoResponseError(type(error).__name__, _get_elapsed_ms(started_at)) from error
+            raise NoResponseError(error, _get_elapsed_ms(started_at)) from error
 
     async def _resolve_in_time(self, host: str) -> Sequence[str]:
         async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):

@@ -17,6 +17,11 @@ from tapgate.schemas.urls import IpAddress, TargetRejectedError, parse_ip_litera
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
+
+class HostNotFoundError(OSError):
+    """The host name has no address."""
+
+
 _LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 
 _NON_PUBLIC_IPV4: Final = tuple(
@@ -75,7 +80,7 @@ async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     host, is_address = _parse_host(url)
     addresses = [host] if is_address else list(dict.fromkeys(await resolve(host)))
     if not addresses:
-        raise OSError("the host name has no address")
+        raise HostNotFoundError
     return addresses
 
 
@@ -106,8 +111,8 @@ _pending_lookups: Final[dict[str, Future[Sequence[str]]]] = {}
 def _resolve_host(host: str) -> Sequence[str]:
     try:
         results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # the name cannot be IDNA-encoded
-        raise OSError("invalid host name") from error
+    except (socket.gaierror, UnicodeError) as error:  # the latter: it cannot be IDNA-encoded
+        raise HostNotFoundError from error
     return [str(address[0]) for *_, address in results]
 
 

@@ -21,6 +21,7 @@ from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner
+from tapgate.schemas.webhooks import AttemptError
 from tapgate.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue, model, operations
 from tapgate.webhooks.event_data import EventData, RecordLoaders, load_event_data
@@ -174,7 +175,7 @@ class WebhookWorker:
                 secrets = attempts[0].secrets if attempts else self._open_secrets(delivery)
                 attempts.append(_Attempt(delivery, event_data, secrets, generation))
             except Exception as error:
-                problem = AttemptResult(problem=type(error).__name__, is_internal=True)
+                problem = AttemptResult(problem=type(error).__name__, error=AttemptError.INTERNAL)
                 self._failed.add(_Result(delivery, problem))
         return attempts
 
@@ -218,11 +219,15 @@ class WebhookWorker:
         except _EndpointChangedError:
             raise
         except NoResponseError as error:
-            return AttemptResult(problem=str(error), duration_ms=error.duration_ms)
+            return AttemptResult(
+                problem=str(error), error=error.reason, duration_ms=error.duration_ms
+            )
         except Exception as error:
-            return AttemptResult(problem=type(error).__name__, is_internal=True)
+            return AttemptResult(problem=type(error).__name__, error=AttemptError.INTERNAL)
+        is_success = 200 <= response.status < 300
         return AttemptResult(
-            problem=None if 200 <= response.status < 300 else f"status {response.status}",
+            problem=None if is_success else f"status {response.status}",
+            error=None if is_success else AttemptError.HTTP_STATUS,
             status=response.status,
             duration_ms=response.duration_ms,
             response=response.text,

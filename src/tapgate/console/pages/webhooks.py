@@ -123,6 +123,7 @@ async def show_webhook(request: PageRequest, id: str) -> Reply[bytes]:
         partial if request.is_partial else "webhooks/webhook.html",
         endpoint=endpoint,
         page=deliveries,
+        now=request.context.services.clock(),
         retry_delays=_describe_retry_delays(request),
     )
 
@@ -146,5 +147,6 @@ async def show_delivery(request: PageRequest, id: str, delivery_id: str) -> Repl
         "webhooks/delivery.html",
         endpoint=endpoint,
         delivery=delivery,
+        now=request.context.services.clock(),
         payload=None if payload is None else format_json(payload),
     )
