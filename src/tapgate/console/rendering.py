@@ -39,6 +39,8 @@ _PAGES_BY_PREFIX: Final = {
     ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
+#: Stands for a missing value. On phones, cells without a value are hidden.
+_DASH: Final = Markup('<span class="dash">–</span>')
 _NOT_VALID: Final = source_text("is not valid")
 _COLON: Final = source_text(":")
 _JUST_NOW: Final = source_text("just now")
@@ -104,6 +106,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "_": translator.translate,
         "plural": translator.translate_plural,
         "colon": translator.translate(_COLON),
+        "dash": _DASH,
         "language": language,
     }
     return environment
@@ -137,7 +140,7 @@ def format_number(value: int | float | None) -> str:
 def format_time(moment: str | None) -> Markup | str:
     """Render a time in UTC; a script converts it to the viewer's time zone."""
     if not moment:
-        return "–"
+        return _DASH
     try:
         text = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
     except ValueError:
