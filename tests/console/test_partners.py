@@ -130,7 +130,7 @@ async def test_terminal_keys_can_be_added_and_deleted_and_the_terminal_blocked(
     )
     newest = _list_copyable_values(second_key.text)[0]
     text = await ada.get_page_text(page)
-    assert newest in text and text.count("Till 1</td>") == 2, "the keys of the terminal"
+    assert newest in text and text.count("Till 1</td>") == 3, "the keys of the terminal"
     await ada.submit_action("processor.delete_key", id=processor, api_key_id=key)
     assert key not in await ada.get_page_text(page)
     await ada.submit_action("terminal.block", id=processor, terminal_id=terminal)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 from builders.ledger import build_request_key
 from builders.payments import (
@@ -47,7 +48,7 @@ async def test_payment_page_names_the_terminal(ada: ConsoleClient, harness: Harn
     terminal_id = added["terminal"]["id"]
     payment = (await pos.pay("10.00", terminal_id=terminal_id)).json()
     text = await ada.get_page_text(f"{URL}/{payment['transaction_id']}")
-    assert f'Till 2<br><code class="quiet">{terminal_id}</code>' in text
+    assert re.search(rf"Till 2<br>\s*<span class=\"copy\"><code>{terminal_id}</code>", text)
 
 
 async def test_declined_refund_is_not_shown_as_refunded(

@@ -79,6 +79,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
     environment.filters |= {
         "money": format_amount,
         "format_time": format_time,
+        "format_date": format_date,
         "number": format_number,
         "age": partial(format_age, translator=translator),
         "duration": partial(format_duration, translator=translator),
@@ -146,6 +147,11 @@ def format_time(moment: str | None) -> Markup | str:
     except ValueError:
         return moment
     return Markup('<time datetime="{}">{}</time>').format(moment, text)
+
+
+def format_date(date: str | None) -> Markup | str:
+    """Render a date; a script formats it in the viewer's language."""
+    return Markup('<time datetime="{0}">{0}</time>').format(date) if date else _DASH
 
 
 def format_age(moment: str, now: datetime, translator: Translator) -> str:

@@ -14,6 +14,7 @@
   const clock = buildFormat({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const day = buildFormat({ day: "numeric", month: "short" });
   const dayOfYear = buildFormat({ day: "numeric", month: "short", year: "numeric" });
+  const calendarDay = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeZone: "UTC" });
   const fullTime = buildFormat({ dateStyle: "full", timeStyle: "long" });
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
 
@@ -33,8 +34,12 @@
 
   function showTimes(root) {
     for (const element of root.querySelectorAll("time[datetime]:not([title])")) {
-      const moment = new Date(element.getAttribute("datetime"));
+      const moment = new Date(element.dateTime);
       if (Number.isNaN(moment.getTime())) continue;
+      if (/^\d{4}-\d\d-\d\d$/.test(element.dateTime)) {
+        element.textContent = calendarDay.format(moment);
+        continue;
+      }
       const isInSentence = /\p{L}\s*$/u.test(element.previousSibling?.textContent ?? "");
       element.textContent = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
       element.title = fullTime.format(moment);
