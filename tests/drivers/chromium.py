@@ -236,6 +236,7 @@ class Tab:
         """Take a screenshot if TAPGATE_PICTURES is set."""
         if should_take_screenshots():
             path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
+            await self.page.wait_for_load_state("networkidle")  # parts that load later
             await self.page.screenshot(path=path, full_page=full, animations="disabled")
 
 
