@@ -55,6 +55,12 @@ class EnvironmentReader:
     def build_error(self, name: str, message: str) -> Exception:
         return self._error_type(f"{self._prefix}{name} {message}")
 
+    def list_variables(self) -> frozenset[str]:
+        """Return the names of the variables that are set."""
+        return frozenset(
+            name for name, value in self._environ.items() if value and name.startswith(self._prefix)
+        )
+
     def get_text(self, name: str) -> str | None:
         return self._environ.get(self._prefix + name) or None
 

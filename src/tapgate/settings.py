@@ -119,6 +119,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     support_hours: str | None
     support_contact: str | None
     messenger_workers: int
+    #: Names of the variables that are set.
+    variables: frozenset[str]
 
     @property
     def is_production(self) -> bool:
@@ -209,6 +211,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         **_read_request_log_settings(reader, environment),
         **_read_report_settings(reader),
         **_read_messenger_settings(reader),
+        variables=reader.list_variables(),
     )
 
 

@@ -19,6 +19,7 @@ from tapgate.console.actions import Action
 from tapgate.console.console import ACTIONS
 from tapgate.console.pages import commission, general_ledger, limits
 from tapgate.console.rendering import build_environment
+from tapgate.console.setting_labels import SETTING_GROUPS
 from tapgate.console.translation.template_texts import (
     TemplateTranslator,
     list_macros,
@@ -111,7 +112,7 @@ def list_module_texts() -> set[str]:
 
     Templates of messages have languages of their own.
     """
-    texts: set[str] = set()
+    texts = {label for group in SETTING_GROUPS.values() for label in group.values()}
     for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
         if file.name == "phone_templates.py":
             continue

@@ -2469,6 +2469,7 @@ export interface SettingRecord {
   value: string | null;
   hidden: boolean;
   is_set: boolean;
+  is_default: boolean;
 }
 
 export type Severity = "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from tapgate.schemas.nodes import SettingRecord
 from tapgate.settings import Settings
+from tapgate.settings_reader import VARIABLE_PREFIX
 
 #: Settings whose values are never shown.
 SECRET_FIELDS: Final = frozenset(
@@ -53,12 +54,18 @@ def describe_settings(settings: Settings) -> list[SettingRecord]:
     for field in sorted(SECRET_FIELDS | URL_FIELDS | PLAIN_FIELDS):
         value, is_secret = getattr(settings, field), field in SECRET_FIELDS
         is_set = value is not None and value not in ("", (), {})
+        name = f"{VARIABLE_PREFIX}{field.upper()}"
         records.append(
             SettingRecord(
-                name=f"TAPGATE_{field.upper()}",
+                name=name,
                 value=None if is_secret or not is_set else _format(field, value),
                 hidden=is_secret,
                 is_set=is_set,
+                is_default=not any(
+                    # Single sign-on has several variables.
+                    variable == name or (variable.startswith(f"{name}_") and field == "oidc")
+                    for variable in settings.variables
+                ),
             )
         )
     return records

@@ -68,6 +68,8 @@ class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
     value: str | None
     hidden: bool
     is_set: bool
+    #: Whether the variable is not set, so that the value is the default.
+    is_default: bool
 
 
 class EffectiveSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from tapgate.branding.model import render_stylesheet
 from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
+from tapgate.console.setting_labels import group_settings
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 
@@ -66,7 +67,7 @@ ACTIONS = (
 @pages.get("/console/settings")
 async def show_settings(request: PageRequest) -> Reply[bytes]:
     settings = await request.get("/api/v1/system/settings")
-    return request.render("settings/settings.html", settings=settings["data"])
+    return request.render("settings/settings.html", groups=group_settings(settings["data"]))
 
 
 @pages.get("/console/brand.css", public=True)
