@@ -236,7 +236,7 @@ async def test_search_page_lists_results_or_opens_the_only_one(
     response = await ada.get("/console/search?q=isata+barrie")
     assert response.headers["Location"] == f"/console/subscribers/{people[1]['id']}"
     assert "No results" in await ada.get_page_text("/console/search?q=nothing")
-    assert "Find a customer by name" in await ada.get_page_text("/console/search")
+    assert "What you can search for" in await ada.get_page_text("/console/search")
     assert "No matches" in (await ada.get_partial("/console/search?q=nothing")).text
 
 
