@@ -202,6 +202,7 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
+        services.authenticator.hmac_keys.last_used.run(),
         services.authenticator.sessions.last_seen.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
         RetentionWorker(services).run(),

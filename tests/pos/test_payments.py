@@ -86,7 +86,13 @@ async def test_terminal_id_must_be_an_active_terminal_of_the_processor(harness: 
     pos, other = await PosDriver.create(harness), await PosDriver.create(harness)
     own_terminal, other_terminal = await pos.create_terminal(), await other.create_terminal()
     blocked = await pos.create_terminal("blocked")
-    assert (await pos.pay("1", terminal_id=own_terminal)).status_code == 200
+    payment = await pos.pay("1", terminal_id=own_terminal)
+    assert payment.status_code == 200
+    chain = await harness.get(
+        f"/api/v1/transactions/{payment.json()['transaction_id']}/chain",
+        auth=await harness.create_admin("S"),
+    )
+    assert chain.json()["terminal_name"] == "Till"
     assert parse_error(await pos.pay("1", terminal_id=other_terminal)) == (
         404,
         "TERMINAL_NOT_FOUND",

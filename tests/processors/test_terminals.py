@@ -196,5 +196,25 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(harness: Ha
         (added["api_key_id"], added["terminal"]["id"], "Till"),
         (new["api_key_id"], None, None),
     ]
-    assert set(keys[0]) == {"api_key_id", "terminal_id", "terminal_name", "created_at"}
+    assert set(keys[0]) == {
+        "api_key_id", "terminal_id", "terminal_name", "created_at", "last_used_at",
+    }  # fmt: skip
     assert second["has_more"] is False
+
+
+async def test_last_use_of_a_key_is_recorded(harness: Harness) -> None:
+    new, admin = await create_processor(harness), await harness.create_admin()
+    url = f"{PROCESSORS_URL}/{new['processor_id']}/keys"
+
+    async def get_last_use() -> str | None:
+        await harness.services.authenticator.hmac_keys.last_used.flush()
+        (key,) = (await harness.get(url, auth=admin)).json()["data"]
+        last_use: str | None = key["last_used_at"]
+        return last_use
+
+    before = format_rfc3339(harness.services.clock())
+    forged = get_processor_auth({**new, "hmac_secret": "x" * 43})
+    assert await probe_credential(harness.client, forged) != VALID_CREDENTIAL
+    assert await get_last_use() is None
+    assert await probe_credential(harness.client, get_processor_auth(new)) == VALID_CREDENTIAL
+    assert before <= (await get_last_use() or "") <= format_rfc3339(harness.services.clock())

@@ -139,6 +139,7 @@ async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: Be
         "original": None,
         "refunds": [],
         "replays": no_replays,
+        "terminal_name": None,
     }
     refunds = [
         await submit_refund(harness, payment, merchant, "30"),

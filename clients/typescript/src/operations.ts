@@ -857,7 +857,7 @@ export class Operations extends Transport {
   /**
    * List the signing keys of a processor and its terminals.
    *
-   * Newest first, without deleted keys.
+   * Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
    *
    * Access: an admin (system_admin).
    */
@@ -1350,7 +1350,8 @@ export class Operations extends Transport {
    *
    * `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
    * payment, oldest first, including declined ones. `replays` counts the repeated requests that
-   * received the original response; it is updated about once a second.
+   * received the original response; it is updated about once a second. `terminal_name` is the name
+   * of the terminal of a payment.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */

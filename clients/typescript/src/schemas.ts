@@ -711,6 +711,7 @@ export interface CardTapRecord {
   at: string;
   counter: number | null;
   terminal_id: string | null;
+  terminal_name: string | null;
   result: CardTapResult;
 }
 
@@ -1845,6 +1846,7 @@ export interface PartnerKeyPage {
 export interface PartnerKeyRecord {
   api_key_id: string;
   created_at: string;
+  last_used_at: string | null;
 }
 
 /**
@@ -2498,6 +2500,7 @@ export interface SigningKeyRecord {
   terminal_id: string | null;
   terminal_name: string | null;
   created_at: string;
+  last_used_at: string | null;
 }
 
 export type StatementEntryType = "transfer_p2p" | "transfer" | "agent_cashin" | "agent_cashout" | "agent_fund" | "agent_transfer" | "commission_payout" | "pos_payment" | "online_payment" | "partner_fund" | "partner_deposit" | "processor_transfer" | "refund" | "fee";
@@ -2889,6 +2892,7 @@ export interface TransactionChain {
   original: TransactionRecord | null;
   refunds: TransactionRecord[];
   replays: ReplaySummary;
+  terminal_name: string | null;
 }
 
 export interface TransactionCompletedEvent {

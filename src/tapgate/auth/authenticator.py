@@ -44,7 +44,7 @@ class Authenticator:
         new_id: IdGenerator,
     ) -> None:
         self.api_keys = ApiKeys(database, signals, vault, clock, production=settings.is_production)
-        self.hmac_keys = HmacKeys(database, signals, vault)
+        self.hmac_keys = HmacKeys(database, signals, vault, clock)
         self.signatures = RequestSignatures(self.hmac_keys, settings.service_secrets, clock)
         self.terminals = Terminals(database, signals, clock)
         self.webhook_secrets = WebhookSecrets(vault)

@@ -13,8 +13,10 @@ import msgspec
 from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row
+from tapgate.clock import Clock
 from tapgate.errors import Code
 from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.processors import TerminalStatus
@@ -64,6 +66,7 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
     terminal_id: int | None
     terminal_name: str | None
     created_at: datetime
+    last_used_at: datetime | None
 
 
 class HmacKey(msgspec.Struct, frozen=True):
@@ -76,12 +79,13 @@ class HmacKey(msgspec.Struct, frozen=True):
 
 
 class HmacKeys:
-    def __init__(self, database: Database, signals: Signals, vault: Vault) -> None:
+    def __init__(self, database: Database, signals: Signals, vault: Vault, clock: Clock) -> None:
         self._database = database
         self._signals = signals
         self._vault = vault
         # Keyed by the raw header bytes, so that requests with a cached key need not decode the id.
         self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
+        self.last_used = LastSeen(database, clock, "hmac_keys", "last_used_at")
 
     async def create(
         self,
@@ -129,7 +133,8 @@ class HmacKeys:
         rows = await conditions.fetch(
             self._database,
             """SELECT id, terminal_id,
-                   (SELECT name FROM terminals WHERE id = terminal_id) AS terminal_name, created_at
+                   (SELECT name FROM terminals WHERE id = terminal_id) AS terminal_name, created_at,
+                   last_used_at
                FROM hmac_keys""",
         )
         return [SigningKey(**row) for row in rows]

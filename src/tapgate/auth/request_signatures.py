@@ -83,6 +83,8 @@ class RequestSignatures:
             raise _build_unauthorized_error("X-Partner-ID does not match the key.")
         if key.rejection_code is not None:
             raise ApiError(key.rejection_code)
+        assert key.principal.key_id is not None
+        self._hmac_keys.last_used.touch(key.principal.key_id)
         return key.principal
 
     def authenticate_service(

@@ -1,7 +1,10 @@
 """Terminals that a processor may name in a payment, and their last-seen timestamps."""
 
+from collections.abc import Iterable
+
 import msgspec
 
+from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.hmac_keys import HMAC_KEYS_TOPIC
 from tapgate.auth.last_seen import LastSeen
@@ -10,6 +13,23 @@ from tapgate.errors import Code
 from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+
+
+async def find_terminal_names(
+    database: Database, public_ids: Iterable[str | None]
+) -> dict[str | None, str]:
+    """Return the names of terminals by their public IDs."""
+    decoded = {
+        number: public_id
+        for public_id in public_ids
+        if public_id and (number := ids.decode(ids.TERMINAL, public_id)) is not None
+    }
+    if not decoded:
+        return {}
+    rows = await database.fetch(
+        "SELECT id, name FROM terminals WHERE id = ANY ($1::bigint[])", list(decoded)
+    )
+    return {decoded[row["id"]]: row["name"] for row in rows}
 
 
 class _Terminal(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from tapgate import clock, ids
+from tapgate.auth.terminals import find_terminal_names
 from tapgate.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
@@ -62,14 +63,17 @@ async def list_taps(database: Database, card: Card, now: datetime) -> list[CardT
         )
         found += [_Tap(at, counter, terminal, TapResult.ACCEPTED) for at, counter, terminal in paid]
     found.sort(key=lambda tap: (not tap.is_repeated, tap.at), reverse=True)
+    listed = sorted(found[:MAX_TAPS], key=lambda tap: tap.at, reverse=True)
+    names = await find_terminal_names(database, (tap.terminal_id for tap in listed))
     return [
         CardTapRecord(
             at=clock.format_rfc3339(tap.at),
             counter=tap.counter,
             terminal_id=tap.terminal_id,
+            terminal_name=names.get(tap.terminal_id),
             result=tap.result,
         )
-        for tap in sorted(found[:MAX_TAPS], key=lambda tap: tap.at, reverse=True)
+        for tap in listed
     ]
 
 

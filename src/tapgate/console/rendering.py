@@ -14,6 +14,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tapgate import ids
+from tapgate.clock import format_rfc3339
 from tapgate.console.devices import describe_device
 from tapgate.console.icons import get_action_icon
 from tapgate.console.labels import (
@@ -85,6 +86,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "duration": partial(format_duration, translator=translator),
         "ago": partial(format_ago, translator=translator),
         "until": partial(format_until, translator=translator),
+        "id_time": get_id_time,
         "action_icon": get_action_icon,
         "api_message": lambda message: translator.translate_message(message) or message,
         "value_error": lambda message: (
@@ -152,6 +154,12 @@ def format_time(moment: str | None) -> Markup | str:
 def format_date(date: str | None) -> Markup | str:
     """Render a date; a script formats it in the viewer's language."""
     return Markup('<time datetime="{0}">{0}</time>').format(date) if date else _DASH
+
+
+def get_id_time(public_id: str) -> str | None:
+    """Return the time at which a record was created, which is part of its ID."""
+    number = ids.decode(public_id[:4], public_id)
+    return None if number is None else format_rfc3339(ids.get_time(number))
 
 
 def format_age(moment: str, now: datetime, translator: Translator) -> str:

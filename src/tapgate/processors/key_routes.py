@@ -47,7 +47,7 @@ async def list_signing_keys(
 ) -> Page[SigningKeyRecord]:
     """List the signing keys of a processor and its terminals.
 
-    Newest first, without deleted keys.
+    Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
     """
     await queries.require_exists(request.services.database, id)
     keys = await request.services.authenticator.hmac_keys.list_page(id, query)

@@ -196,4 +196,5 @@ class CardTapRecord(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     counter: int | None
     terminal_id: str | None
+    terminal_name: str | None
     result: Annotated[str, Choice(*TapResult, name="CardTapResult")]

@@ -91,6 +91,7 @@ class PartnerDepositReceipt(Receipt, kw_only=True):
 class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     api_key_id: str
     created_at: str
+    last_used_at: str | None
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):

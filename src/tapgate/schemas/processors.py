@@ -124,3 +124,4 @@ class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     terminal_id: str | None
     terminal_name: str | None
     created_at: str
+    last_used_at: str | None

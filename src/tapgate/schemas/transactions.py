@@ -325,3 +325,4 @@ class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
     original: TransactionRecord | None
     refunds: list[TransactionRecord]
     replays: ReplaySummary
+    terminal_name: str | None

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from tapgate import clock, ids
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.principals import Principal
+from tapgate.auth.terminals import find_terminal_names
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.transactions import (
@@ -68,10 +69,13 @@ class TransactionReader(NamedTuple):
         refunds = await queries.list_refunds(self.database, transaction.id, limit=MAX_REFUNDS)
         hidden = await self._find_hidden([*originals, *refunds])
         records = [to_record(item, full=True, hidden=hidden) for item in (*originals, *refunds)]
+        terminal_id = transaction.context.get("terminal_id")
+        names = await find_terminal_names(self.database, [terminal_id])
         return TransactionChain(
             original=records[0] if originals else None,
             refunds=records[len(originals) :],
             replays=await self._get_replays(transaction.id),
+            terminal_name=names.get(terminal_id),
         )
 
     async def list_page(self, filters: TransactionFilters) -> Page[TransactionRecord]:

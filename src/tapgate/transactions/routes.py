@@ -108,7 +108,8 @@ async def get_transaction_chain(request: RequestContext, id: TransactionId) -> T
 
     `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
     payment, oldest first, including declined ones. `replays` counts the repeated requests that
-    received the original response; it is updated about once a second.
+    received the original response; it is updated about once a second. `terminal_name` is the name
+    of the terminal of a payment.
     """
     return await _create_reader(request).get_chain(id)
 

@@ -101,17 +101,15 @@ async def show_totals(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/transactions/{id}")
 async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(_ITEM_PATH, id=id)
-    ledger_entries, chain, alerts, terminal_name = await asyncio.gather(
+    ledger_entries, chain, alerts = await asyncio.gather(
         request.get(f"{_ITEM_PATH}/entries", id=id),
         request.get(f"{_ITEM_PATH}/chain", id=id),
         get_alerts(request, transaction_id=id),
-        _load_terminal_name(request, record),
     )
     entries = ledger_entries["entries"]
     return request.render(
         "transactions/transaction.html",
         transaction=record,
-        terminal_name=terminal_name,
         entries=entries,
         total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
         chain=chain,
@@ -120,16 +118,6 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
     )
-
-
-async def _load_terminal_name(request: PageRequest, transaction: Any) -> str | None:
-    """Return the name of the terminal; None if it is not among the merchant's newest terminals."""
-    if transaction["terminal_id"] is None or transaction["processor_id"] is None:
-        return None
-    path = "/api/v1/processors/{id}/terminals"
-    page = await request.get_if_allowed(path, {"limit": 100}, id=transaction["processor_id"])
-    names = {} if page is None else {item["id"]: item["name"] for item in page["data"]}
-    return names.get(transaction["terminal_id"])
 
 
 def _get_party(request: PageRequest) -> dict[str, str]:

@@ -143,4 +143,5 @@ async def build(
     clock.advance_to(end)
     await simulation.prepare_examples()
     await services.authenticator.terminals.flush_last_seen()
+    await services.authenticator.hmac_keys.last_used.flush()
     return country

@@ -57,6 +57,7 @@ class TransactionSimulator:
     def __init__(self, services: Services, country: Country, rng: Random) -> None:
         self._ledger = services.ledger
         self._touch_terminal = services.authenticator.terminals.touch
+        self._touch_key = services.authenticator.hmac_keys.last_used.touch
         self._partner_id = country.partner_id
         self._partner = Side(commands.partner_party(country.partner_id))
         self._signing_cards = country.signing_cards
@@ -90,6 +91,7 @@ class TransactionSimulator:
         will_refund = rng.random() < 0.03
         refund_amount = None if rng.random() < 0.7 else max(1, amount // 2 // unit * unit)
         self._touch_terminal(terminal.id)
+        self._touch_key(terminal.key.id)
         command = self._build_sale(chart.POS_PAYMENT, "pos", payer, shop, amount, terminal)
         if with_pin:
             command = msgspec.structs.replace(command, payer_pin=pin)
