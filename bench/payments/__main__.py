@@ -37,6 +37,9 @@ from tapgate.settings import load_settings
 PHASE_PAIRS = ((1, 1), (16, 8), (64, 16), (256, 32))
 DEFAULT_CONNECTIONS = 64
 OVERLOAD_BASELINE_CONNECTIONS = 256
+#: Parts of a phase with proofs. Each follows or precedes a part without, because the speed of a
+#: machine with other load may change within seconds.
+PROOF_PARTS = 6
 WARM_UP_SECONDS = 1.0
 
 _ROOT = Path(__file__).parents[2]
@@ -105,7 +108,7 @@ class PaymentsBenchmark:
         transfer = create_transfer_builder(bench_data)
         runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 3)
         for pair_runner in pair_runners.values():
-            pair_runner.phases_left = rounds
+            pair_runner.phases_left = rounds * PROOF_PARTS
         for build in (transfer, pay):
             await runner.run(
                 "warm-up",
@@ -148,8 +151,8 @@ class PaymentsBenchmark:
     ) -> None:
         """Measure payments without and with proofs, by cards that the workers have seen before.
 
-        The two phases use the same number of cards, because a card's payments of the last day are
-        read with each payment. The order changes from round to round.
+        Both use the same number of cards, because a card's payments of the last day are read with
+        each payment. The order changes from part to part.
         """
         await runners["proofs"].run_repeated(
             "lookups",
@@ -159,8 +162,17 @@ class PaymentsBenchmark:
             seconds=self._sizes.seconds,
         )
         pay = create_payment_builder(bench_data)
-        for kind in sorted(runners, reverse=number % 2 == 0):
-            self._others.append(await self._run_phase(runners[kind], kind, pay, number))
+        for part in range(PROOF_PARTS):
+            for kind in sorted(runners, reverse=part % 2 == 1):
+                phase = await runners[kind].run(
+                    kind,
+                    pay,
+                    round_=number,
+                    connections=DEFAULT_CONNECTIONS,
+                    seconds=self._sizes.seconds / PROOF_PARTS,
+                )
+                print_phase(phase)
+                self._others.append(phase)
 
     async def _measure_deliveries(
         self, runner: PhaseRunner, pay: RequestBuilder, transfer: RequestBuilder, number: int

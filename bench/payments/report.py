@@ -155,7 +155,7 @@ def _render_sentences(results: Results) -> list[str]:
         f" payments to {results.sizes.processors}. The largest batch had {largest} payments."
         f" The load client used {client:.0f} µs of CPU time per payment, on the same cores.",
         *_render_latency(results),
-        *_render_comparisons(results),
+        *(_render_comparison(results, kind) for kind in _COMPARISONS),
         f"Share of the busiest of {results.sizes.workers} workers: {busiest} connections.",
         _render_overload(results.overload),
         f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
@@ -187,35 +187,25 @@ def _render_rounds(memory: Memory) -> str:
     )
 
 
-def _render_comparisons(results: Results) -> list[str]:
-    """Compare other workloads with the payments of the same rounds."""
-    return [
-        sentence
-        for kind in _COMPARISONS
-        if (sentence := _render_comparison(results, kind)) is not None
-    ]
-
-
-def _render_comparison(results: Results, kind: str) -> str | None:
+def _render_comparison(results: Results, kind: str) -> str:
+    """Compare another workload with the payments that were measured next to it."""
     name, baseline_kind, baseline_name = _COMPARISONS[kind]
-    others = {phase.round: phase for phase in results.others if phase.kind == kind}
-    pairs = [
-        (phase, others[phase.round])
+    others = [phase for phase in results.others if phase.kind == kind]
+    baselines = [
+        phase
         for phase in (*results.payments, *results.others)
-        if phase.kind == baseline_kind
-        and phase.round in others
-        and phase.connections == others[phase.round].connections
+        if phase.kind == baseline_kind and phase.connections == others[0].connections
     ]
-    if not pairs:
-        return None
+    pairs = list(zip(baselines, others, strict=True))
     rates = [other.per_second / plain.per_second for plain, other in pairs]
     costs = [_get_cpu_time(plain) / _get_cpu_time(other) for plain, other in pairs]
     workers = median(other.cpu.workers - plain.cpu.workers for plain, other in pairs)
     postgres = median(other.cpu.postgres - plain.cpu.postgres for plain, other in pairs)
     return (
-        f"{name} run at {_format_ratios(rates)} times the rate of {baseline_name} in the same round"
-        f" ({_format_ratios(costs)} by CPU time). Each takes {workers:+.0f} µs of Python's and"
-        f" {postgres:+.0f} µs of PostgreSQL's CPU time."
+        f"{name} run at {_summarize_ratios(rates)} times the rate of {baseline_name}, and at"
+        f" {_summarize_ratios(costs)} times by CPU time. Each takes {workers:+.0f} µs of Python's"
+        f" and {postgres:+.0f} µs of PostgreSQL's CPU time. These are medians of {len(pairs)} pairs"
+        " of phases."
     )
 
 
@@ -240,6 +230,10 @@ def _format_megabytes(values: Sequence[float]) -> str:
 
 def _format_ratios(ratios: Sequence[float]) -> str:
     return ", ".join(f"{ratio:.2f}" for ratio in ratios)
+
+
+def _summarize_ratios(ratios: Sequence[float]) -> str:
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _build_machine_rows(results: Results) -> list[Row]:
