@@ -65,6 +65,8 @@ two-books: .venv/installed
 # of Python processes, so bytecode is cached even if the environment disables that.
 # mypy uses one core, so it runs at the same time as all other checks. The modules are compiled
 # first, because otherwise each of the processes would compile all of them.
+# Without compiled modules, every process would compile those that it imports.
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/installed-dev
 	@echo 'Checking style, types and imports, and running the tests ...'
 	@$(BIN)/mypy --no-error-summary & types=$$!; \
