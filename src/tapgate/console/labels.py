@@ -157,6 +157,13 @@ def use_console_terms(message: str) -> str:
     return _TERM.sub(get_term, text)
 
 
+def get_state_label(value: str | None, noun: str = "") -> str:
+    """Return the label of a status. `noun` is the type of its record, such as `transaction`."""
+    if noun == "transaction" and value is not None:
+        return get_transaction_status_label(value)
+    return humanize(value)
+
+
 def get_transaction_status_label(status: str) -> str:
     return "Declined" if status == "failed" else humanize(status)
 

@@ -11,7 +11,7 @@ from tapgate import ids
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.periods import PRESETS, resolve_period
 from tapgate.console.components.related import get_alerts
-from tapgate.console.labels import get_flow_label, get_transaction_status_label
+from tapgate.console.labels import get_flow_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pickers import get_chosen_name
 from tapgate.console.site import Pages
@@ -57,7 +57,7 @@ async def list_transactions(request: PageRequest) -> Reply[bytes]:
         page=page,
         filter_errors=filter_errors,
         types=tuple(TransactionType),
-        statuses=[(status, get_transaction_status_label(status)) for status in TransactionStatus],
+        statuses=tuple(TransactionStatus),
         flows=[(flow, get_flow_label(flow)) for flow in MoneyFlow],
         periods=list(PRESETS.items()),
         filters=urlencode(request.query.pick(*_FILTERS, "user_id.id", "period")),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.console.labels import humanize, use_console_terms
+from tapgate.console.labels import get_state_label, humanize, use_console_terms
 from tapgate.errors import ApiError
 
 #: File of a catalog with the messages of the API, which are matched as patterns.
@@ -53,6 +53,27 @@ class Translator:
     def translate_label(self, label: str) -> str:
         """Return the translation of a label of the API's values, which `label: ` may precede."""
         return self.texts.get(f"label: {label}") or self.translate(label)
+
+    def translate_state(self, value: str | None, noun: str = "") -> str:
+        """Return the label of a status, which agrees with the noun.
+
+        `gender: card` in the catalog says which gender a type of records has. `feminine: Active` is
+        the label of a status for nouns of this gender, if it differs.
+        """
+        label = get_state_label(value, noun)
+        gender = self.texts.get(f"gender: {noun}")
+        return self.texts.get(f"{gender}: {label}") or self.translate_label(label)
+
+    def translate_tab(self, label: str) -> str:
+        """Return the label of a tab with records in one status, which `tab: ` may precede."""
+        return self.texts.get(f"tab: {label}") or self.translate(label)
+
+    def translate_name(self, name: str) -> str:
+        """Return the translation of a name that an installation has from the start.
+
+        `name: ` precedes it in the catalog. Names that people entered are not translated.
+        """
+        return self.texts.get(f"name: {name}", name)
 
     def translate_event(self, event: str) -> str:
         """Return a label for an event of the audit log, such as `card.blocked`.
