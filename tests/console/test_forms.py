@@ -240,6 +240,13 @@ async def test_search_page_lists_results_or_opens_the_only_one(
     assert "No matches" in (await ada.get_partial("/console/search?q=nothing")).text
 
 
+async def test_search_results_have_labels_instead_of_api_values(ada: ConsoleClient) -> None:
+    admins = (await ada.get_partial("/console/search/pick?field=x&types=admin&x=ada")).text
+    assert "System admin" in admins and "system admin" not in admins
+    accounts = (await ada.get_partial("/console/search/pick?field=x&types=account&x=platform")).text
+    assert "Commission expense" in accounts and "commission expense" not in accounts
+
+
 async def test_fields_forbidden_to_the_role_are_dropped(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:

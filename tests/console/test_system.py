@@ -228,7 +228,7 @@ async def test_audit_filters_select_records_by_name_and_accept_other_ids(
         assert "Lost phone" in await ada.get_page_text(f"/console/audit?{query}")
     await harness.create_admin()
     ambiguous = await ada.get_page_text("/console/audit?actor_id=ada")
-    assert "Actor: More than one admin or key matches" in ambiguous
+    assert "Actor: More than one administrator or key matches" in ambiguous
     shown = await ada.get_page_text("/console/audit?actor_id=messenger&event=nothing.such")
     assert "No entries match" in shown and "ignored" not in shown
 

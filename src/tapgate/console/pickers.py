@@ -8,10 +8,26 @@ from typing import Any, Final
 from tapgate import ids
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
+from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
+from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.compliance import RuleType, Severity
+from tapgate.schemas.general_ledger import AccountKind
 from tapgate.schemas.search import RESTRICTED_SUBSCRIBER
+from tapgate.schemas.transactions import TransactionType
 
 SEARCH_PATH: Final = "/api/v1/search"
 _MAX_TEXT_LENGTH: Final = 100
+_SEPARATOR: Final = " · "
+#: Values of the API in titles and subtitles, where some have spaces instead of underscores.
+_VALUES: Final = {
+    **{
+        value.replace("_", " "): str(value)
+        for value in (*TransactionType, *AdminRole, *AccountKind)
+    },
+    **{str(value): str(value) for value in (*RuleType, *Severity, CLONE_ALERT_TYPE)},
+    "Unassigned": "UNASSIGNED",
+    "Support request": "support_request",
+}
 
 
 async def find_records(request: PageRequest, text: str, **query: str | int) -> list[Any]:
@@ -20,9 +36,18 @@ async def find_records(request: PageRequest, text: str, **query: str | int) -> l
     ]
     for record in found:
         for name in ("title", "subtitle"):
-            if record[name] == RESTRICTED_SUBSCRIBER:
-                record[name] = request.translate("Restricted customer")
+            if record[name] is not None:
+                parts = record[name].split(_SEPARATOR)
+                record[name] = _SEPARATOR.join(_describe(request, part) for part in parts)
     return found
+
+
+def _describe(request: PageRequest, part: str) -> str:
+    """Return the label of a part of a title or subtitle, which may be a value of the API."""
+    if part == RESTRICTED_SUBSCRIBER:
+        return request.translate("Restricted customer")
+    value = _VALUES.get(part)
+    return part if value is None else request.translator.translate_label(humanize(value))
 
 
 def get_chosen_name(name: str) -> str:
