@@ -34,6 +34,12 @@ async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(
     await expect(page).to_have_url(re.compile("/console/sign-in$"))
 
 
+async def test_navigation_fits_the_window(tab: Tab) -> None:
+    await tab.open("/console")
+    hidden = "document.querySelector('.bar').scrollHeight - window.innerHeight"
+    assert await tab.page.evaluate(hidden) <= 0
+
+
 async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     page = tab.page
     await tab.open("/console")

@@ -41,3 +41,11 @@ async def test_long_press_on_a_search_result_opens_it(
     await page.wait_for_timeout(500)
     await page.mouse.up()
     await expect(page.get_by_role("heading", level=1)).to_contain_text(demo_customer.name)
+
+
+async def test_date_of_birth_is_shown_like_other_dates(
+    tab: Tab, demo_customer: DemoCustomer
+) -> None:
+    await tab.open(f"/console/subscribers/{demo_customer.id}")
+    fact = tab.page.locator(".facts > div", has_text="Date of birth")
+    await expect(fact.get_by_role("definition")).to_have_text(re.compile(r"^\w{3} \d+, \d{4}$"))

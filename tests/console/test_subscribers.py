@@ -141,6 +141,15 @@ async def test_timeline_shows_what_happened(ada: ConsoleClient, harness: Harness
     assert "Stolen phone" in filtered and "Wrong PIN" not in filtered
 
 
+async def test_timeline_has_the_header_of_the_profile(ada: ConsoleClient, harness: Harness) -> None:
+    page = f"/console/subscribers/{(await harness.create_subscriber())['id']}"
+    texts = [await ada.get_page_text(path) for path in (page, f"{page}/timeline")]
+    headers = [
+        re.findall(r'<div class="head">.*?wallet\.send.*?</button>', text, re.S) for text in texts
+    ]
+    assert len(headers[0]) == 1 and headers[0] == headers[1]
+
+
 async def test_timeline_of_a_restricted_customer_requires_a_code(
     ada: ConsoleClient, harness: Harness
 ) -> None:
