@@ -441,7 +441,8 @@ async def test_taps_of_a_card_are_listed(harness: Harness) -> None:
         (2, terminal, "accepted"),
         (1, None, "accepted"),
     ]
-    assert set(taps[0]) == {"at", "counter", "terminal_id", "result"}
+    assert [item["terminal_name"] for item in taps] == [None, None, "Till", "Till", None]
+    assert set(taps[0]) == {"at", "counter", "terminal_id", "terminal_name", "result"}
 
 
 async def test_at_most_100_taps_are_kept(harness: Harness) -> None:
