@@ -7,6 +7,7 @@ from typing import Any, Final
 from tapgate.console.page_request import PageRequest
 
 RECENT_LIMIT: Final = 10
+MAX_RULES: Final = 100
 
 
 async def gather_by_name(**parts: Awaitable[Any]) -> dict[str, Any]:
@@ -30,6 +31,12 @@ def get_audit(
 def get_alerts(request: PageRequest, **filters: str | int) -> Awaitable[Any]:
     """Return the newest alerts that match, or None if the role has no access."""
     return request.get_if_allowed("/api/v1/compliance/alerts", filters)
+
+
+async def get_rules(request: PageRequest) -> dict[str, Any]:
+    """Return the compliance rules by ID, for the names of alerts; none without access."""
+    rules = await request.get_if_allowed("/api/v1/compliance/rules", {"limit": MAX_RULES})
+    return {} if rules is None else {rule["id"]: rule for rule in rules["data"]}
 
 
 async def get_last_code(request: PageRequest, path: str, id: str, **filters: str) -> Any:

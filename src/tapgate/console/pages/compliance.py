@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from tapgate.console.actions import Action
 from tapgate.console.components.queues import build_assign_actions, find_next
-from tapgate.console.components.related import gather_by_name, get_audit
+from tapgate.console.components.related import gather_by_name, get_audit, get_rules
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest, Query
-from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
+from tapgate.console.pages.compliance_rules import RULES_PATH, describe_rule
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
@@ -107,7 +107,7 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
     alerts = page["data"]
     held_ids = [alert["transaction_id"] for alert in alerts if _needs_decision(alert)]
     rules, customers, held = await asyncio.gather(
-        request.get(RULES_PATH, {"limit": MAX_RULES}),
+        get_rules(request),
         _load_visible(request, _SUBSCRIBER_PATH, [alert["subscriber_id"] for alert in alerts]),
         _load_visible(request, _TRANSACTION_PATH, held_ids),
     )
@@ -116,7 +116,7 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
         page=page,
         tab=tab,
         tabs=TABS,
-        rules={rule["id"]: rule for rule in rules["data"]},
+        rules=rules,
         customers=customers,
         held=held,
         now=request.context.services.clock(),
@@ -156,6 +156,7 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
         rule=_load_if_visible(request, _RULE_PATH, alert["rule_id"]),
         transaction=_load_if_visible(request, _TRANSACTION_PATH, alert["transaction_id"]),
         audit=get_audit(request, id, _RECENT_LIMIT),
+        rules=get_rules(request),
         customer=_load_if_visible(request, _SUBSCRIBER_PATH, subscriber_id),
         balance=_load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
         limits=_load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),

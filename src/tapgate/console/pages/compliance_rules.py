@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from tapgate.console.actions import Action
+from tapgate.console.components.related import MAX_RULES
 from tapgate.console.components.state_actions import build_state_action, build_status_field
 from tapgate.console.form_fields import Field
 from tapgate.console.labels import humanize
@@ -19,7 +20,6 @@ pages = Pages()
 
 RULES_PATH: Final = "/api/v1/compliance/rules"
 _ITEM_PATH: Final = f"{RULES_PATH}/{{id}}"
-MAX_RULES: Final = 100
 _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
 #: action -> effect on a transaction that matches the rule

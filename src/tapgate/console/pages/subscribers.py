@@ -15,6 +15,7 @@ from tapgate.console.components.related import (
     get_audit,
     get_history,
     get_last_code,
+    get_rules,
 )
 from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
@@ -195,6 +196,7 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
         limits=request.get(f"{_ITEM_PATH}/limits", id=id),
         documents=request.get_if_allowed(f"{_ITEM_PATH}/kyc-documents", id=id),
         alerts=get_alerts(request, subscriber_id=id, limit=RECENT_LIMIT),
+        rules=get_rules(request),
         audit=get_audit(request, id),
         code=_load_last_code(request, id),
     )

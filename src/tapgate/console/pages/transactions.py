@@ -10,7 +10,7 @@ import msgspec
 from tapgate import ids
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.periods import PRESETS, resolve_period
-from tapgate.console.components.related import get_alerts
+from tapgate.console.components.related import get_alerts, get_rules
 from tapgate.console.labels import get_flow_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pickers import get_chosen_name
@@ -101,10 +101,11 @@ async def show_totals(request: PageRequest) -> Reply[bytes]:
 @pages.get("/console/transactions/{id}")
 async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(_ITEM_PATH, id=id)
-    ledger_entries, chain, alerts = await asyncio.gather(
+    ledger_entries, chain, alerts, rules = await asyncio.gather(
         request.get(f"{_ITEM_PATH}/entries", id=id),
         request.get(f"{_ITEM_PATH}/chain", id=id),
         get_alerts(request, transaction_id=id),
+        get_rules(request),
     )
     entries = ledger_entries["entries"]
     return request.render(
@@ -117,6 +118,7 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
         failure_details=_to_text_values(record.get("failure_details") or {}),
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
+        rules=rules,
     )
 
 
