@@ -104,8 +104,8 @@ ACTIONS = (
         name="card.lose",
         endpoint=f"POST {_ITEM_PATH}/block",
         title="Block this card permanently?",
-        description="The card is blocked but can still be unblocked. A card reported as lost, "
-        "stolen or damaged never works again. This can't be undone.",
+        description="At the moment, the card is blocked temporarily. Once reported as lost, "
+        "stolen or damaged, it never works again. This can't be undone.",
         button="Report as lost",
         fields=(_REASON._replace(choices=_PERMANENT_REASONS),),
         success_message="Card permanently blocked.",
