@@ -21,7 +21,7 @@ const POLL_ACTIVE_MS = 1000;
 const POLL_IDLE_MS = 4000;
 const ACTIVE_PERIOD_MS = 15_000;
 const REPLY_TIMEOUT_MS = 30_000;
-const SUGGESTIONS = ["menu", "balance", "help"];
+const SUGGESTIONS = ["menu", translate("balance"), translate("help")];
 
 let { threads, active } = loadThreads();
 let pollTimer = 0;
