@@ -50,8 +50,9 @@ async def test_held_transfer_is_shown_and_can_be_released(
     alert = await create_held_transfer(harness, payer, receiver)
     queue = (await officer.get(QUEUE_URL)).text
     assert alert in queue and "100.00 SLE" in queue and "Large amount" in queue
-    customer_page = (await officer.get(f"/console/subscribers/{payer['id']}")).text
-    assert "Large amount" in customer_page and "Amount threshold" not in customer_page
+    for path in ("", "/timeline"):
+        text = (await officer.get(f"/console/subscribers/{payer['id']}{path}")).text
+        assert "Large amount" in text and "Amount threshold" not in text
     page = f"{QUEUE_URL}/alerts/{alert}"
     page_text = (await officer.get(page)).text
     for text in (queue, page_text):

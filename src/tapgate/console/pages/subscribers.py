@@ -212,8 +212,16 @@ async def show_timeline(request: PageRequest, id: str) -> Reply[bytes]:
             raise
         return request.redirect(build_path("/console/subscribers/{id}", {"id": id}))
     page = await request.get(f"{_ITEM_PATH}/timeline", request.query.pick("kind", "cursor"), id=id)
-    kinds = [(kind, TIMELINE_LABELS[kind]) for kind in TimelineKind]
-    return request.render("subscribers/timeline.html", customer=record, page=page, kinds=kinds)
+    alert_ids = [row["resource_id"] for row in page["data"] if row["kind"] == TimelineKind.ALERT]
+    alerts = {id: request.get("/api/v1/compliance/alerts/{id}", id=id) for id in alert_ids}
+    return request.render(
+        "subscribers/timeline.html",
+        customer=record,
+        page=page,
+        kinds=[(kind, TIMELINE_LABELS[kind]) for kind in TimelineKind],
+        alerts=await gather_by_name(**alerts),
+        rules=await get_rules(request) if alerts else {},
+    )
 
 
 def _load_last_code(request: PageRequest, id: str) -> Awaitable[Any]:
