@@ -82,6 +82,7 @@ def build_environment(*packages: str, language: Language = Language.EN) -> Envir
         "format_time": format_time,
         "format_date": format_date,
         "number": format_number,
+        "breakable": _allow_breaks,
         "age": partial(format_age, translator=translator),
         "duration": partial(format_duration, translator=translator),
         "ago": partial(format_ago, translator=translator),
@@ -122,6 +123,11 @@ def _build_label_filter(get_label: Callable[..., str], translator: Translator) -
     if translator.is_source:
         return get_label
     return lambda *values: translator.translate_label(get_label(*values))
+
+
+def _allow_breaks(text: str, separator: str) -> Markup:
+    """Let lines break after each separator rather than within words."""
+    return escape(text).replace(separator, Markup("{}<wbr>").format(separator))
 
 
 def format_amount(amount: str | None, currency: str = "") -> str:
