@@ -40,7 +40,7 @@ _PAGES_BY_PREFIX: Final = {
     ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
     ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
 }
-#: Stands for a missing value. On phones, cells without a value are hidden.
+#: Shown instead of a missing value. On phones, cells without a value are hidden.
 _DASH: Final = Markup('<span class="dash">–</span>')
 _NOT_VALID: Final = source_text("is not valid")
 _COLON: Final = source_text(":")

@@ -93,7 +93,7 @@ class SettingGroup(NamedTuple):
 
 
 def group_settings(settings: Sequence[Any]) -> list[SettingGroup]:
-    """Return the settings in groups. Those of a newer gateway that have no label come last."""
+    """Return the settings in groups. Settings without a label, of a newer gateway, come last."""
     remaining = {setting["name"].removeprefix(VARIABLE_PREFIX): setting for setting in settings}
     groups = [
         SettingGroup(

@@ -170,7 +170,7 @@ async def lock_delivery(tx: Transaction, endpoint_id: int, delivery_id: int) -> 
 async def requeue(tx: Transaction, delivery_id: int) -> asyncpg.Record:
     """Make the delivery pending and due, and restart its retry schedule.
 
-    A successful attempt is logged: until then, the delivery itself is its record.
+    Adds a successful attempt to the log, which so far was only stored in the delivery itself.
     """
     success = """jsonb_build_object('number', attempts, 'attempted_at', ended_at,
         'http_status', last_status, 'duration_ms', duration_ms, 'error', NULL)"""
