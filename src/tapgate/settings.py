@@ -201,11 +201,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
         demo=reader.get_demo(environment),
         log_format=reader.get_choice("LOG_FORMAT", AUTO_LOG_FORMAT, LOG_FORMATS),
-        trusted_proxies=reader.get_networks("TRUSTED_PROXIES"),
-        max_connections=reader.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
-        max_connections_per_address=reader.get_integer(
-            "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
-        ),
+        **_read_connection_settings(reader),
         messenger_verify_token=verify_token,
         **_read_node_settings(reader),
         **_read_request_log_settings(reader, environment),
@@ -213,6 +209,16 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         **_read_messenger_settings(reader),
         variables=reader.list_variables(),
     )
+
+
+def _read_connection_settings(reader: SettingsReader) -> dict[str, Any]:
+    return {
+        "trusted_proxies": reader.get_networks("TRUSTED_PROXIES"),
+        "max_connections": reader.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
+        "max_connections_per_address": reader.get_integer(
+            "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
+        ),
+    }
 
 
 def _read_node_settings(reader: SettingsReader) -> dict[str, Any]:
