@@ -171,15 +171,39 @@ async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
     assert "whsec_" not in await ada.get_page_text(page)
 
 
-async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
-    ada: ConsoleClient, harness: Harness
-) -> None:
+async def _create_endpoint_with_delivery(ada: ConsoleClient) -> str:
+    """Create an endpoint with a test event, and return the path of its page."""
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
     )
     match = re.search(r"/console/webhooks/(\w+)", created.text)
     assert match is not None
     await ada.submit_action("webhook.test", id=match[1])
+    return match[0]
+
+
+async def test_failing_endpoint_shows_reasons_and_the_next_attempt(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    path = await _create_endpoint_with_delivery(ada)
+    await attempt_due_deliveries(harness.services)
+    await harness.database.execute(
+        "UPDATE deliveries SET next_attempt_at = $1",
+        harness.services.clock() + timedelta(seconds=325),
+    )
+    page = await ada.get_page_text(path)
+    assert "Failing</span>" in page and "Active</span>" not in page
+    assert "Connection refused" in page and "In 5 minutes" in page
+    delivery = re.search(rf"{path}/deliveries/\w+", page)
+    assert delivery is not None
+    page = await ada.get_page_text(delivery[0])
+    assert "Connection refused</span>" in page and "In 5 minutes" in page
+
+
+async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    path = await _create_endpoint_with_delivery(ada)
     database = harness.database
     await database.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
@@ -189,7 +213,7 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     await database.execute(
         "UPDATE webhook_endpoints SET status = 'disabled', status_reason = 'It is gone'"
     )
-    page = (await ada.get(f"/console/webhooks/{match[1]}")).text
+    page = (await ada.get(path)).text
     assert "It is gone." in page and "webhook.resume" in page
     assert _XSS_PAYLOAD not in page and "&lt;script&gt;" in page
     assert "410" in page and "1,234 ms" in page
@@ -340,27 +364,3 @@ async def test_rotated_api_key_is_shown_once_and_the_old_key_works_in_the_grace_
     for secret in (old, match[1]):
         response = await harness.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert response.status_code == 200
-
-
-async def test_failing_endpoint_shows_reasons_and_the_next_attempt(
-    ada: ConsoleClient, harness: Harness
-) -> None:
-    created = await ada.submit_action(
-        "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
-    )
-    match = re.search(r"/console/webhooks/(\w+)", created.text)
-    assert match is not None
-    await ada.submit_action("webhook.test", id=match[1])
-    await attempt_due_deliveries(harness.services)
-    await harness.database.execute(
-        "UPDATE deliveries SET next_attempt_at = $1",
-        harness.services.clock() + timedelta(seconds=290),
-    )
-    path = f"/console/webhooks/{match[1]}"
-    page = await ada.get_page_text(path)
-    assert "Failing</span>" in page and "Active</span>" not in page
-    assert "Connection refused" in page and "In 5 minutes" in page
-    delivery = re.search(rf"{path}/deliveries/\w+", page)
-    assert delivery is not None
-    page = await ada.get_page_text(delivery[0])
-    assert "Connection refused</span>" in page and "In 5 minutes" in page
