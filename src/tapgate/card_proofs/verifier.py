@@ -6,7 +6,6 @@ the tap. The ledger compares them with the card under the card's lock.
 """
 
 import asyncio
-from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -96,10 +95,10 @@ class _Keyset(msgspec.Struct, frozen=True):
     meta_read_key: MetaReadKey
     file_read_key: bytes
 
-    def is_valid(self, tap: Tap, version: int, mac: bytes) -> bool:
-        return self.is_active and _get_card_key(self.file_read_key, tap.uid, version).is_valid(
-            tap, mac
-        )
+    def find_key(self, tap: Tap, version: int, mac: bytes) -> FileReadKey | None:
+        """Return the card's key of this version if it signed the tap and the keyset is active."""
+        key = FileReadKey(diversify_file_read_key(self.file_read_key, tap.uid, version))
+        return key if self.is_active and key.is_valid(tap, mac) else None
 
 
 class DecryptedProof(NamedTuple):
@@ -118,7 +117,7 @@ class DecryptedProof(NamedTuple):
             version = card.key_version
             if keyset.id != card.keyset_id or version is None:
                 continue
-            if keyset.is_valid(tap, version, self.mac):
+            if keyset.find_key(tap, version, self.mac) is not None:
                 return ProofResult(serial, tap.counter, keyset.id, version)
         return result
 
@@ -130,22 +129,14 @@ class _CardKeys(NamedTuple):
     pending_keyset_id: int | None
     pending_key_version: int | None
 
-    def find_signer(self, keyset: _Keyset, tap: Tap, mac: bytes) -> ProofResult | None:
-        """Return the keys of the card that signed a tap, or None."""
-        for keyset_id, version, is_pending in (
-            (self.keyset_id, self.key_version, False),
-            (self.pending_keyset_id, self.pending_key_version, True),
-        ):
-            if keyset_id != keyset.id or version is None:
-                continue
-            if keyset.is_valid(tap, version, mac):
-                return ProofResult(self.serial, tap.counter, keyset_id, version, is_pending)
-        return None
 
+class _CachedCard(NamedTuple):
+    """Card whose confirmed keys have signed a tap."""
 
-@lru_cache(maxsize=_MAX_CACHED_CARDS)
-def _get_card_key(issuer_key: bytes, uid: bytes, version: int) -> FileReadKey:
-    return FileReadKey(diversify_file_read_key(issuer_key, uid, version))
+    serial: str
+    keyset_id: int
+    key_version: int
+    file_read_key: FileReadKey
 
 
 class ProofVerifier:
@@ -159,8 +150,8 @@ class ProofVerifier:
         self._unreadable_keysets: dict[int, bool] = {}
         self._generation = 0
         self._pending: list[tuple[CardProof, asyncio.Future[ProofResult | None]]] = []
-        #: Keys of cards by UID. An entry may be out of date, because it is only a first guess.
-        self._cards: dict[bytes, _CardKeys] = {}
+        #: Cards by UID. An entry may be out of date, because it is only a first guess.
+        self._cards: dict[bytes, _CachedCard] = {}
         signals.subscribe(KEYSETS_CHANGED, lambda _: self._invalidate())
         signals.on_reconnect(self._invalidate)
 
@@ -196,11 +187,10 @@ class ProofVerifier:
         for keyset in self._keysets:
             tap = keyset.meta_read_key.decrypt(picc_data)
             card = None if tap is None else self._cards.get(tap.uid)
-            if tap is None or card is None:
+            if tap is None or card is None or card.keyset_id != keyset.id:
                 continue
-            signed = card.find_signer(keyset, tap, mac)
-            if signed is not None and not signed.is_pending:
-                return signed
+            if keyset.is_active and card.file_read_key.is_valid(tap, mac):
+                return ProofResult(card.serial, tap.counter, card.keyset_id, card.key_version)
         return None
 
     async def _load_and_verify(self, proof: CardProof) -> ProofResult:
@@ -213,8 +203,9 @@ class ProofVerifier:
             tap = keyset.meta_read_key.decrypt(picc_data)
             if tap is None:
                 continue
-            card = await self._load_card(tap.uid)
-            signed = None if card is None else card.find_signer(keyset, tap, mac)
+            row = await self._loader.load(format_uid(tap.uid))
+            card = None if row is None else _CardKeys(*row)
+            signed = None if card is None else self._find_signer(card, keyset, tap, mac)
             if signed is not None:
                 return signed
             if result.card_serial is None and result.uid is None:
@@ -233,15 +224,29 @@ class ProofVerifier:
         ]
         return DecryptedProof(candidates, mac)
 
-    async def _load_card(self, uid: bytes) -> _CardKeys | None:
-        row = await self._loader.load(format_uid(uid))
-        if row is None:
-            return None
+    def _find_signer(
+        self, card: _CardKeys, keyset: _Keyset, tap: Tap, mac: bytes
+    ) -> ProofResult | None:
+        """Return the keys of the card that signed a tap, or None. Confirmed keys are cached."""
+        for keyset_id, version, is_pending in (
+            (card.keyset_id, card.key_version, False),
+            (card.pending_keyset_id, card.pending_key_version, True),
+        ):
+            if keyset_id != keyset.id or version is None:
+                continue
+            key = keyset.find_key(tap, version, mac)
+            if key is None:
+                continue
+            if not is_pending:
+                self._add_to_cache(tap.uid, _CachedCard(card.serial, keyset_id, version, key))
+            return ProofResult(card.serial, tap.counter, keyset_id, version, is_pending)
+        return None
+
+    def _add_to_cache(self, uid: bytes, card: _CachedCard) -> None:
         self._cards.pop(uid, None)
         if len(self._cards) >= _MAX_CACHED_CARDS:
             del self._cards[next(iter(self._cards))]
-        self._cards[uid] = _CardKeys(*row)
-        return self._cards[uid]
+        self._cards[uid] = card
 
     async def _load_keysets(self) -> list[_Keyset]:
         generation = self._generation
@@ -281,7 +286,6 @@ def _describe_unsigned_tap(
 ) -> ProofResult:
     if card is not None:
         return ProofResult(card.serial, tap.counter)
-    # Not cached, so that invented UIDs do not displace the keys of cards.
     key = FileReadKey(diversify_file_read_key(keyset.file_read_key, tap.uid, _FIRST_VERSION))
     return ProofResult(
         counter=tap.counter, uid=format_uid(tap.uid) if key.is_valid(tap, mac) else None
