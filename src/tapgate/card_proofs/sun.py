@@ -7,8 +7,9 @@ UID and the counter.
 """
 
 import hmac
-from typing import Final, NamedTuple
+from typing import Final, Self
 
+import msgspec
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
@@ -23,6 +24,7 @@ _COUNTER_BYTES: Final = 3
 MAX_COUNTER: Final = 256**_COUNTER_BYTES - 1
 #: First byte of the decrypted PICC data: UID and counter are mirrored, and the UID has 7 bytes.
 _PICC_DATA_TAG: Final = 0xC7
+_TAP_END: Final = 1 + UID_BYTES + _COUNTER_BYTES
 #: Start of the input from which the session key for MACs (SV2) is derived.
 _SESSION_LABEL: Final = bytes.fromhex("3CC300010080")
 
@@ -34,14 +36,22 @@ _CMAC_POLYNOMIAL: Final = 0x87
 _KCV_BYTES: Final = 3
 
 
-class Tap(NamedTuple):
+class Tap(msgspec.Struct, frozen=True, gc=False):
     """UID and read counter that a chip reports. Only a valid MAC proves them."""
 
-    uid: bytes
-    counter: int
+    encoded: bytes
 
-    def encode(self) -> bytes:
-        return self.uid + self.counter.to_bytes(_COUNTER_BYTES, "little")
+    @classmethod
+    def create(cls, uid: bytes, counter: int) -> Self:
+        return cls(uid + counter.to_bytes(_COUNTER_BYTES, "little"))
+
+    @property
+    def uid(self) -> bytes:
+        return self.encoded[:UID_BYTES]
+
+    @property
+    def counter(self) -> int:
+        return int.from_bytes(self.encoded[UID_BYTES:], "little")
 
 
 class MetaReadKey:
@@ -60,10 +70,7 @@ class MetaReadKey:
         plain = self._decryptor.update(picc_data)
         if plain[0] != _PICC_DATA_TAG:
             return None
-        end = 1 + UID_BYTES
-        return Tap(
-            plain[1:end], int.from_bytes(plain[end : end + _COUNTER_BYTES], byteorder="little")
-        )
+        return Tap(plain[1:_TAP_END])
 
 
 class FileReadKey:
@@ -76,7 +83,7 @@ class FileReadKey:
     def compute_mac(self, tap: Tap) -> bytes:
         """Return the MAC of a tap: the odd bytes of the CMAC of an empty message."""
         cmac = self._cmac.copy()
-        cmac.update(tap.encode())
+        cmac.update(tap.encoded)
         return CMAC(AES(cmac.finalize())).finalize()[1::2]
 
     def is_valid(self, tap: Tap, mac: bytes) -> bool:

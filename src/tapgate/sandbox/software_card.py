@@ -30,8 +30,8 @@ class SoftwareCard:
     def tap(self) -> CardProof:
         """Raise the counter and return the proof."""
         self.counter += 1
-        tap = Tap(self._uid, self.counter)
-        plain = _PICC_DATA_TAG + tap.encode() + os.urandom(_PADDING_BYTES)
+        tap = Tap.create(self._uid, self.counter)
+        plain = _PICC_DATA_TAG + tap.encoded + os.urandom(_PADDING_BYTES)
         encryptor = Cipher(AES(self._meta_read_key), modes.CBC(bytes(16))).encryptor()
         return CardProof(
             picc_data=encryptor.update(plain).hex().upper(),
