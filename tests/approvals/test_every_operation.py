@@ -132,7 +132,7 @@ async def test_transfers_of_restricted_customers_are_masked(
     funding = f"/admin/partners/{platform.partner.partner_id}/fund"
     assert (await platform.send("POST", funding, {"amount": "1"})).status_code == 200
     requests = [each for each in await platform.list_requests() if each[0] in operations]
-    assert len(requests) == 3
+    assert len(requests) == 4
     other_admin = await harness.create_admin()
     for _, method, path, body in requests:
         held = require_held(await platform.send(method, path, body))

@@ -139,6 +139,13 @@ class GuardedRecords:
                 "processor_transfer", "POST", f"/processors/{processor}/transfer",
                 {"subscriber_id": customer["id"], "amount": "0.50"},
             ),
+            (
+                "processor_transfer", "POST", "/wallet/transfer",
+                {
+                    "from_account_id": await self.harness.get_account_id(self.processor),
+                    "to_account_id": customer["account_id"], "amount": "0.25",
+                },
+            ),
             ("fee_rules", "PUT", "/fee-rules", {"data": fees["data"][1:]}),
             ("fee_rules", "PUT", "/fee-rules/transfer", {"data": []}),
             ("commission_rules", "PUT", "/commission-rules", {"data": commission["data"][1:]}),

@@ -123,9 +123,13 @@ async def _describe_transfer(request: RequestContext, body: TransferRequest) -> 
     if payer is None or payee is None:
         return None  # the ledger rejects the transfer
     amount = to_minor_units(request, body.amount)
-    funding = _FUNDING_OPERATIONS.get(payee.kind)
+    operations = [Operation.WALLET_TRANSFER]
+    if payer.kind == chart.SETTLEMENT:
+        operations.insert(0, Operation.PROCESSOR_TRANSFER)
+    if payee.kind in _FUNDING_OPERATIONS:
+        operations.insert(0, _FUNDING_OPERATIONS[payee.kind])
     return Proposal(
-        operations=(*([] if funding is None else [funding]), Operation.WALLET_TRANSFER),
+        operations=tuple(operations),
         summary=f"Transfer {format_amount(request, amount)} from {payer.name} to {payee.name}",
         resource_id=payee.holder_id,
         amount=amount,
