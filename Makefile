@@ -25,7 +25,7 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books test generators pictures torture fuzz audit bench bench-webhooks bench-growth lint docs lock clean
+.PHONY: help run cluster two-books test generators pictures torture fuzz audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
 	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
+	@echo 'make bench-proofs  compare payments with and without the proof of a card; PAIRS='
 	@echo 'make bench-growth  compare payments on a large and a small database; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check style, types and imports'
 	@echo 'make docs          regenerate the API reference, the Postman collection and the TypeScript client'
@@ -118,6 +119,10 @@ bench: .venv/installed
 bench-webhooks: ROUNDS ?= 3
 bench-webhooks: .venv/installed
 	@$(BIN)/python -m bench.webhooks --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
+
+bench-proofs: PAIRS ?= 60
+bench-proofs: .venv/installed
+	@$(BIN)/python -m bench.proofs --pairs $(PAIRS)
 
 bench-growth: .venv/installed
 	@$(BIN)/python -m bench.growth --accounts $(ACCOUNTS) --entries $(ENTRIES)

@@ -40,6 +40,11 @@ class Installation:
     def _postmaster(self) -> psutil.Process:
         return next(child for child in self._children if child.name() == "postgres")
 
+    @property
+    def postgres_processes(self) -> list[psutil.Process]:
+        postmaster = self._postmaster
+        return [postmaster, *postmaster.children()]
+
     def get_worker_seconds(self) -> list[float]:
         """Return the CPU time used so far by each worker."""
         return [_get_cpu_seconds(worker) for worker in self.workers]
@@ -59,8 +64,7 @@ class Installation:
         return [_to_megabytes(worker.memory_info().rss) for worker in self.workers]
 
     def get_postgres_mb(self) -> float:
-        postmaster = self._postmaster
-        return _to_megabytes(_sum_proportional_memory([postmaster, *postmaster.children()]))
+        return _to_megabytes(_sum_proportional_memory(self.postgres_processes))
 
 
 def _get_cpu_seconds(process: psutil.Process) -> float:

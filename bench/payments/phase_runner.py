@@ -224,13 +224,13 @@ def _compute_percentiles(latencies: bytes) -> dict[str, float]:
     }
 
 
-def create_payment_builder(dataset: Dataset) -> RequestBuilder:
+def create_payment_builder(dataset: Dataset, *, with_pin: bool = True) -> RequestBuilder:
     """Return a builder of payments, distributed evenly over the processors' terminals."""
 
     def build(cards: list[Card]) -> list[bytes]:
         timestamp, keys = requests.get_timestamp(), dataset.terminals
         return [
-            requests.build_payment(card, keys[number % len(keys)], timestamp)
+            requests.build_payment(card, keys[number % len(keys)], timestamp, with_pin=with_pin)
             for number, card in enumerate(cards)
         ]
 

@@ -18,19 +18,21 @@ _STATEMENT_PATH = "/api/v1/wallet/account-statement"
 
 #: Above the limit for payments without a PIN, below all other limits.
 _PAYMENT_AMOUNT = "525.00"
+_AMOUNT_WITHOUT_PIN = "1.00"
 _TRANSFER_AMOUNT = "25.00"
 
 
-def build_payment(card: Card, key: SigningKey, timestamp: str) -> bytes:
+def build_payment(card: Card, key: SigningKey, timestamp: str, *, with_pin: bool = True) -> bytes:
     """Build a payment, with a new tap if the card signs its taps."""
     body: dict[str, Any] = {
         "request_id": str(uuid4()),
         "card_serial": card.serial,
-        "amount": _PAYMENT_AMOUNT,
-        "pin": card.pin,
+        "amount": _PAYMENT_AMOUNT if with_pin else _AMOUNT_WITHOUT_PIN,
         "merchant_name": "Kamara Stores",
         "transaction_ref": "ORDER-1188",
     }
+    if with_pin:
+        body["pin"] = card.pin
     if card.chip is not None:
         body["card_proof"] = card.chip.tap()
     return build_signed_payment(msgspec.json.encode(body), key, timestamp)
