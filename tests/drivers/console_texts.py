@@ -47,9 +47,9 @@ _NOT_SHOWN: Final = frozenset(
         "Credentials(...)", "Cross-Origin-Opener-Policy", "HtmlScanner", "Lax", "Location", "M",
         "Permissions-Policy", "Referrer-Policy", "Row", "Serial No.", "Set-Cookie", "Strict",
         "The ", "Vary", "X-Next-Cursor", "X-Rows", "Z", "Beancount", "Expiry Date", "Allow",
-        "Action", "Android", "Chrome", "Edg", "Edge", "Field", "Firefox", "Linux", "Mac OS X",
-        "Content-Type", "Opera", "PhoneMessage(...)", "Reset PIN?", "Simulator", "Till 1",
-        "Safari", "Samsung Internet", "SamsungBrowser", "Windows",
+        "Action", "Android", "Chrome", "ChromeOS", "Edg", "Edge", "Field", "Firefox", "Linux",
+        "Mac OS X", "Content-Type", "Opera", "PhoneMessage(...)", "Reset PIN?", "Simulator",
+        "Till 1", "Mozilla/5.0 (", "Safari", "Samsung Internet", "Windows",
     }
 )  # fmt: skip
 #: Requirements of KYC levels, and names in the details of alerts and declines.

@@ -4,31 +4,40 @@ from typing import Final
 
 from tapgate.console.translation.translator import Translator
 
-#: Name -> text in the header. The first match counts: most browsers also name Chrome and Safari.
+#: Text in the header -> name. The first match counts: most browsers also name Chrome and Safari.
 _BROWSERS: Final = {
-    "Edge": "Edg",
-    "Opera": "OPR/",
-    "Samsung Internet": "SamsungBrowser",
-    "Firefox": "Firefox/",
-    "Chrome": "Chrome/",
-    "Safari": "Safari/",
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Chrome/": "Chrome",
+    "CriOS/": "Chrome",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "Safari/": "Safari",
 }
+#: The first match counts here too: Android also names Linux, and iPhones name Mac OS X.
 _SYSTEMS: Final = {
     "Android": "Android",
     "iPhone": "iPhone",
     "iPad": "iPad",
     "Windows": "Windows",
-    "macOS": "Mac OS X",
+    "Mac OS X": "macOS",
+    "CrOS": "ChromeOS",
     "Linux": "Linux",
 }
+_BROWSER_PREFIX: Final = "Mozilla/5.0 ("
+_MAX_LENGTH: Final = 40
 
 
 def describe_device(user_agent: str | None, translator: Translator) -> str:
-    """Return, for example, `Chrome on Linux`; the header itself if it is not of a browser."""
-    if not user_agent:
+    """Return, for example, `Chrome on Linux`; the start of the header if it is not of a browser."""
+    text = (user_agent or "").strip()
+    if not text:
         return translator.translate("Unknown")
-    browser = next((name for name, mark in _BROWSERS.items() if mark in user_agent), None)
-    system = next((name for name, mark in _SYSTEMS.items() if mark in user_agent), None)
-    if browser is None or system is None:
-        return user_agent
-    return translator.translate("{browser} on {system}", browser=browser, system=system)
+    browser, system = (
+        next((name for mark, name in names.items() if mark in text), None)
+        for names in (_BROWSERS, _SYSTEMS)
+    )
+    if browser and system and text.startswith(_BROWSER_PREFIX):
+        return translator.translate("{browser} on {system}", browser=browser, system=system)
+    return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}…"
