@@ -50,6 +50,19 @@ async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
     assert "Card is permanently blocked" in rejected.text
 
 
+async def test_block_reason_has_its_label_in_the_audit_log_and_the_timeline(
+    ada: ConsoleClient, harness: Harness
+) -> None:
+    holder = await harness.create_subscriber()
+    serial = await harness.create_card(holder["id"])
+    await ada.submit_action("card.block", {"reason": "customer_request"}, serial=serial)
+    log = await ada.get_page_text(f"/console/audit?resource_id={serial}&event=card.blocked")
+    assert "<ins>Customer request</ins>" in log
+    timeline = await ada.get_page_text(f"/console/subscribers/{holder['id']}/timeline")
+    for page in (log, timeline, await ada.get_page_text(f"/console/cards/{serial}")):
+        assert "Customer request" in page and "customer_request" not in page
+
+
 async def test_child_card_shows_its_spending_and_escapes_the_name(
     ada: ConsoleClient, harness: Harness
 ) -> None:

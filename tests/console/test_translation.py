@@ -155,6 +155,15 @@ def test_states_agree_with_feminine_nouns() -> None:
     assert get_translator(Language.EN).translate_state("failed", "transaction") == "Declined"
 
 
+def test_reasons_are_labels_or_texts_of_staff() -> None:
+    english = get_translator(Language.EN)
+    reasons = ("lost", "customer_request", "Lost phone", "lost it")
+    assert [english.translate_reason(reason) for reason in reasons] == [
+        "Lost", "Customer request", "Lost phone", "lost it",
+    ]  # fmt: skip
+    assert _FRENCH.translate_reason("lost") == "Perdue"
+
+
 async def test_every_built_in_name_has_a_translation(harness: Harness) -> None:
     rows = await harness.database.fetch(
         "SELECT name FROM compliance_rules UNION SELECT name FROM gl_codes"

@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate.console.labels import get_state_label, humanize, use_console_terms
 from tapgate.errors import ApiError
+from tapgate.schemas.cards import CardBlockReason
 
 #: File of a catalog with the messages of the API, which are matched as patterns.
 _API_CATALOG: Final = "api.toml"
@@ -103,7 +104,12 @@ class Translator:
         return summary
 
     def translate_reason(self, reason: str) -> str:
-        """Return the reason of an audit entry, which is a message of the API or a text of staff."""
+        """Return the reason of an audit entry.
+
+        It is the reason for blocking a card, a message of the API or a text of staff.
+        """
+        if reason in tuple(CardBlockReason):
+            return self.translate_state(reason, "card")
         return reason if self.is_source else self.translate_message(reason) or reason
 
     def translate_plural(self, count: int, one: str, other: str, **values: Any) -> str:
