@@ -243,6 +243,15 @@ async def test_audit_log_shows_old_and_new_values_and_escapes_the_reason(
     assert "From must be" in ignored and "This filter was ignored" in ignored
 
 
+async def test_audit_log_suggests_events_by_name_and_accepts_other_codes(
+    ada: ConsoleClient,
+) -> None:
+    page = await ada.get_page_text("/console/audit?event=card.invented")
+    assert '<option value="card.blocked" label="Card blocked">' in page
+    assert 'value="card.invented"' in page and "No entries match" in page
+    assert "ignored" not in page
+
+
 async def test_audit_filters_select_records_by_name_and_accept_other_ids(
     ada: ConsoleClient, harness: Harness, console_clients: ConsoleClients
 ) -> None:

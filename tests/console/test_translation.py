@@ -25,6 +25,7 @@ from drivers.console_texts import (
     list_template_texts,
 )
 from harness import Harness
+from tapgate.console.audit_events import AUDIT_EVENTS
 from tapgate.console.console import build_console
 from tapgate.console.labels import get_state_label, humanize, use_console_terms
 from tapgate.console.pages import approvals, compliance, support
@@ -172,12 +173,19 @@ async def test_every_built_in_name_has_a_translation(harness: Harness) -> None:
     assert names == _FRENCH.catalogs[_NAME_CATALOG].keys()
 
 
-def test_every_audit_event_has_a_translation() -> None:
+def test_every_audit_event_is_suggested_and_has_a_translation() -> None:
     terms = _FRENCH.catalogs[_EVENT_CATALOG]
     resources, actions = list_audit_terms()
     assert len(resources) > 20 and len(actions) > 60
     assert sorted(name for name in resources if f"resource: {name}" not in terms) == []
     assert sorted(name for name in actions if f"action: {name}" not in terms) == []
+    suggested = {tuple(event.split(".")) for event in AUDIT_EVENTS}
+    assert resources - {"endpoint"} <= {resource for resource, _ in suggested}
+    assert actions <= {action for _, action in suggested}
+    assert all(
+        f"resource: {resource}" in terms and f"action: {action}" in terms
+        for resource, action in suggested
+    )
     assert (
         resources - {"access"}
         <= set(RESOURCE_TYPES)

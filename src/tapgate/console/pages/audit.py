@@ -3,6 +3,7 @@
 import asyncio
 from operator import itemgetter
 
+from tapgate.console.audit_events import AUDIT_EVENTS
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
@@ -44,6 +45,10 @@ async def list_entries(request: PageRequest) -> Reply[bytes]:
         filter_errors=filter_errors,
         filters=tuple(_FILTERS),
         picked_types=PICKED_TYPES,
+        events=sorted(
+            ((event, request.translator.translate_event(event)) for event in AUDIT_EVENTS),
+            key=itemgetter(1),
+        ),
         resource_types=sorted(
             ((name, request.translator.translate_resource_type(name)) for name in RESOURCE_TYPES),
             key=itemgetter(1),
