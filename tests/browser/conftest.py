@@ -12,7 +12,7 @@ from playwright.async_api import Browser
 
 from databases import ScratchDatabases, build_database_url
 from drivers import chromium
-from drivers.actors import Admin
+from drivers.actors import Admin, require_success
 from drivers.chromium import DESKTOP_VIEWPORT, Tab
 from drivers.deployments import Deployment
 from drivers.processes import ADMIN, free_port, open_client, start_tapgate
@@ -92,3 +92,11 @@ async def tab(signed_out_tab: Tab) -> Tab:
     """Return a tab that is signed in as a system admin."""
     await signed_out_tab.sign_in_by_request(ADMIN["email"], ADMIN["password"])
     return signed_out_tab
+
+
+@pytest.fixture
+async def french(ada: Admin) -> AsyncIterator[None]:
+    """Show the console in French to the admin of all tests, until the end of the test."""
+    require_success(await ada.put("admin/me/preferences", language="fr"))
+    yield
+    require_success(await ada.put("admin/me/preferences", language=""))

@@ -171,14 +171,6 @@ async def test_every_page_is_accessible_and_fits_a_phone_and_a_desktop(
     assert {path: found for path, found in findings.items() if found} == {}
 
 
-@pytest.fixture
-async def french(ada: Admin) -> AsyncIterator[None]:
-    """Show the console in French to the admin of all tests, until the end of the test."""
-    require_success(await ada.put("admin/me/preferences", language="fr"))
-    yield
-    require_success(await ada.put("admin/me/preferences", language=""))
-
-
 @pytest.mark.usefixtures("french")
 async def test_every_page_fits_a_phone_and_a_desktop_in_french(
     tab: Tab, page_urls: dict[str, str]

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from drivers.actors import Admin, require_success
@@ -57,3 +58,10 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     await chart.get_by_text("View as table").click()
     await expect(chart.get_by_role("row")).to_have_count(31)
     assert await tab.find_axe_violations() == []
+
+
+@pytest.mark.usefixtures("french")
+async def test_relative_date_after_a_colon_is_in_lower_case(tab: Tab) -> None:
+    await tab.open("/console")
+    lead = tab.page.locator("p.lead")
+    await expect(lead).to_have_text(re.compile(r"^Début\s: (hier|aujourd.hui) \d\d:\d\d\."))

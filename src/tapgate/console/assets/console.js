@@ -18,8 +18,8 @@
   const fullTime = buildFormat({ dateStyle: "full", timeStyle: "long" });
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
 
-  // Returns "Today", "Yesterday", "Nov 14," or, in another year, "Nov 14, 2025,". Within a sentence,
-  // it is "today" or "yesterday".
+  // Returns "Today", "Yesterday", "Nov 14," or, in another year, "Nov 14, 2025,". Within a sentence
+  // or after a colon, it is "today" or "yesterday".
   function formatDay(moment, isInSentence) {
     const date = dayOfYear.format(moment);
     for (const days of [0, -1]) {
@@ -40,7 +40,8 @@
         element.textContent = calendarDay.format(moment);
         continue;
       }
-      const isInSentence = /\p{L}\s*$/u.test(element.previousSibling?.textContent ?? "");
+      const isInSentence =
+        element.closest(".changes") || /[\p{L}:]\s*$/u.test(element.previousSibling?.textContent ?? "");
       element.textContent = `${formatDay(moment, isInSentence)} ${clock.format(moment)}`;
       element.title = fullTime.format(moment);
     }
