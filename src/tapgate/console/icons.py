@@ -6,13 +6,13 @@ from typing import Final
 #: Verbs of actions by icon. The verb is the last part of an action's name.
 _VERBS: Final[Mapping[str, str]] = {
     "plus": "create register register_sub add new_amount new_total new_count new_wrong_pins",
-    "upload": "document more_needed",
+    "upload": "document",
     "link": "link",
     "credit-card": "child",
     "key-round": "key",
     "pencil": "update edit amount total count wrong_pins level_1 level_2 level_3",
     "user-check": "level assign",
-    "send": "send test",
+    "send": "send test more_needed",
     "rotate-ccw": "redeliver reset_pin reset_password reset_factors",
     "arrow-left-right": "transfer",
     "wallet": "fund top_up",
