@@ -79,7 +79,8 @@ async def test_unassigned_card_can_be_linked_from_its_page(
 ) -> None:
     serial = await create_card(harness)
     text = await ada.get_page_text(f"/console/cards/{serial}")
-    assert f"/console/actions/card.link?card_serial={serial}" in text
+    for action in ("card.link", "card.child"):
+        assert text.count(f"/console/actions/{action}?card_serial={serial}") == 1
     form = await ada.get_partial(f"/console/actions/card.link?card_serial={serial}")
     assert f'value="{serial}"' in form.text
 
