@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.failures, pytest.mark.webhooks, pytest.mark.messenger]
 
 _SIZE = Size(etcd=1, postgres=3, gateway=2, messenger=1)
 _RATE = 6.0
+#: One process per gateway, because every process takes a second of CPU time to start.
+_SETTINGS = {"TAPGATE_WORKERS": "1", "TAPGATE_REPORT_WORKERS": "0"}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,9 @@ async def run() -> AsyncIterator[ClusterRun]:
     except ClusterError as error:
         pytest.skip(str(error))
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as folder:
-        async with start_cluster_run(Path(folder), Findings(), size=_SIZE, rate=_RATE) as run:
+        async with start_cluster_run(
+            Path(folder), Findings(), size=_SIZE, rate=_RATE, settings=_SETTINGS
+        ) as run:
             yield run
             nodes = run.target.cluster.nodes.values()
             processes = [process for node in nodes for process in node.list_processes()]

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tools.cluster.layout import Size
 from torture import provisioning
@@ -81,11 +82,16 @@ class ClusterRun(TortureRun):
 
 @contextlib.asynccontextmanager
 async def start_cluster_run(
-    folder: Path, findings: Findings, *, size: Size | None = None, rate: float = RATE
+    folder: Path,
+    findings: Findings,
+    *,
+    size: Size | None = None,
+    rate: float = RATE,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[ClusterRun]:
     """Start a cluster and a run on it; stop the cluster at the end."""
     async with run_event_receiver() as event_receiver, run_chat_provider() as chat:
-        target = ClusterTarget(folder, size or Size(), chat.settings)
+        target = ClusterTarget(folder, size or Size(), chat.settings | dict(settings))
         target.cluster.prepare()
         try:
             await target.cluster.start()
