@@ -158,11 +158,12 @@ def test_states_agree_with_feminine_nouns() -> None:
 
 def test_reasons_are_labels_or_texts_of_staff() -> None:
     english = get_translator(Language.EN)
-    reasons = ("lost", "customer_request", "Lost phone", "lost it")
+    reasons = ("lost", "customer_request", "INVALID_PIN", "Lost phone", "lost it")
     assert [english.translate_reason(reason) for reason in reasons] == [
-        "Lost", "Customer request", "Lost phone", "lost it",
+        "Lost", "Customer request", "Invalid PIN", "Lost phone", "lost it",
     ]  # fmt: skip
     assert _FRENCH.translate_reason("lost") == "Perdue"
+    assert _FRENCH.translate_reason("INVALID_PIN") == _FRENCH.translate("Invalid PIN")
 
 
 async def test_every_built_in_name_has_a_translation(harness: Harness) -> None:

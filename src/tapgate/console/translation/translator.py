@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.console.labels import get_state_label, humanize, use_console_terms
-from tapgate.errors import ApiError
+from tapgate.console.labels import get_decline_reason, get_state_label, humanize, use_console_terms
+from tapgate.errors import ApiError, Code
 from tapgate.schemas.cards import CardBlockReason
 
 #: File of a catalog with the messages of the API, which are matched as patterns.
@@ -106,10 +106,13 @@ class Translator:
     def translate_reason(self, reason: str) -> str:
         """Return the reason of an audit entry.
 
-        It is the reason for blocking a card, a message of the API or a text of staff.
+        It is the reason for blocking a card, an error code, a message of the API or a text of
+        staff.
         """
         if reason in tuple(CardBlockReason):
             return self.translate_state(reason, "card")
+        if reason in tuple(Code):
+            return self.translate_label(get_decline_reason(reason))
         return reason if self.is_source else self.translate_message(reason) or reason
 
     def translate_plural(self, count: int, one: str, other: str, **values: Any) -> str:
