@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from reporting.test_timeline import TEXT, create_history
@@ -139,6 +141,18 @@ async def test_timeline_shows_what_happened(ada: ConsoleClient, harness: Harness
     assert TEXT not in text
     filtered = await ada.get_page_text(f"{page}/timeline?kind=alert")
     assert "Stolen phone" in filtered and "Wrong PIN" not in filtered
+
+
+@pytest.mark.parametrize(
+    "code, label", [("expired", "Expired"), ("provider_code", "provider_code")]
+)
+async def test_timeline_labels_expired_messages_and_keeps_codes_of_the_provider(
+    ada: ConsoleClient, harness: Harness, code: str, label: str
+) -> None:
+    customer = await harness.create_subscriber()
+    await _request_code_and_report_status(harness, customer["id"], "failed", error_code=code)
+    text = await ada.get_page_text(f"/console/subscribers/{customer['id']}/timeline?kind=message")
+    assert f'<td data-label="Reason">{label}</td>' in text
 
 
 async def test_timeline_has_the_header_of_the_profile(ada: ConsoleClient, harness: Harness) -> None:
