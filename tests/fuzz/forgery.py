@@ -31,18 +31,18 @@ class Forgery:
 
 
 def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
-    """Yield all mutations of the signed parts, except those that provably change nothing."""
+    """Yield all mutations of the signed parts, except those that may be accepted."""
     for part, value in signed.parts.items():
         if part in signed.unsigned_parts:
             continue
         changes = mutations.mutate(value) if part == "body" else mutations.mutate_header(value)
         for mutation, mutant in changes:
-            if explain_no_op(signed, part, mutant) is None:
+            if explain_acceptance(signed, part, mutant) is None:
                 yield Forgery(signed, part, mutation, mutant)
 
 
-def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
-    """Return why the mutated request is equivalent to the original, or None if it is not."""
+def explain_acceptance(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
+    """Return why the mutated request may be accepted, or None if it must be rejected."""
     original = signed.parts[part]
     if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
         return "HTTP strips white space around a header value"
@@ -50,12 +50,19 @@ def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None
         return "several spaces in the request line are read as one"
     if part in _CASE_INSENSITIVE_HEX_HEADERS and mutant.lower() == original:
         return "the hex digits of a webhook signature are case-insensitive"
-    if part == "target" and signed.kind in _KINDS_WITH_UNSIGNED_QUERY:
-        path = mutant.partition(b"?")[0]
-        if path == original:
-            return "the query is not signed, and these operations ignore it"
-        if signed.kind == "provider's form" and path == original.removesuffix(b"/flows"):
-            return "the provider signs only the body, and its other path ignores this body"
+    return _explain_accepted_target(signed, mutant) if part == "target" else None
+
+
+def _explain_accepted_target(signed: SignedRequest, mutant: bytes) -> str | None:
+    original, path = signed.parts["target"], mutant.partition(b"?")[0]
+    if mutant == b"/":
+        return "the gateway redirects everybody from / to the console"
+    if signed.kind not in _KINDS_WITH_UNSIGNED_QUERY:
+        return None
+    if path == original:
+        return "the query is not signed, and these operations ignore it"
+    if signed.kind == "provider's form" and path == original.removesuffix(b"/flows"):
+        return "the provider signs only the body, and its other path ignores this body"
     return None
 
 
