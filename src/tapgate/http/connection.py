@@ -11,6 +11,9 @@ from tapgate.http.messages import BodyStream, ClientDisconnectedError
 #: Maximum bytes parsed per event loop iteration. One read can contain ten thousand pipelined
 #: requests, which must not block the loop.
 _SLICE_BYTES = 16 * 1024
+#: Maximum bytes parsed at once, even if they contain enough requests to pause reading: at most
+#: about 80. Most requests are smaller than a step.
+_STEP_BYTES = 2 * 1024
 
 IDLE_TIMEOUT_SECONDS = 75.0
 _MAX_DEADLINE_CHECK_SECONDS = 5.0  # maximum delay in noticing a missed deadline
@@ -64,7 +67,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     @abstractmethod
     def _parse(self, data: bytes | memoryview) -> None:
-        """Parse at most `_SLICE_BYTES` of received data."""
+        """Parse at most `_STEP_BYTES` of received data."""
 
     @abstractmethod
     def _continue_reading(self) -> None:
@@ -137,18 +140,18 @@ class BoundedConnection(ABC, asyncio.Protocol):
             if self._discarded_bytes > LINGER_BYTES:
                 self._close()
             return
-        if len(data) <= _SLICE_BYTES and not self._backlog:
+        if len(data) <= _STEP_BYTES and not self._backlog:
             self._parse(data)
         else:
             self._backlog = memoryview(bytes(self._backlog) + data if self._backlog else data)
-            self._update_flow_control()
             self._parse_backlog()
 
     def _parse_backlog(self) -> None:
-        if not self._backlog or not self._is_reading:
-            return
-        part, self._backlog = self._backlog[:_SLICE_BYTES], self._backlog[_SLICE_BYTES:]
-        self._parse(part)
+        for _ in range(_SLICE_BYTES // _STEP_BYTES):
+            if not self._backlog or not self._is_reading:
+                break
+            part, self._backlog = self._backlog[:_STEP_BYTES], self._backlog[_STEP_BYTES:]
+            self._parse(part)
         self._update_flow_control()
         if self._backlog and self._is_reading:
             self._loop.call_soon(self._parse_backlog)

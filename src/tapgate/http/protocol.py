@@ -50,7 +50,10 @@ _log = structlog.get_logger()
 _MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
 #: Reading pauses after this many body bytes until the application starts to read the body.
 _MAX_UNREAD_BODY_BYTES = 64 * 1024
+#: Reading pauses while more requests than this are queued, or after a queued request whose head is
+#: larger than `_MAX_QUEUED_HEAD_BYTES`.
 _MAX_PIPELINED_REQUESTS = 16
+_MAX_QUEUED_HEAD_BYTES = 4 * 1024
 
 _HEAD_TIMEOUT_SECONDS = 30.0
 #: A body must arrive within `_RECEIVE_TIMEOUT_SECONDS`, without a pause of
@@ -224,7 +227,10 @@ class HttpProtocol(BoundedConnection):
             self._start(request)
         else:
             self._pipelined.append(request)
-            if len(self._pipelined) > _MAX_PIPELINED_REQUESTS:
+            if (
+                len(self._pipelined) > _MAX_PIPELINED_REQUESTS
+                or self._head_size + len(self._url) > _MAX_QUEUED_HEAD_BYTES
+            ):
                 self._pause_reading()
 
     def on_body(self, body: bytes) -> None:
@@ -362,9 +368,13 @@ class HttpProtocol(BoundedConnection):
             self._resume_reading()
 
     def _continue_reading(self) -> None:
-        if not self._is_draining:
-            self._resume_reading()  # a large body or many pipelined requests may have paused it
         self._start_next()
+        self._read_more_requests()
+
+    def _read_more_requests(self) -> None:
+        """Resume reading, which a large body or many pipelined requests may have paused."""
+        if not self._is_draining and len(self._pipelined) < _MAX_PIPELINED_REQUESTS:
+            self._resume_reading()
 
     @property
     def _can_start(self) -> bool:
@@ -373,7 +383,7 @@ class HttpProtocol(BoundedConnection):
     def _start_next(self) -> None:
         if self._pipelined and self._can_start:
             self._start(self._pipelined.popleft())
-            self._resume_reading()
+            self._read_more_requests()
 
     def _start(self, request: HttpRequest) -> None:
         self._current = request
