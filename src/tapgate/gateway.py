@@ -39,6 +39,7 @@ from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
+from tapgate.console.favicon import Favicon
 from tapgate.console.root_redirect import RootRedirect
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
@@ -157,6 +158,7 @@ def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     sites: tuple[Site, ...] = (
         build_console(),
         RootRedirect(),
+        Favicon(),
         GuideSite(),
         TapPage(),
         *extra_sites,

@@ -90,6 +90,23 @@ async def test_page_of_a_tapped_card_shows_the_branding(harness: Harness) -> Non
     await harness.client.put(URL, json=dict.fromkeys(changes, ""), auth=admin)
 
 
+async def test_browsers_get_an_icon_without_a_link_in_the_page(harness: Harness) -> None:
+    client = harness.client
+    default = await client.get("/favicon.ico")
+    assert default.headers["content-type"].startswith("image/svg+xml")
+    assert default.headers["cache-control"] == "public, max-age=86400"
+    known = {"If-None-Match": default.headers["etag"]}
+    assert (await client.get("/favicon.ico", headers=known)).status_code == 304
+    admin = await harness.create_admin("A")
+    await client.put(URL, json={"logo": _encode(build_png())}, auth=admin)
+    logo = await client.get("/favicon.ico")
+    assert logo.headers["content-type"] == "image/png"
+    assert logo.headers["cache-control"] == "public, max-age=86400"
+    await client.put(URL, json={"logo": ""}, auth=admin)
+    assert (await client.post("/favicon.ico", content=b"")).status_code == 405
+    assert (await client.get("/favicon.ico/other")).status_code == 404
+
+
 def test_statement_shows_the_operator_and_the_header() -> None:
     branding = msgspec.structs.replace(
         BRANDING, name="Salone Pay", statement_header="12 Kissy Road\nFreetown", logo=build_png()

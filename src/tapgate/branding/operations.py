@@ -11,7 +11,7 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding import queries
 from tapgate.branding.model import DEFAULT_COLOR, Branding
-from tapgate.errors import invalid_field
+from tapgate.errors import ApiError, invalid_field
 from tapgate.images import ImageError, decode_data_uri
 from tapgate.runtime.cost_bound_cache import CostBoundCache
 from tapgate.runtime.thread_pool import BoundedThreadPool
@@ -42,6 +42,16 @@ async def get_branding(
         return _build(settings, await queries.find(database))
 
     return await cache.get(now, load, fresh=fresh)
+
+
+async def get_branding_or_default(
+    database: Database, settings: Settings, now: datetime
+) -> Branding:
+    """Return the branding, or the default if the database is not available."""
+    try:
+        return await get_branding(database, settings, now)
+    except ApiError:
+        return build_default_branding(settings)
 
 
 async def decode_logo(data_uri: str | None) -> bytes | None:

@@ -17,7 +17,7 @@ from tapgate.api.app import App
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
-from tapgate.branding.operations import build_default_branding, get_branding
+from tapgate.branding.operations import build_default_branding, get_branding_or_default
 from tapgate.branding.routes import build_logo_reply
 from tapgate.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.cards import queries
@@ -92,7 +92,10 @@ class TapPage:
             raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
         if request.path.startswith(_ASSETS_PATH):
             return self._assets.serve(request, request.path.removeprefix(_ASSETS_PATH))
-        branding = await _get_branding(request)
+        services = request.services
+        branding = await get_branding_or_default(
+            services.database, services.settings, services.clock()
+        )
         if request.path == _STYLESHEET_PATH:
             return _build_stylesheet_reply(branding)
         if request.path == _LOGO_PATH:
@@ -143,15 +146,6 @@ class TapPage:
             headers={**_SECURITY_HEADERS, "Vary": "Accept-Language"},
             content_type="text/html; charset=utf-8",
         )
-
-
-async def _get_branding(request: RequestContext) -> Branding:
-    """Return the branding, or the default if the database is not available."""
-    services = request.services
-    try:
-        return await get_branding(services.database, services.settings, services.clock())
-    except ApiError:
-        return build_default_branding(services.settings)
 
 
 def _build_stylesheet_reply(branding: Branding) -> Reply[bytes]:
