@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 
 from drivers.actors import Admin, require_success
-from drivers.forked import ForkedProcess, become, start_forked
+from drivers.forked import ForkedProcess, become, require_installation_for, start_forked
 from drivers.processes import (
     ADMIN,
     TAPGATE_EXECUTABLE,
@@ -30,8 +30,9 @@ from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from store.test_legacy_backup import LEGACY_BACKUP
 from tapgate.api.services import Services
 from tapgate.ledger.claims import CLAIMS
+from tapgate.store.server_user import ServerUser
 
-_NOBODY_UID = 65534
+_NOBODY = ServerUser(65534, 65534)
 #: Printed on a slow machine.
 _PROGRESS_LINES = re.compile(r"^(?:Saving|Checking|Restoring): .*\n", re.MULTILINE)
 
@@ -41,7 +42,7 @@ async def run_tapgate(
     *arguments: str | Path,
     url: str = "",
     cwd: Path | None = None,
-    uid: int | None = None,
+    user: ServerUser | None = None,
     while_running: Callable[[ForkedProcess], Any] | None = None,
     max_file_bytes: int | None = None,
     stdout: int = asyncio.subprocess.PIPE,
@@ -49,8 +50,8 @@ async def run_tapgate(
 ) -> tuple[int | None, bytes, str]:
     """Run a command and return its exit status, output and error output without progress."""
     process_options: dict[str, Any] = {}
-    if uid is not None:
-        process_options["preexec_fn"] = partial(become, uid, uid)
+    if user is not None:
+        process_options["preexec_fn"] = partial(become, user)
     if max_file_bytes is not None:
         sizes = (max_file_bytes, max_file_bytes)
         process_options["preexec_fn"] = partial(resource.setrlimit, resource.RLIMIT_FSIZE, sizes)
@@ -70,38 +71,39 @@ async def run_tapgate(
 
 
 @pytest.fixture
-def unprivileged_uid(public_tmp_path: Path, data_dir: Path) -> int | None:
-    """Give the folder to an unprivileged user and return the user ID.
+def unprivileged_user(public_tmp_path: Path, data_dir: Path) -> ServerUser | None:
+    """Give the folder to an unprivileged user and return that user.
 
     Returns None and changes nothing if the tests already run unprivileged.
     """
     if os.geteuid() != 0:
         return None
-    subprocess.run(["chown", "-R", f"{_NOBODY_UID}:{_NOBODY_UID}", public_tmp_path], check=True)
-    return _NOBODY_UID
+    require_installation_for(_NOBODY)
+    subprocess.run(["chown", "-R", f"{_NOBODY.uid}:{_NOBODY.gid}", public_tmp_path], check=True)
+    return _NOBODY
 
 
 async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
-    unprivileged_uid: int | None, data_dir: Path, public_tmp_path: Path
+    unprivileged_user: ServerUser | None, data_dir: Path, public_tmp_path: Path
 ) -> None:
-    uid = unprivileged_uid
+    user = unprivileged_user
     path, new = public_tmp_path / "file.backup", public_tmp_path / "new"
-    status, output, error = await run_tapgate(data_dir, "backup", path, uid=uid)
+    status, output, error = await run_tapgate(data_dir, "backup", path, user=user)
     assert (status, error) == (0, "")
     assert re.match(
         rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\.", output
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
-    status, _, error = await run_tapgate(new, "restore", path, uid=uid)
+    assert path.stat().st_uid == (os.geteuid() if user is None else user.uid)
+    status, _, error = await run_tapgate(new, "restore", path, user=user)
     assert status == 1
     assert f"tapgate: {path} cannot be restored: it was created with secret key" in error
     assert error.count("\n") == 1
     secrets = data_dir / "secrets.json"
     await asyncio.to_thread(shutil.copy, secrets, new / "secrets.json")
-    if uid is not None:
-        os.chown(new / "secrets.json", uid, uid)
-    status, output, error = await run_tapgate(new, "restore", path, uid=uid)
+    if user is not None:
+        os.chown(new / "secrets.json", user.uid, user.gid)
+    status, output, error = await run_tapgate(new, "restore", path, user=user)
     assert (status, error) == (0, "")
     assert b"FAILED" not in output
 

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import IO, Any
 from unittest.mock import patch
 
+import pytest
+
 from tapgate import child_process
 from tapgate.runtime.handover import LIFELINE_FD_VARIABLE, LISTENER_FD_VARIABLE
+from tapgate.store.server_user import ServerUser
 
-#: Includes this module, which every process imports, and all modules that a process imports after
-#: it has changed its user, who may not be able to read them.
+#: Includes this module, which every process imports.
 _PRELOADED_MODULES = [
     __name__,
     "rich.status",
@@ -50,11 +52,18 @@ _PRELOADED_MODULES = [
 _COMMAND_TIMEOUT_SECONDS = 60
 
 
-def become(user: int, group: int, extra_groups: Sequence[int] = ()) -> None:
+def become(user: ServerUser) -> None:
     """Change the user of a new process. uvloop does not support the arguments of `subprocess`."""
-    os.setgroups(extra_groups)
-    os.setgid(group)
-    os.setuid(user)
+    os.setgroups([])
+    os.setgid(user.gid)
+    os.setuid(user.uid)
+
+
+def require_installation_for(user: ServerUser) -> None:
+    """Skip the test if another user cannot run this installation, such as one in `/root`."""
+    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(child_process.__file__).parent}
+    if private := sorted(str(folder) for folder in folders if not user.can_search(folder)):
+        pytest.skip(f"needs an installation that other users can read: {private[0]} is private")
 
 
 class ForkedProcess:

@@ -19,9 +19,8 @@ from store.test_backup import (
     save_backup,
 )
 from tapgate.store import StoreError
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.embedded import EmbeddedPostgres, prepare_programs
 from tapgate.store.migrate import migrate
-from tapgate.store.postgres_programs import find_programs_dir
 from tapgate.store.server_user import resolve_server_user
 
 PASSWORD = "p@ss:w/rd %&'\\"
@@ -42,12 +41,13 @@ async def password_url(data_dir: Path) -> AsyncIterator[str]:
     pgdata, port = data_dir / "pgdata", free_port()
     (pgdata / "pg_hba.conf").write_text("host all shop 127.0.0.1/32 scram-sha-256\n")
     make_reachable(pgdata)
-    user = resolve_server_user(pgdata).popen_arguments()
+    user = resolve_server_user(pgdata)
     process = await asyncio.create_subprocess_exec(
-        find_programs_dir() / "postgres",
+        prepare_programs(user) / "postgres",
         *("-D", pgdata, "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", ""),
         stderr=asyncio.subprocess.PIPE,
-        preexec_fn=partial(become, **user) if user else None,
+        preexec_fn=None if user.is_current_user else partial(become, user),
+        cwd="/",
     )
     try:
         assert process.stderr is not None
