@@ -104,12 +104,15 @@ class Proxy:
         self.port = port
 
     def get(self, path: str, host: str = HOSTS[0]) -> tuple[int, str]:
-        return self._send("GET", path, host)
+        return self._send("GET", path, host)[:2]
 
     def post(self, path: str) -> tuple[int, str]:
-        return self._send("POST", path, HOSTS[0])
+        return self._send("POST", path, HOSTS[0])[:2]
 
-    def _send(self, method: str, path: str, host: str) -> tuple[int, str]:
+    def get_header(self, path: str, host: str, name: str) -> str | None:
+        return self._send("GET", path, host)[2][name]
+
+    def _send(self, method: str, path: str, host: str) -> tuple[int, str, http.client.HTTPMessage]:
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.port, context=context, timeout=60
@@ -119,7 +122,7 @@ class Proxy:
         response = connection.getresponse()
         text = response.read().decode()
         connection.close()
-        return response.status, text
+        return response.status, text, response.headers
 
     def wait(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until the proxy forwards requests."""
@@ -203,7 +206,7 @@ def proxy(
 
 
 def test_public_paths_are_forwarded_with_the_clients_address(proxy: tuple[Proxy, bool]) -> None:
-    for path in (PAYMENT, "/payment", "/docs", "/guide", "/t", "/health"):
+    for path in (PAYMENT, "/payment", "/docs", "/guide", "/t", "/favicon.ico", "/health"):
         assert proxy[0].get(path) == (200, f"{path} ['127.0.0.1']")
 
 
@@ -253,3 +256,12 @@ def test_messenger_host_publishes_only_the_providers_endpoints(proxy: tuple[Prox
     assert client.get("/api/v1/webhooks/messaging", chat)[0] == 200
     for path in ("/api/v1/messages/template", "/metrics", "/api/v1/webhooks"):
         assert client.get(path, chat)[0] == 404
+
+
+@each("host", HOSTS)
+@each("path", ["/health", "/no-such-path"])
+def test_browsers_use_only_https_for_the_host_and_its_subdomains(
+    proxy: tuple[Proxy, bool], host: str, path: str
+) -> None:
+    policy = proxy[0].get_header(path, host, "Strict-Transport-Security")
+    assert policy == "max-age=31536000; includeSubDomains"
