@@ -154,9 +154,12 @@ async def test_archive_moves_old_months_to_files(
     assert len(months) >= 2
     assert {*os.listdir(tmp_path)} >= {  # noqa: PTH208
         f"{months[0]}.json",
-        f"entries_{months[0]}.csv.gz",
-        f"transactions_{months[0]}.csv.gz",
+        f"entries_{months[0]}.csv.gz.sealed",
+        f"transactions_{months[0]}.csv.gz.sealed",
     }
+    path = tmp_path / f"entries_{months[0]}.csv.gz.sealed"
+    _, output, _ = await run_tapgate(services, "archive", "--read", str(path))
+    assert output.startswith("transaction_id,position,")
     _, output, _ = await run_tapgate(services, "archive", "--list")
     assert output.count("exported, tables kept") == len(months)
     # A backup does not contain these tables.

@@ -1,5 +1,6 @@
 """Archived months: balances, statements and verification stay right, and nothing is lost."""
 
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from builders.archive import JULY, MAY, History, InterruptError
+from builders.archive import JULY, MAY, VAULT, History, InterruptError
 from builders.ledger import (
     build_command,
     build_refund,
@@ -21,6 +22,8 @@ from tapgate.ledger import chart
 from tapgate.ledger.archived import load_archive
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.store import StoreError
+from tapgate.store.archive_files import compute_sha256, read_rows
+from tapgate.vault import Vault
 from tapgate.wallets.statements.queries import load_activity
 
 
@@ -161,16 +164,69 @@ async def test_restored_months_have_the_same_rows(history: History, drop: bool) 
 async def test_changed_file_is_neither_restored_nor_a_reason_to_drop(history: History) -> None:
     assert await history.verify() == {}
     await history.run(MAY)
-    path = history.folder / "entries_2026_04.csv.gz"
+    path = history.folder / "entries_2026_04.csv.gz.sealed"
     contents = path.read_bytes()
     path.write_bytes(contents[:-1] + b"x")
-    with pytest.raises(StoreError, match=r"entries_2026_04\.csv\.gz was changed"):
+    with pytest.raises(StoreError, match=r"entries_2026_04\.csv\.gz\.sealed was changed"):
         await history.run(MAY, drop=True)
     path.write_bytes(contents)
     await history.run(MAY, drop=True)
     path.write_bytes(contents[:-1] + b"x")
-    with pytest.raises(StoreError, match=r"entries_2026_04\.csv\.gz was changed"):
+    with pytest.raises(StoreError, match=r"entries_2026_04\.csv\.gz\.sealed was changed"):
         await history.restore()
+
+
+async def test_files_are_readable_only_with_the_secret_key(history: History) -> None:
+    assert await history.verify() == {}
+    await history.run(MAY)
+    for path in history.folder.glob("*.sealed"):
+        contents = path.read_bytes()
+        header, *rows = b"".join(read_rows(path, VAULT)).splitlines()
+        assert header.startswith((b"id,", b"transaction_id,"))
+        assert rows
+        assert all(part not in contents for part in (header, rows[0], b"\x1f\x8b\x08"))
+        with pytest.raises(StoreError, match="was created with secret key"):
+            list(read_rows(path, Vault("another secret key of thirty-two characters")))
+        path.write_bytes(contents[:-1])
+        with pytest.raises(StoreError, match="authentication failed"):
+            next(read_rows(path, VAULT))
+        path.write_bytes(contents)
+
+
+async def test_plain_files_of_earlier_releases_are_restored(history: History) -> None:
+    assert await history.verify() == {}
+    rows = await history.read_rows()
+    await history.run(MAY, drop=True)
+    await _write_first_format(history)
+    assert [await history.restore() for _ in range(2)] == ["2026_04", "2026_03"]
+    assert await history.read_rows() == rows
+    assert await history.verify() == {}
+
+
+async def _write_first_format(history: History) -> None:
+    """Replace the files by those that releases without encryption wrote."""
+    digests: dict[str, dict[str, str]] = {}
+    for path in history.folder.glob("*.sealed"):
+        plain = path.with_suffix("")
+        plain.write_bytes(gzip.compress(b"".join(read_rows(path, VAULT)), mtime=0))
+        path.unlink()
+        month = plain.name.partition("_")[2].partition(".")[0]
+        digests.setdefault(month, {})[plain.name] = compute_sha256(plain)
+    for month, files in digests.items():
+        path = history.folder / f"{month}.json"
+        path.write_text(path.read_text().replace(".csv.gz.sealed", ".csv.gz"))
+        await history.database.execute(
+            "UPDATE archived_months SET files = $2 WHERE name = $1", month, files
+        )
+
+
+async def test_manifest_of_other_files_is_rejected(history: History) -> None:
+    assert await history.verify() == {}
+    await history.run(MAY)
+    path = history.folder / "2026_04.json"
+    path.write_text(path.read_text().replace("entries_", "../entries_"))
+    with pytest.raises(StoreError, match="it does not name the files of 2026_04"):
+        await history.run(MAY, drop=True)
 
 
 async def test_interruption_before_any_change_loses_nothing(history: History) -> None:

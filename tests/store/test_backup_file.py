@@ -15,7 +15,7 @@ from cases import each
 from store.test_backup import VAULT, ignore_progress
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupReader, BackupWriter, Manifest, TableHeader
-from tapgate.store.sealed_file import SealedWriter
+from tapgate.store.sealed_file import BACKUP, SealedWriter
 
 MANIFEST = Manifest(
     tapgate="1",
@@ -49,7 +49,7 @@ COMPLETE_STREAM = encode_record(msgspec.json.encode(MANIFEST)) + TABLE_RECORDS
 
 async def read_contents(stream: bytes) -> list[tuple[str, bytes]]:
     file = io.BytesIO()
-    writer = SealedWriter(file, VAULT)
+    writer = SealedWriter(file, VAULT, BACKUP)
     writer.write(stream)
     writer.finish()
     reader = BackupReader(file, VAULT, ignore_progress)

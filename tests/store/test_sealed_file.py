@@ -7,13 +7,13 @@ import pytest
 
 from cases import each
 from tapgate.store import StoreError, sealed_file
-from tapgate.store.sealed_file import MAGIC, SealedWriter, read_sealed
+from tapgate.store.sealed_file import ARCHIVE, BACKUP, SealedWriter, read_sealed
 from tapgate.vault import Vault
 
 VAULT = Vault("the secret key of these tests")
 CHUNK_BYTES = 1000
 SEALED_CHUNK_BYTES = CHUNK_BYTES + 16
-HEADER_BYTES = len(MAGIC) + 4 + 32
+HEADER_BYTES = len(BACKUP.magic) + 4 + 32
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def seal(plain: bytes, *, write_size: int = 700) -> bytes:
     file = io.BytesIO()
-    writer = SealedWriter(file, VAULT)
+    writer = SealedWriter(file, VAULT, BACKUP)
     for start in range(0, len(plain), write_size):
         writer.write(plain[start : start + write_size])
     writer.finish()
@@ -32,7 +32,7 @@ def seal(plain: bytes, *, write_size: int = 700) -> bytes:
 
 
 def open_sealed(data: bytes, vault: Vault = VAULT) -> bytes:
-    return b"".join(read_sealed(io.BytesIO(data), vault))
+    return b"".join(read_sealed(io.BytesIO(data), vault, BACKUP))
 
 
 @each("size", [0, 1, 999, 1000, 1001, 2000, 5432])
@@ -116,7 +116,7 @@ def test_altered_file_is_rejected(alter: Callable[[bytes], bytes]) -> None:
 def test_chunks_before_an_altered_one_are_returned_and_later_ones_are_not() -> None:
     whole = bytearray(seal(bytes(2500)))
     whole[HEADER_BYTES + SEALED_CHUNK_BYTES] ^= 1
-    chunks = read_sealed(io.BytesIO(bytes(whole)), VAULT)
+    chunks = read_sealed(io.BytesIO(bytes(whole)), VAULT, BACKUP)
     assert next(chunks) == bytes(CHUNK_BYTES)
     with pytest.raises(StoreError):
         next(chunks)
@@ -134,6 +134,15 @@ def test_file_sealed_with_another_secret_key_is_rejected_with_the_key_id() -> No
 def test_file_with_a_forged_key_id_is_rejected() -> None:
     file = seal(b"plain")
     other = Vault("another secret key")
-    forged = MAGIC + bytes.fromhex(other.key_id) + file[len(MAGIC) + 4 :]
+    forged = BACKUP.magic + bytes.fromhex(other.key_id) + file[len(BACKUP.magic) + 4 :]
     with pytest.raises(StoreError, match="authentication failed"):
         open_sealed(forged, other)
+
+
+def test_file_of_another_kind_is_rejected() -> None:
+    file = seal(b"plain")
+    with pytest.raises(StoreError, match="authentication failed"):
+        list(read_sealed(io.BytesIO(file), VAULT, ARCHIVE))
+    renamed = io.BytesIO(ARCHIVE.magic + file[len(BACKUP.magic) :])
+    with pytest.raises(StoreError, match="authentication failed"):
+        list(read_sealed(renamed, VAULT, ARCHIVE))

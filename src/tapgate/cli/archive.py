@@ -1,6 +1,7 @@
 """`tapgate archive`: move old months of the ledger to files."""
 
 import asyncio
+import codecs
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from rich.table import Table
 from tapgate import supervisor
 from tapgate.audit.trail import AuditTrail
 from tapgate.cli import operator
+from tapgate.cli.backup import discard_stdout
 from tapgate.gateway_services import open_services
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive
@@ -21,7 +23,7 @@ from tapgate.ledger.maintenance import partition_job
 from tapgate.runtime.progress import LineProgress
 from tapgate.settings import Settings
 from tapgate.store import StoreError
-from tapgate.store.archive_files import has_tables
+from tapgate.store.archive_files import has_tables, read_rows
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError
 from tapgate.store.partitions import get_month_start
@@ -55,6 +57,16 @@ def restore_month(settings: Settings, folder: Path) -> None:
             print(f"{await job.restore(folder)}: restored")
 
     _run(settings, run)
+
+
+def print_rows(settings: Settings, path: Path) -> None:
+    """Write the CSV of a file to standard output."""
+    try:
+        for text in codecs.iterdecode(read_rows(path, Vault(settings.secret_key)), "utf-8"):
+            sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        discard_stdout()
 
 
 def print_archive(settings: Settings) -> None:

@@ -21,7 +21,7 @@ from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.backup_source import choose_source
 from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
-from tapgate.store.sealed_file import is_sealed
+from tapgate.store.sealed_file import BACKUP, is_sealed
 from tapgate.vault import Vault
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ def _open_backup(
     def report_percent(percent: int) -> None:
         report(f"{percent}%")
 
-    if is_sealed(file):
+    if is_sealed(file, BACKUP):
         return BackupReader(file, vault, report_percent)
     if not is_archive(file):
         raise StoreError("it is not a Tapgate backup")
@@ -162,14 +162,14 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            _discard_stdout()
+            discard_stdout()
             raise StoreError("the program that reads the backup closed the pipe") from None
         except OSError as error:
-            _discard_stdout()
+            discard_stdout()
             raise StoreError(f"cannot write to standard output: {error.strerror}") from error
 
 
-def _discard_stdout() -> None:
+def discard_stdout() -> None:
     """Redirect standard output to the null device.
 
     Otherwise, Python's flush of buffered output at exit would fail again.

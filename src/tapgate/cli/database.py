@@ -94,6 +94,10 @@ def archive(
         Path | None,
         typer.Option(help="Move the last archived month back, from the files in this folder."),
     ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option(help="Decrypt this file and write its CSV to standard output."),
+    ] = None,
 ) -> None:
     """Move old months of the ledger to files.
 
@@ -103,6 +107,7 @@ def archive(
     from tapgate.cli.archive import (  # noqa: PLC0415
         archive_months,
         print_archive,
+        print_rows,
         restore_month,
     )
 
@@ -111,6 +116,8 @@ def archive(
         print_archive(settings)
     elif restore is not None:
         restore_month(settings, restore)
+    elif read is not None:
+        print_rows(settings, read)
     elif to is not None:
         archive_months(settings, to, keep=keep, drop=drop)
     else:

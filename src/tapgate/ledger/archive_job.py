@@ -17,7 +17,7 @@ from tapgate.store.archive_files import (
     ArchiveManifest,
     ProgressCallback,
     export_tables,
-    get_file_name,
+    find_file_name,
     has_table,
     load_table,
     read_manifest,
@@ -98,6 +98,7 @@ class ArchiveJob:
             orders = {f"{table}_{month.name}": order for table, order in _ORDERS.items()}
             manifest = await export_tables(
                 self._connection,
+                self._vault,
                 folder,
                 ArchiveManifest(month.name, month.first_id, month.end_id, {}),
                 orders,
@@ -166,8 +167,10 @@ class ArchiveJob:
                 await tx.execute(f"DROP TABLE IF EXISTS {ARCHIVE_SCHEMA}.{name}")
                 await create_detached(tx, table, name)
                 await tx.execute(f"ALTER TABLE {name} SET SCHEMA {ARCHIVE_SCHEMA}")
-                file_name = get_file_name(name)
-                await load_table(tx, folder / file_name, name, manifest.files[file_name])
+                file_name = find_file_name(manifest, name)
+                await load_table(
+                    tx, self._vault, folder / file_name, name, manifest.files[file_name]
+                )
             await tx.execute(
                 "UPDATE archived_months SET dropped_at = NULL WHERE end_id = $1", month.end_id
             )

@@ -1,12 +1,14 @@
-"""Files of archived months: CSV as written by PostgreSQL, compressed, with a manifest.
+"""Files of archived months: CSV as written by PostgreSQL, compressed and sealed, with a manifest.
 
-The files of March 2026 are `transactions_2026_03.csv.gz`, `entries_2026_03.csv.gz` and the manifest
-`2026_03.json`. It is written last and has the rows, columns and SHA-256 digests of both files.
+The files of March 2026 are `transactions_2026_03.csv.gz.sealed`, `entries_2026_03.csv.gz.sealed`
+and the manifest `2026_03.json`. The manifest is written last and has the rows, columns and SHA-256
+digests of both files. Files of the first format are not sealed and end in `.csv.gz`.
 """
 
 import gzip
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +18,12 @@ from tapgate.store import StoreError
 from tapgate.store.backup import COPY_SETTINGS
 from tapgate.store.backup_file import open_new_file
 from tapgate.store.partitions import TABLES, PartitionedTable
+from tapgate.store.sealed_file import ARCHIVE, SealedWriter, is_sealed, read_sealed
+from tapgate.vault import Vault
 
 _CHUNK_BYTES: Final = 1 << 20
 _COMPRESSION_LEVEL: Final = 6
+_GZIP_WINDOW_BITS: Final = 31
 _SELECT_COLUMNS: Final = """
     SELECT attname, atttypid, atttypmod, attnotnull, row_number() OVER (ORDER BY attnum)
     FROM pg_attribute WHERE attrelid = {} AND attnum > 0 AND NOT attisdropped"""
@@ -45,15 +50,16 @@ class ArchiveManifest(msgspec.Struct, frozen=True):
     first_id: int
     end_id: int
     files: dict[str, FileRecord]
-    format: int = 1
+    format: int = 2
 
 
 def get_file_name(table: str) -> str:
-    return f"{table}.csv.gz"
+    return f"{table}.csv.gz.sealed"
 
 
 async def export_tables(
     connection: Any,
+    vault: Vault,
     folder: Path,
     manifest: ArchiveManifest,
     tables: Mapping[str, str],
@@ -64,7 +70,9 @@ async def export_tables(
     await connection.execute(COPY_SETTINGS)
     files = {}
     for name, order in tables.items():
-        files[get_file_name(name)] = await _export_table(connection, folder, name, order, report)
+        path = folder / get_file_name(name)
+        query = f"SELECT * FROM archive.{name} ORDER BY {order}"
+        files[path.name] = await _export_rows(connection, vault, path, query, report)
     manifest = msgspec.structs.replace(manifest, files=files)
     with open_new_file(folder / f"{manifest.month}.json", replace=True) as file:
         file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
@@ -78,20 +86,17 @@ def _create_folder(folder: Path) -> None:
         raise StoreError(f"{folder} cannot be created: {error.strerror}") from error
 
 
-async def _export_table(
-    connection: Any, folder: Path, name: str, order: str, report: ProgressCallback
+async def _export_rows(
+    connection: Any, vault: Vault, path: Path, query: str, report: ProgressCallback
 ) -> FileRecord:
-    path = folder / get_file_name(name)
     written = 0
-    query = f"SELECT * FROM archive.{name} ORDER BY {order}"
-    with (
-        open_new_file(path, replace=True) as file,
-        gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, file, mtime=0) as compressed,
-    ):
+    with open_new_file(path, replace=True) as file:
+        sealed = SealedWriter(file, vault, ARCHIVE)
+        compressor = zlib.compressobj(_COMPRESSION_LEVEL, wbits=_GZIP_WINDOW_BITS)
 
         async def write(data: bytes) -> None:
             nonlocal written
-            compressed.write(data)
+            sealed.write(compressor.compress(data))
             written += len(data)
             report(path.name, written)
 
@@ -100,10 +105,12 @@ async def _export_table(
             status = await connection.copy_from_query(
                 query, output=write, format="csv", header=True, timeout=_COPY_TIMEOUT_SECONDS
             )
+        sealed.write(compressor.flush())
+        sealed.finish()
     statement = await connection.prepare(query)
     columns = [attribute.name for attribute in statement.get_attributes()]
     rows = int(status.rpartition(" ")[2])
-    return FileRecord(rows, columns, path.stat().st_size, compute_sha256(path))
+    return FileRecord(rows, columns, sealed.bytes_written, compute_sha256(path))
 
 
 def compute_sha256(path: Path) -> str:
@@ -123,6 +130,8 @@ def read_manifest(folder: Path, month: str, digests: Mapping[str, str]) -> Archi
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise StoreError(f"{path} is not the manifest of a month: {error}") from None
+    if manifest.files.keys() != digests.keys():
+        raise StoreError(f"{path} was changed: it does not name the files of {month}")
     for name, digest in digests.items():
         if compute_sha256(folder / name) != digest:
             raise StoreError(f"{folder / name} was changed: its SHA-256 digest is not {digest}")
@@ -160,13 +169,51 @@ async def has_table(connection: Any, table: PartitionedTable, name: str) -> bool
     return not (columns or checks or extra)
 
 
-async def load_table(connection: Any, path: Path, name: str, record: FileRecord) -> None:
+def find_file_name(manifest: ArchiveManifest, table: str) -> str:
+    """Return the name of a table's file, which depends on the release that wrote it."""
+    return next(name for name in manifest.files if name.partition(".")[0] == table)
+
+
+def read_rows(path: Path, vault: Vault) -> Iterator[bytes]:
+    """Yield the CSV of a file, sealed or of the first format, in pieces of bounded size.
+
+    A sealed file is read twice, first to authenticate all of it.
+    """
+    try:
+        with path.open("rb") as file:
+            if not is_sealed(file, ARCHIVE):
+                file.seek(0)
+                with gzip.open(file) as plain:
+                    yield from iter(lambda: plain.read(_CHUNK_BYTES), b"")
+                return
+            for _ in read_sealed(file, vault, ARCHIVE):
+                pass
+            yield from filter(None, _decompress(read_sealed(file, vault, ARCHIVE)))
+    except StoreError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(f"{path} cannot be read: {reason}") from error
+
+
+def _decompress(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    decompressor = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    for chunk in chunks:
+        rest = chunk
+        while rest:
+            yield decompressor.decompress(rest, _CHUNK_BYTES)
+            rest = decompressor.unconsumed_tail
+    yield decompressor.flush()
+
+
+async def load_table(
+    connection: Any, vault: Vault, path: Path, name: str, record: FileRecord
+) -> None:
     """Load a file into an empty table of the archive, in the caller's database transaction."""
 
     async def read() -> AsyncIterator[bytes]:
-        with gzip.open(path) as file:
-            while data := file.read(_CHUNK_BYTES):
-                yield data
+        for data in read_rows(path, vault):
+            yield data
 
     await connection.execute(_NO_SERVER_LIMIT)
     status = await connection.copy_to_table(

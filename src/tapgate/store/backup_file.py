@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from tapgate.store import StoreError
-from tapgate.store.sealed_file import CHUNK_BYTES, SealedWriter, read_sealed
+from tapgate.store.sealed_file import BACKUP, CHUNK_BYTES, SealedWriter, read_sealed
 from tapgate.vault import Vault
 
 FORMAT_VERSION = 2
@@ -73,7 +73,7 @@ class TableRows(NamedTuple):
 
 class BackupWriter:
     def __init__(self, file: BinaryIO, vault: Vault) -> None:
-        self._sealed = SealedWriter(file, vault)
+        self._sealed = SealedWriter(file, vault, BACKUP)
         self._compressor = zlib.compressobj(_COMPRESSION_LEVEL)
         self._rows = bytearray()
 
@@ -120,9 +120,9 @@ class BackupReader:
 
     def __init__(self, file: BinaryIO, vault: Vault, report: ProgressCallback) -> None:
         self._file, self._size = file, file.seek(0, os.SEEK_END)
-        for _ in read_sealed(file, vault):
+        for _ in read_sealed(file, vault, BACKUP):
             report(self.percent)
-        self._records = _RecordReader(read_sealed(file, vault))
+        self._records = _RecordReader(read_sealed(file, vault, BACKUP))
         self.manifest = decode_manifest(self._records.read(), FORMAT_VERSION)
 
     @property

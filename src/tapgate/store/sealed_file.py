@@ -9,7 +9,7 @@ used before they are authenticated.
 
 import os
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -17,21 +17,29 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tapgate.store import StoreError
 from tapgate.vault import Vault
 
-MAGIC: Final = b"tapgate-backup 2\n"
 CHUNK_BYTES: Final = 1 << 20
-_KEY_PURPOSE = "backup"
 _KEY_ID_BYTES = 4
 _SALT_BYTES = 32
 _TAG_BYTES = 16
-_HEADER_BYTES: Final = len(MAGIC) + _KEY_ID_BYTES + _SALT_BYTES
+
+
+class SealedFormat(NamedTuple):
+    """Kind of file. Each kind has its own keys, so one cannot pass for another."""
+
+    magic: bytes
+    key_purpose: str
+
+
+BACKUP: Final = SealedFormat(b"tapgate-backup 2\n", "backup")
+ARCHIVE: Final = SealedFormat(b"tapgate-archive 2\n", "archive")
 
 
 class SealedWriter:
-    def __init__(self, file: BinaryIO, vault: Vault) -> None:
+    def __init__(self, file: BinaryIO, vault: Vault, kind: SealedFormat) -> None:
         salt = os.urandom(_SALT_BYTES)
         self._file = file
-        self._header = MAGIC + bytes.fromhex(vault.key_id) + salt
-        self._cipher = _create_cipher(vault, salt, vault.key_id)
+        self._header = kind.magic + bytes.fromhex(vault.key_id) + salt
+        self._cipher = _create_cipher(vault, kind, salt, vault.key_id)
         self._chunk_count = 0
         self._buffer = bytearray()
         self.bytes_written = file.write(self._header)
@@ -53,21 +61,22 @@ class SealedWriter:
         self.bytes_written += self._file.write(self._cipher.encrypt(nonce, data, self._header))
 
 
-def is_sealed(file: BinaryIO) -> bool:
+def is_sealed(file: BinaryIO, kind: SealedFormat) -> bool:
     file.seek(0)
-    return file.read(len(MAGIC)) == MAGIC
+    return file.read(len(kind.magic)) == kind.magic
 
 
-def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
+def read_sealed(file: BinaryIO, vault: Vault, kind: SealedFormat) -> Iterator[bytes]:
     """Yield the decrypted chunks; raise `StoreError` if the file is altered or truncated.
 
     Also raise `StoreError` if the file was sealed with a different secret key.
     """
     file.seek(0)
-    header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
+    header_bytes = len(kind.magic) + _KEY_ID_BYTES + _SALT_BYTES
+    header = file.read(header_bytes)
+    if len(header) < header_bytes or not header.startswith(kind.magic):
         raise _build_altered_error()
-    key_id, salt = header[len(MAGIC) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
+    key_id, salt = header[len(kind.magic) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
     if key_id not in vault.key_names:
         raise StoreError(
             f"it was created with secret key {key_id}, but the configured key is"
@@ -75,7 +84,7 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
             " Set TAPGATE_SECRET_KEY to its key, or copy the original secrets.json to the data"
             " folder"
         )
-    cipher = _create_cipher(vault, salt, key_id)
+    cipher = _create_cipher(vault, kind, salt, key_id)
     chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
     while True:
         next_chunk = file.read(CHUNK_BYTES + _TAG_BYTES)
@@ -88,8 +97,8 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
         chunk, number = next_chunk, number + 1
 
 
-def _create_cipher(vault: Vault, salt: bytes, key_id: str) -> AESGCM:
-    return AESGCM(vault.derive_key(_KEY_PURPOSE, salt, key_id=key_id))
+def _create_cipher(vault: Vault, kind: SealedFormat, salt: bytes, key_id: str) -> AESGCM:
+    return AESGCM(vault.derive_key(kind.key_purpose, salt, key_id=key_id))
 
 
 def _build_nonce(number: int, *, is_last: bool) -> bytes:
