@@ -2,12 +2,15 @@
 
 import asyncio
 import errno
+import fcntl
 import resource
 import socket
 import sys
+import termios
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -236,6 +239,36 @@ async def test_connection_lost_before_its_setup_is_not_registered(server: _Serve
     lost.close()
     await server._connect(lost)
     assert server.server_state.connections == set()
+
+
+async def test_data_that_a_client_does_not_read_fills_no_large_buffers(
+    server: _Server, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_freeze_startup_objects", lambda: None)
+    await server.startup([listener])
+    transports: list[Any] = []
+
+    def is_blocked() -> bool:
+        transports[:] = [item._transport for item in server.server_state.connections]
+        return any(transport.get_write_buffer_size() for transport in transports)
+
+    try:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(listener.getsockname())
+            client.sendall(b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            await wait_until(is_blocked)
+            await asyncio.sleep(0.1)
+            (transport,) = transports
+            accepted = transport.get_extra_info("socket")
+            queued = fcntl.ioctl(accepted, termios.TIOCOUTQ, b"\0" * 4)
+            assert 0 < int.from_bytes(queued, sys.byteorder) <= 256 * 1024
+            assert transport.get_write_buffer_size() <= 128 * 1024
+            # The kernel doubles the value, for its own overhead.
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) <= 128 * 1024
+    finally:
+        asyncio.get_running_loop().remove_reader(listener)
+        await wait_until(lambda: not server.server_state.connections)
 
 
 async def test_worker_accepts_nothing_when_the_supervisor_exits_before_startup(

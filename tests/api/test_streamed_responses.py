@@ -1,4 +1,4 @@
-"""Streamed bodies: sent as fast as the client reads, and ended when the client disconnects."""
+"""Large bodies: sent as fast as the client reads, and ended when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,6 +11,7 @@ from tapgate.http.messages import Request, Response
 from tapgate.http.protocol import HttpProtocol
 
 CHUNKS = [b"a" * 10, b"b" * 10, b"c" * 10]
+SHARED_BODY = b"x" * 200_000
 
 
 class FakeStream:
@@ -42,6 +43,8 @@ class FakeApp:
     async def respond(self, request: Request) -> Response:
         if request.path == "/blocked":
             return await request.cancel_on_disconnect(self._block())
+        if request.path == "/shared":
+            return Response(200, b"content-length: 200000\r\n", SHARED_BODY)
         self.streams.append(FakeStream())
         return Response(200, b"content-length: 30\r\n", b"", stream=self.streams[-1])
 
@@ -57,9 +60,11 @@ class FakeApp:
 class FakeTransport:
     def __init__(self) -> None:
         self.data = b""
+        self.writes: list[bytes | memoryview] = []
         self.is_aborted = False
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
+        self.writes.append(data)
         self.data += data
 
     def abort(self) -> None:
@@ -102,6 +107,40 @@ async def test_stream_waits_for_the_client_and_precedes_the_next_response() -> N
     assert [(stream.sent, stream.is_closed) for stream in app.streams] == [(3, True)] * 3
     responses = transport.data.split(b"HTTP/1.1 200 OK\r\n")[1:]
     assert [response.partition(b"\r\n\r\n")[2] for response in responses] == [b"".join(CHUNKS)] * 3
+    connection.connection_lost(None)
+
+
+async def test_connections_share_the_bytes_of_a_large_body() -> None:
+    _, connection, transport = connect()
+    connection.data_received(build_request(path="/shared"))
+    await drain_event_loop()
+    head, *parts, end = transport.writes
+    assert (bytes(head).endswith(b"\r\n\r\n"), bytes(end)) == (True, b"")
+    assert [len(part) for part in parts] == [65_536, 65_536, 65_536, 3_392]
+    assert all(isinstance(part, memoryview) and part.obj is SHARED_BODY for part in parts)
+    connection.connection_lost(None)
+
+
+async def test_large_body_waits_for_the_client_and_ends_when_it_disconnects() -> None:
+    _, connection, transport = connect()
+    connection.data_received(build_request(path="/shared"))
+    connection.pause_writing()
+    await drain_event_loop()
+    assert len(transport.data) < 1000  # only the head
+    connection.resume_writing()
+    connection.pause_writing()
+    await drain_event_loop()
+    assert len(transport.data) < 1000
+    connection.connection_lost(None)
+    await drain_event_loop()
+    assert len(transport.data) < 1000
+
+
+async def test_head_request_for_a_large_body_gets_no_body() -> None:
+    _, connection, transport = connect()
+    connection.data_received(build_request("HEAD", "/shared"))
+    await drain_event_loop()
+    assert transport.data.endswith(b"\r\n\r\n")
     connection.connection_lost(None)
 
 

@@ -26,7 +26,9 @@ LINGER_SECONDS = 5.0
 
 NO_DEADLINE = float("inf")
 
-#: A client that reads nothing of a streamed body for this long is disconnected.
+#: Larger bodies are written in chunks of this size.
+CHUNK_BYTES = 64 * 1024
+#: A client that does not read a chunk of a large body in this time is disconnected.
 _SEND_TIMEOUT_SECONDS = 30.0
 
 
@@ -109,16 +111,29 @@ class BoundedConnection(ABC, asyncio.Protocol):
     async def _write_stream(self, stream: BodyStream) -> None:
         """Write a body as fast as the client reads it."""
         async for chunk in stream:
-            while not (self._can_write or self.is_closed):
-                self._write_waiter = self._loop.create_future()
-                try:
-                    async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
-                        await self._write_waiter
-                except TimeoutError:
-                    raise ClientDisconnectedError from None
-            if self.is_closed:
-                raise ClientDisconnectedError
+            await self._wait_until_writable()
             self._transport.write(chunk)
+
+    async def _write_large_body(self, body: bytes) -> None:
+        """Write a body as fast as the client reads it, without a copy per connection.
+
+        Many connections may send the same body, such as the OpenAPI document.
+        """
+        view = memoryview(body)
+        for start in range(0, len(body), CHUNK_BYTES):
+            await self._wait_until_writable()
+            self._transport.write(view[start : start + CHUNK_BYTES])
+
+    async def _wait_until_writable(self) -> None:
+        while not (self._can_write or self.is_closed):
+            self._write_waiter = self._loop.create_future()
+            try:
+                async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
+                    await self._write_waiter
+            except TimeoutError:
+                raise ClientDisconnectedError from None
+        if self.is_closed:
+            raise ClientDisconnectedError
 
     def _close(self) -> None:
         """Close once pending data is written. Abort after `IDLE_TIMEOUT_SECONDS`."""

@@ -4,7 +4,8 @@ Pass `HttpProtocol` and a `WebApp`, which also renders the protocol's errors, to
 `uvicorn.Config(app, http=...)`.
 
 The protocol supports only what Tapgate's services need, at half the cost of a general
-implementation. It parses with httptools and sends each response in one write.
+implementation. It parses with httptools and sends each response in one write, except large bodies,
+which are written as fast as the client reads them.
 
 All resources that a client can consume are bounded: the head, framing overhead, the body, pipelined
 requests, the time and rate of receiving, and the data read after an early response. After a
@@ -327,17 +328,27 @@ class HttpProtocol(BoundedConnection):
         keep_alive = stays_open and request.keep_alive and request.is_complete
         if request.method == "HEAD":
             response = response._replace(body=b"")
-        data = encode_response(response, self._server.default_headers, keep_alive=keep_alive)
-        if response.stream is None:
-            self._end_response(request, response, data, keep_alive=keep_alive)
+        if response.stream is not None or len(response.body) > connection.CHUNK_BYTES:
+            await self._send_large_response(request, response, keep_alive=keep_alive)
             return
+        data = encode_response(response, self._server.default_headers, keep_alive=keep_alive)
+        self._end_response(request, response, data, keep_alive=keep_alive)
+
+    async def _send_large_response(
+        self, request: HttpRequest, response: Response, *, keep_alive: bool
+    ) -> None:
+        head = response._replace(body=b"")
+        data = encode_response(head, self._server.default_headers, keep_alive=keep_alive)
         try:
             if request.method != "HEAD" and not self.is_closed:
                 self._transport.write(data)
                 data = b""
-                await self._write_stream(response.stream)
+                await self._write_large_body(response.body)
+                if response.stream is not None:
+                    await self._write_stream(response.stream)
         finally:
-            response.stream.close()
+            if response.stream is not None:
+                response.stream.close()
         self._end_response(request, response, data, keep_alive=keep_alive)
 
     def _end_response(

@@ -49,6 +49,12 @@ _MAX_ACCEPT_BATCH = 64
 #: The shortest delay of the event loop's timers.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
+#: Received data that the kernel may buffer per connection. By default it buffers megabytes.
+_RECEIVE_BUFFER_BYTES = 64 * 1024
+#: Data that the kernel may buffer per connection before sending it. By default it copies megabytes
+#: of a response that the client does not read.
+_UNSENT_BYTES = 64 * 1024
+
 _REJECTED_READ_BYTES = 64 * 1024
 _REJECTION_LOG_SECONDS = 60.0
 
@@ -142,6 +148,7 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for listener in sockets or []:
             listener.setblocking(False)
+            _limit_kernel_buffers(listener)
             loop.add_reader(listener, self._accept, listener)
         self.servers = []
         self.started = True
@@ -276,6 +283,13 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.should_exit = True
         asyncio.get_running_loop().remove_reader(self._lifeline)
+
+
+def _limit_kernel_buffers(listener: socket.socket) -> None:
+    """Limit the kernel's memory per connection. Accepted connections inherit these options."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
 
 
 def _freeze_startup_objects() -> None:
