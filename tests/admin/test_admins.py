@@ -218,10 +218,12 @@ async def test_last_system_admin_cannot_be_disabled(
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     adas_id = await get_number(client, ada)
     as_ben = Actor(record={"type": "admin", "id": ben["id"]})
-    sessions = services.authenticator.sessions
+    auth = services.authenticator
     with pytest.raises(ApiError) as error:
         async with services.transaction() as tx:
-            await operations.disable(tx, as_ben, adas_id, sessions=sessions)
+            await operations.disable(
+                tx, as_ben, adas_id, sessions=auth.sessions, invitations=auth.invitations
+            )
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot be disabled."
 

@@ -9,6 +9,7 @@ import pytest
 from builders.auth import (
     EMAIL,
     PASSWORD,
+    SESSION_ID,
     FakeClock,
     GatewayProcess,
     OwnerBuilder,
@@ -30,10 +31,11 @@ async def admin_id(owners: OwnerBuilder) -> int:
 
 async def enroll(process: GatewayProcess, admin_id: int) -> tuple[pyotp.TOTP, list[str]]:
     """Enroll an authenticator app and advance the clock past the step of its first code."""
-    factors = process.authenticator.factors
+    auth = process.authenticator
     async with process.transaction() as tx:
-        app = pyotp.TOTP(await factors.start_totp(tx, admin_id))
-        recovery_codes = await factors.confirm_totp(tx, admin_id, app.at(process.clock()))
+        app = pyotp.TOTP(await auth.factors.start_totp(tx, admin_id, SESSION_ID))
+        code = app.at(process.clock())
+        recovery_codes = await auth.factors.confirm_totp(tx, admin_id, SESSION_ID, code)
     assert recovery_codes is not None
     process.clock.advance(seconds=30)
     return app, recovery_codes
@@ -166,12 +168,12 @@ async def test_new_app_replaces_the_old_one_when_it_is_confirmed(
     old, old_codes = await enroll(process, admin_id)
     factors = process.authenticator.factors
     async with process.transaction() as tx:
-        new = pyotp.TOTP(await factors.start_totp(tx, admin_id))
-        assert await factors.confirm_totp(tx, admin_id, old.at(clock())) is None
+        new = pyotp.TOTP(await factors.start_totp(tx, admin_id, SESSION_ID))
+        assert await factors.confirm_totp(tx, admin_id, SESSION_ID, old.at(clock())) is None
     assert await factors.verify(admin_id, old.at(clock())) == "totp"
     clock.advance(seconds=60)
     async with process.transaction() as tx:
-        assert await factors.confirm_totp(tx, admin_id, new.at(clock()))
+        assert await factors.confirm_totp(tx, admin_id, SESSION_ID, new.at(clock()))
     clock.advance(seconds=30)
     assert await factors.verify(admin_id, old.at(clock())) is None
     assert await factors.verify(admin_id, old_codes[0]) is None

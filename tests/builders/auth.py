@@ -45,6 +45,8 @@ class FakeClock:
 
 EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
+#: Of enrollments without a request.
+SESSION_ID = 1
 _sequence = itertools.count(1)
 FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
@@ -185,8 +187,8 @@ async def enroll_app(services: Services, admin_id: int) -> pyotp.TOTP:
     """
     auth = services.authenticator
     async with services.transaction() as tx:
-        app = pyotp.TOTP(await auth.factors.start_totp(tx, admin_id))
+        app = pyotp.TOTP(await auth.factors.start_totp(tx, admin_id, SESSION_ID))
         code = get_previous_code(services, app)
-        assert await auth.factors.confirm_totp(tx, admin_id, code)
+        assert await auth.factors.confirm_totp(tx, admin_id, SESSION_ID, code)
         await auth.sessions.publish_change(tx)
     return app

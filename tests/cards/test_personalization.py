@@ -74,6 +74,31 @@ async def test_own_keys_do_not_depend_on_the_secret_key(harness: Harness) -> Non
     assert not set(own_keys.values()) & set(legacy_keys.values())
 
 
+@pytest.mark.parametrize(("hours", "status"), [(23, 200), (24, 422)])
+async def test_tap_confirms_issued_keys_for_24_hours(
+    harness: Harness, hours: int, status: int
+) -> None:
+    keyset, card = await create_keyset(harness), await create_card(harness, uid=UID)
+    chip = await encode_card(harness, card, keyset)
+    await harness.database.execute(
+        "UPDATE cards SET pending_since = pending_since - make_interval(hours => $1, secs => 1)",
+        hours,
+    )
+    assert (await confirm(harness, card, tap(chip))).status_code == status
+    if status != 200:
+        await personalize(harness, card, keyset)
+        assert (await confirm(harness, card, tap(chip))).status_code == 200
+
+
+async def test_keys_that_an_earlier_version_issued_expire_too(harness: Harness) -> None:
+    keyset, card = await create_keyset(harness), await create_card(harness, uid=UID)
+    chip = await encode_card(harness, card, keyset)
+    await harness.database.execute("UPDATE cards SET pending_since = NULL")
+    assert (await get_card(harness, card))["authenticity"] == "none"
+    await harness.database.execute("UPDATE cards SET updated_at = updated_at - interval '25 hours'")
+    assert parse_error(await confirm(harness, card, tap(chip))) == (422, "VALIDATION_FAILED")
+
+
 def derive_legacy_keys(harness: Harness, card_id: int) -> dict[int, bytes]:
     vault = harness.services.vault
     return split_own_keys(derive_legacy_own_keys(vault, card_id, vault.key_id))

@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 import httpx2
 import msgspec
-import pyotp
 import pytest
 
-from builders.auth import EMAIL, PASSWORD, get_previous_code
+from builders.auth import EMAIL, PASSWORD, enroll_app
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
@@ -302,11 +301,8 @@ async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> No
 async def test_sign_in_asks_for_the_code_of_an_enrolled_app(
     signed_out_client: ConsoleClient, services: Services
 ) -> None:
-    factors = services.authenticator.factors
     admin_id = await services.database.fetchval("SELECT id FROM admins")
-    async with services.transaction() as tx:
-        app = pyotp.TOTP(await factors.start_totp(tx, admin_id))
-        await factors.confirm_totp(tx, admin_id, get_previous_code(services, app))
+    app = await enroll_app(services, admin_id)
 
     asked = await signed_out_client.sign_in(EMAIL, PASSWORD)
     assert asked.status_code == 403

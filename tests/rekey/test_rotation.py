@@ -9,6 +9,7 @@ import pyotp
 import pytest
 
 from builders.approvals import approve, build_rule, require_held, set_rules
+from builders.auth import SESSION_ID
 from builders.card_proofs import create_keyset, personalize
 from builders.participants import create_partner, post_webhook
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
@@ -45,9 +46,10 @@ class StoredData:
         authenticator = harness.services.authenticator
         async with harness.services.transaction() as tx:
             self.refresh_token = (await authenticator.sessions.start(tx, admin_id)).refresh_token
-            app = pyotp.TOTP(await authenticator.factors.start_totp(tx, admin_id))
+            factors = authenticator.factors
+            app = pyotp.TOTP(await factors.start_totp(tx, admin_id, SESSION_ID))
             code = app.at(harness.services.clock())
-            self.codes = await authenticator.factors.confirm_totp(tx, admin_id, code) or []
+            self.codes = await factors.confirm_totp(tx, admin_id, SESSION_ID, code) or []
             await tx.execute("UPDATE admin_totp SET last_step = 0")
         self.app, self.admin_id = app, admin_id
 

@@ -259,10 +259,12 @@ async def test_last_local_system_admin_remains(
     assert parse_error(await sso.log_in(password=PASSWORD)) == (403, "FORBIDDEN")
     me = await get_me(harness, ada)
     assert me["email"] == EMAIL
-    local_id, sessions = ids.decode(ids.ADMIN, me["id"]), harness.services.authenticator.sessions
+    local_id, auth = ids.decode(ids.ADMIN, me["id"]), harness.services.authenticator
+    sessions = auth.sessions
+    disable = partial(operations.disable, sessions=sessions, invitations=auth.invitations)
     assert local_id is not None
     for change in (
-        partial(operations.disable, sessions=sessions),
+        disable,
         partial(operations.update, changes=AdminChanges(role="support_user"), sessions=sessions),
     ):
         with pytest.raises(ApiError) as error:
@@ -272,7 +274,7 @@ async def test_last_local_system_admin_remains(
         assert "The last active system_admin with a password" in (error.value.message or "")
     await harness.create_admin("A")  # has a password too
     async with harness.services.transaction() as tx:
-        await operations.disable(tx, SYSTEM_ACTOR, local_id, sessions=sessions)
+        await disable(tx, SYSTEM_ACTOR, local_id)
 
 
 async def test_enrolled_factor_is_required(sso: SsoClient, harness: Harness) -> None:

@@ -506,7 +506,8 @@ export class Operations extends Transport {
    * key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
    *
    * The card works as before until a tap confirms the keys. Until then, the same request returns the
-   * same keys again, so that an interrupted encoding can be repeated. For a card that signs its taps
+   * same keys again, so that an interrupted encoding can be repeated. A tap must confirm the keys
+   * within 24 hours of the last such request. For a card that signs its taps
    * already, the keys have the next version: its present keys stay valid until the confirmation.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
@@ -521,7 +522,7 @@ export class Operations extends Transport {
    * From then on, the card pays only with a proof, and taps with earlier keys are rejected. The tap
    * is consumed, and the counter starts again with it.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   confirmPersonalization(serial: string, body: schemas.PersonalizationConfirmation, options?: RequestOptions): Promise<schemas.CardRecord> {
     return this.send("POST", `/api/v1/cards/${encodeURIComponent(serial)}/personalize/confirm`, { body }, options);
@@ -2077,12 +2078,18 @@ export class Operations extends Transport {
    * Create a secret for an authenticator app.
    *
    * Add the account to the app with `qr` or `otpauth_url`, or type `secret` into it. Then confirm
-   * with a code. Until then, nothing changes: an app that is already enrolled keeps working.
+   * with a code, in the same session and within 15 minutes. Until then, nothing changes: an app that
+   * is already enrolled keeps working. A new secret, and another factor that is enrolled, replace an
+   * unconfirmed secret.
+   *
+   * An admin without a second factor must send `current_password`, unless the login was in the last
+   * 15 minutes. A wrong password fails with 422 and counts as a failed login. Admins who use single
+   * sign-on have no password.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
-  startTotp(options?: RequestOptions): Promise<schemas.TotpSecret> {
-    return this.send("POST", `/api/v1/admin/me/totp`, {}, options);
+  startTotp(body: schemas.TotpEnrollment = {}, options?: RequestOptions): Promise<schemas.TotpSecret> {
+    return this.send("POST", `/api/v1/admin/me/totp`, { body }, options);
   }
 
   /**
@@ -2101,12 +2108,13 @@ export class Operations extends Transport {
    * Enroll the authenticator app.
    *
    * From now on, each login requires a code. The response contains ten recovery codes, which replace
-   * earlier ones. Each works once instead of a code. They are shown only here.
+   * earlier ones. Each works once instead of a code. They are shown only here. The first factor ends
+   * your other sessions.
    *
    * The confirmed code cannot be used again: to log in, wait for the next one. A token with
    * `enroll_only` remains limited; log in again.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
   confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.RecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/totp/confirm`, { body }, options);
@@ -2219,11 +2227,11 @@ export class Operations extends Transport {
    * passkeys.
    *
    * If the admin has no recovery codes, the response contains ten. Each works once as `otp`,
-   * together with the password. They are shown only here.
+   * together with the password. They are shown only here. The first factor ends your other sessions.
    *
    * A token with `enroll_only` remains limited; log in again.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
   enrollPasskey(body: schemas.NewPasskey, options?: RequestOptions): Promise<schemas.EnrolledPasskey> {
     return this.send("POST", `/api/v1/admin/me/passkeys`, { body }, options);

@@ -2881,6 +2881,10 @@ export interface TotpCode {
   code: string;
 }
 
+export interface TotpEnrollment {
+  current_password?: string | null;
+}
+
 /** A new secret for an authenticator app, which must be confirmed with a code. */
 export interface TotpSecret {
   secret: string;

@@ -210,14 +210,21 @@ async def reset_password(
 
 
 async def accept_invitation(
-    tx: Transaction, actor: Actor, token: str, *, password_hash: str, invitations: Invitations
+    tx: Transaction,
+    actor: Actor,
+    token: str,
+    *,
+    password_hash: str,
+    invitations: Invitations,
+    sessions: Sessions,
 ) -> None:
-    """Set the password of the admin who received the link."""
+    """Set the password of the admin who received the link, and end the admin's sessions."""
     admin_id = await invitations.use(tx, token)
     if admin_id is None:
         raise build_invalid_invitation_error()
     admin = await queries.get(tx, admin_id)
     await queries.set_password(tx, admin_id, password_hash)
+    await sessions.end_all(tx, admin_id)
     await trail.record(tx, act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
 
 
@@ -244,9 +251,14 @@ def _is_self(actor: Actor, admin_id: int) -> bool:
 
 
 async def disable(
-    tx: Transaction, actor: Actor, admin_id: int, *, sessions: Sessions
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    *,
+    sessions: Sessions,
+    invitations: Invitations,
 ) -> asyncpg.Record:
-    """Disable an admin and end all of the admin's sessions.
+    """Disable an admin, and end the admin's sessions and invitation link.
 
     Admins cannot disable themselves. The last active `system_admin`, and the last one with a
     password, cannot be disabled. Waits up to one second for every process to apply the change.
@@ -261,6 +273,7 @@ async def disable(
         raise _build_forbidden_error(_describe_required(system_admins, "be disabled"))
     after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
     await sessions.end_all(tx, admin_id)
+    await invitations.delete(tx, admin_id)
     return after
 
 

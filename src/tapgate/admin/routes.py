@@ -324,6 +324,7 @@ async def accept_invitation(request: RequestContext, body: InvitationAcceptance)
             body.token,
             password_hash=password_hash,
             invitations=auth.invitations,
+            sessions=auth.sessions,
         )
 
 
@@ -337,9 +338,11 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     before the response is sent. Disabling yourself or the last active `system_admin` fails with
     403.
     """
-    sessions = request.services.authenticator.sessions
+    auth = request.services.authenticator
     async with request.services.transaction() as tx:
-        row = await operations.disable(tx, request.actor, id, sessions=sessions)
+        row = await operations.disable(
+            tx, request.actor, id, sessions=auth.sessions, invitations=auth.invitations
+        )
     return model.to_record(row)
 
 

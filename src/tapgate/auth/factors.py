@@ -16,6 +16,8 @@ from tapgate.vault import Vault
 
 #: Age up to which a verified factor allows sensitive actions.
 STEP_UP_LIFETIME: Final = timedelta(minutes=15)
+#: Age up to which a new authenticator app can be confirmed.
+PENDING_TOTP_LIFETIME: Final = timedelta(minutes=15)
 
 _RECOVERY_CODE_COUNT: Final = 10
 _RECOVERY_CODE_LENGTH: Final = 10  # 50 random bits
@@ -50,33 +52,58 @@ class Factors:
             return Factor.TOTP
         return RECOVERY_CODE if await self._consume_recovery_code(admin_id, compact) else None
 
-    async def start_totp(self, tx: Transaction, admin_id: int) -> str:
+    async def start_totp(self, tx: Transaction, admin_id: int, session_id: int) -> str:
         """Create a secret that `confirm_totp` enrolls. An enrolled secret remains valid."""
         secret = totp.generate_secret()
         await tx.execute(
-            """INSERT INTO admin_totp (admin_id, pending_secret) VALUES ($1, $2)
-               ON CONFLICT (admin_id) DO UPDATE SET pending_secret = excluded.pending_secret""",
+            """INSERT INTO admin_totp (admin_id, pending_secret, pending_session_id, pending_since)
+               VALUES ($1, $2, $3, $4)
+               ON CONFLICT (admin_id) DO UPDATE SET pending_secret = excluded.pending_secret,
+                   pending_session_id = excluded.pending_session_id,
+                   pending_since = excluded.pending_since""",
             admin_id,
             self._vault.seal(secret.encode(), build_vault_context(admin_id)),
+            session_id,
+            tx.now(),
         )
         return secret
 
-    async def confirm_totp(self, tx: Transaction, admin_id: int, code: str) -> list[str] | None:
-        """Enroll the new secret and return new recovery codes, or None if the code is wrong."""
+    async def confirm_totp(
+        self, tx: Transaction, admin_id: int, session_id: int, code: str
+    ) -> list[str] | None:
+        """Enroll the new secret and return new recovery codes, or None if the code is wrong.
+
+        Only the session that created the secret can confirm it, until the secret expires or
+        another factor is enrolled.
+        """
         sealed = await tx.fetchval(
-            "SELECT pending_secret FROM admin_totp WHERE admin_id = $1 FOR NO KEY UPDATE", admin_id
+            """SELECT pending_secret FROM admin_totp
+               WHERE admin_id = $1 AND pending_session_id = $2 AND pending_since > $3
+               FOR NO KEY UPDATE""",
+            admin_id,
+            session_id,
+            tx.now() - PENDING_TOTP_LIFETIME,
         )
         step = None if sealed is None else self._find_step(admin_id, sealed, code)
         if step is None:
             return None
         await tx.execute(
-            """UPDATE admin_totp SET secret = pending_secret, pending_secret = NULL, last_step = $2,
-                      enrolled_at = $3 WHERE admin_id = $1""",
+            """UPDATE admin_totp SET secret = pending_secret, last_step = $2, enrolled_at = $3
+               WHERE admin_id = $1""",
             admin_id,
             step,
             tx.now(),
         )
+        await self.discard_pending_totp(tx, admin_id)
         return await self.replace_recovery_codes(tx, admin_id)
+
+    async def discard_pending_totp(self, tx: Transaction, admin_id: int) -> None:
+        """Delete the secret that has not been confirmed."""
+        await tx.execute(
+            """UPDATE admin_totp SET pending_secret = NULL, pending_session_id = NULL,
+                   pending_since = NULL WHERE admin_id = $1""",
+            admin_id,
+        )
 
     async def remove_totp(self, tx: Transaction, admin_id: int) -> None:
         """Remove the authenticator app."""

@@ -1,7 +1,6 @@
 """Links with which an admin sets a password."""
 
 import secrets
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -59,8 +58,8 @@ class Invitations:
         )
         return admin_id
 
-    async def delete(self, tx: Transaction, admin_ids: Sequence[int]) -> None:
-        await tx.execute("DELETE FROM admin_invitations WHERE admin_id = ANY ($1)", admin_ids)
+    async def delete(self, tx: Transaction, admin_id: int) -> None:
+        await tx.execute("DELETE FROM admin_invitations WHERE admin_id = $1", admin_id)
 
     def _list_hashes(self, token: str) -> list[bytes]:
         return self._vault.list_keyed_hashes(_HASH_PURPOSE, token.encode())

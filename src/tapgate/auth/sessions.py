@@ -106,7 +106,8 @@ class Sessions:
         """Start a session for an admin who has been authenticated.
 
         `password_hash` is the hash with which the password was verified. If the password has been
-        changed since, no session starts, because the change ended all sessions.
+        changed since, no session starts, because the change ended all sessions. The same applies to
+        a factor that was enrolled since the login found none.
 
         If second factors are required and the admin has none, the session may only enroll one.
         Admins of the identity provider can only start sessions with single sign-on, so that the
@@ -128,11 +129,12 @@ class Sessions:
                 Code.UNAUTHORIZED,
                 "This admin is disabled, has a new password or must use single sign-on.",
             )
+        factors = await self._factors.list_enrolled(admin_id, tx)
+        if factors and not has_verified_factor:
+            raise ApiError(Code.UNAUTHORIZED, "A second factor was just enrolled. Log in again.")
         await _delete_expired(tx, admin_id, now)
         session_id = tx.new_id()
-        enroll_only = self._factors.is_required and not await self._factors.list_enrolled(
-            admin_id, tx
-        )
+        enroll_only = self._factors.is_required and not factors
         await insert_values(
             tx,
             "sessions",
@@ -200,6 +202,14 @@ class Sessions:
         )
         await self.publish_change(tx)
 
+    async def require_active(self, tx: Transaction, session_id: int) -> None:
+        """Raise 401 if the session has ended since the request was authenticated."""
+        is_active = await tx.fetchval(
+            "SELECT true FROM sessions WHERE id = $1 AND ended_at IS NULL", session_id
+        )
+        if not is_active:
+            raise _build_ended_error()
+
     async def mark_factor_verified(self, tx: Transaction, session_id: int) -> datetime:
         """Record that the admin was verified in this session; return when."""
         now = tx.now()
@@ -232,7 +242,7 @@ class Sessions:
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
-            raise ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
+            raise _build_ended_error()
         if self._idle_limits[principal.is_console] is not None:
             await self._require_recent_use(token.session_id, is_console=principal.is_console)
         if is_use:
@@ -366,6 +376,10 @@ class Sessions:
 
     def _hash(self, refresh_token: str) -> bytes:
         return self._vault.keyed_hash(_HASH_PURPOSE, refresh_token.encode())
+
+
+def _build_ended_error() -> ApiError:
+    return ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
 
 
 async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:

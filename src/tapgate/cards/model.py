@@ -53,6 +53,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     #: Keys that were issued but not confirmed by a tap yet.
     pending_keyset_id: int | None = None
     pending_key_version: int | None = None
+    pending_since: datetime | None = None
     #: Keyset from whose master key the card's own keys are derived.
     master_keyset_id: int | None = None
     has_retired_keys: bool = False

@@ -4,6 +4,7 @@ The keys are issued first and confirmed by a tap. Until then, the card works as 
 interrupted encoding can be repeated.
 """
 
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -45,6 +46,9 @@ from tapgate.vault import Vault
 
 _trail = AuditTrail("card")
 
+#: Age up to which a tap confirms issued keys. Personalizing the card again issues the same keys.
+ISSUED_KEYS_LIFETIME: Final = timedelta(hours=24)
+
 #: Query of the URL on the chip. The chip replaces the zeros at every tap.
 _URL_QUERY: Final = f"/t?picc_data={'0' * 32}&cmac={'0' * 16}"
 #: Bytes of the NDEF file before the URL without its scheme: the length of the message, the header
@@ -74,6 +78,7 @@ async def personalize(
         card,
         pending_keyset_id=keyset.id,
         pending_key_version=version,
+        pending_since=tx.now(),
         master_keyset_id=card.master_keyset_id if was_encoded else keyset.id,
         updated_at=tx.now(),
     )
@@ -139,6 +144,11 @@ async def confirm(
     uid = _require_signing_uid(card)
     issued = card
     if card.pending_keyset_id is not None:
+        assert card.pending_since is not None
+        if tx.now() - card.pending_since > ISSUED_KEYS_LIFETIME:
+            raise invalid_field(
+                "serial", "has keys that were issued more than 24 hours ago. Personalize it again"
+            )
         keyset = await keysets.get(tx, card.pending_keyset_id, lock="FOR SHARE")
         issued = _activate_pending_keys(card, is_retired=keyset.status == KeysetStatus.RETIRED)
     await _require_same_card(tx, uid, decrypted)
@@ -172,6 +182,7 @@ def _activate_pending_keys(card: Card, *, is_retired: bool) -> Card:
         last_counter=None,
         pending_keyset_id=None,
         pending_key_version=None,
+        pending_since=None,
         has_retired_keys=is_retired,
     )
 

@@ -113,7 +113,8 @@ async def personalize_card(
     key, `k2` the meta read key, and the others are the card's own. The MAC input is empty.
 
     The card works as before until a tap confirms the keys. Until then, the same request returns the
-    same keys again, so that an interrupted encoding can be repeated. For a card that signs its taps
+    same keys again, so that an interrupted encoding can be repeated. A tap must confirm the keys
+    within 24 hours of the last such request. For a card that signs its taps
     already, the keys have the next version: its present keys stay valid until the confirmation.
     """
     services = request.services
@@ -138,6 +139,7 @@ async def personalize_card(
         Code.CARD_PROOF_USED,
         Code.VALIDATION_FAILED,
     ),
+    step_up=True,
 )
 async def confirm_personalization(
     request: RequestContext, serial: str, body: PersonalizationConfirmation

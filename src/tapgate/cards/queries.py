@@ -28,6 +28,9 @@ _SELECT = """
            c.usage_day, c.day_spent, c.expires_at, c.linked_at, c.created_at, c.updated_at,
            c.authenticity, c.keyset_id, c.key_version, c.last_counter, c.pending_keyset_id,
            c.pending_key_version, c.master_keyset_id,
+           -- Keys that an earlier version issued are as old as the last change.
+           CASE WHEN c.pending_keyset_id IS NOT NULL
+                THEN coalesce(c.pending_since, c.updated_at) END AS pending_since,
            coalesce(k.status = 'retired', false) AS has_retired_keys,
            a.holder_name AS subscriber_name, coalesce(s.restricted, false) AS restricted
     FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
@@ -40,7 +43,7 @@ _MUTABLE_COLUMNS = (
 )  # fmt: skip
 _KEY_COLUMNS = (
     "authenticity", "keyset_id", "key_version", "last_counter", "pending_keyset_id",
-    "pending_key_version", "master_keyset_id", "updated_at",
+    "pending_key_version", "pending_since", "master_keyset_id", "updated_at",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ _VERBS: Final[Mapping[str, str]] = {
     "file-text": "statement",
     "shield-check": "verify verify_pin check step_up",
     "lock-keyhole": "change_pin password enter_code",
-    "smartphone": "ask_code start_totp",
+    "smartphone": "ask_code start_totp start_first_totp",
     "refresh-cw": "rotate rotate_secret rotate_webhook_secret",
     "shield-alert": "alert",
     "eye": "investigate",

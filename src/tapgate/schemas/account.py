@@ -8,6 +8,10 @@ from tapgate.schemas.fields import Password
 from tapgate.schemas.passkeys import AssertedCredential
 
 
+class TotpEnrollment(msgspec.Struct, kw_only=True):
+    current_password: str | None = None
+
+
 class TotpCode(msgspec.Struct, kw_only=True):
     code: Otp
 

@@ -26,12 +26,11 @@ from tapgate.store.transaction import Transaction
 
 
 async def start_totp(
-    tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors
+    tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, session_id: int
 ) -> TotpSecret:
     """Create the secret of an authenticator app. It is not enrolled before it is confirmed."""
-    require_enabled(factors)
-    admin = await admin_queries.get(tx, admin_id)
-    secret = await factors.start_totp(tx, admin_id)
+    admin = await admin_queries.get(tx, admin_id, for_update=True)
+    secret = await factors.start_totp(tx, admin_id, session_id)
     url = totp.build_url(secret, admin["email"])
     await trail.record(tx, actor, admin_id, "totp_started")
     return TotpSecret(secret=secret, otpauth_url=url, qr=totp.render_qr(url))
@@ -42,10 +41,11 @@ async def confirm_totp(
 ) -> list[str]:
     """Enroll an authenticator app and return the new recovery codes."""
     require_enabled(auth.factors)
-    recovery_codes = await auth.factors.confirm_totp(tx, admin_id, code)
+    had_factor = await _start_enrollment(tx, admin_id, session_id, auth=auth)
+    recovery_codes = await auth.factors.confirm_totp(tx, admin_id, session_id, code)
     if recovery_codes is None:
         raise build_invalid_otp_error()
-    await auth.sessions.mark_factor_verified(tx, session_id)
+    await _end_enrollment(tx, admin_id, session_id, auth=auth, is_first=not had_factor)
     await _record_factor(tx, actor, admin_id, "factor_enrolled", Factor.TOTP)
     return recovery_codes
 
@@ -75,13 +75,14 @@ async def add_passkey(
 
     Return it, and new recovery codes if the admin has none.
     """
-    await admin_queries.get(tx, admin_id, for_update=True)
+    had_factor = await _start_enrollment(tx, admin_id, session_id, auth=auth)
     if len(await auth.passkeys.list_by_admin(tx, admin_id)) >= MAX_PASSKEYS:
         raise invalid_field("credential", f"must be one of at most {MAX_PASSKEYS} passkeys")
     row = await auth.passkeys.add(tx, admin_id, name, verified)
     if row is None:
         raise invalid_field("credential", "is already enrolled")
-    await auth.sessions.mark_factor_verified(tx, session_id)
+    await auth.factors.discard_pending_totp(tx, admin_id)
+    await _end_enrollment(tx, admin_id, session_id, auth=auth, is_first=not had_factor)
     await _record_factor(tx, actor, admin_id, "factor_enrolled", Factor.PASSKEY, name)
     if await auth.factors.count_recovery_codes(admin_id, tx):
         return row, None
@@ -218,6 +219,27 @@ def require_enabled(factors: Factors) -> None:
             "Second factors are off. Set TAPGATE_SECOND_FACTOR to optional or required.",
             details={"required": ["second_factor"]},
         )
+
+
+async def _start_enrollment(
+    tx: Transaction, admin_id: int, session_id: int, *, auth: Authenticator
+) -> bool:
+    """Lock an admin against concurrent enrollments; return whether a factor is enrolled.
+
+    The first factor of a concurrent request has ended this session.
+    """
+    await admin_queries.get(tx, admin_id, for_update=True)
+    await auth.sessions.require_active(tx, session_id)
+    return bool(await auth.factors.list_enrolled(admin_id, tx))
+
+
+async def _end_enrollment(
+    tx: Transaction, admin_id: int, session_id: int, *, auth: Authenticator, is_first: bool
+) -> None:
+    """Mark the session as verified. The first factor ends the sessions that started without it."""
+    await auth.sessions.mark_factor_verified(tx, session_id)
+    if is_first:
+        await auth.sessions.end_all(tx, admin_id, except_session=session_id)
 
 
 async def _check_remaining_factors(tx: Transaction, admin_id: int, *, factors: Factors) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from tapgate import ids
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
+from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.passkeys import InvalidPasskeyError
@@ -38,18 +39,14 @@ async def start_passkey(request: RequestContext, body: PasskeyEnrollment) -> Cre
     single sign-on have no password, and their passkeys only verify sensitive actions.
     """
     admin_id, session_id = request.admin_and_session_ids
-    services, auth = request.services, request.services.authenticator
+    auth = request.services.authenticator
     operations.require_enabled(auth.factors)
-    if not request.principal.is_sso and not await auth.factors.list_enrolled(admin_id):
-        if body.current_password is None:
-            raise invalid_field("current_password", "is required to enroll the first factor")
-        if not await auth.logins.verify_password(admin_id, body.current_password, request.ip):
-            raise await operations.reject_password(services.rejection_log, request.actor, admin_id)
-    admin = await admin_queries.get(services.database, admin_id)
+    await require_first_factor_proof(request, body.current_password, accepts_recent_login=False)
+    admin = await admin_queries.get(request.services.database, admin_id)
     return await auth.passkeys.build_creation_options(admin, session_id)
 
 
-@endpoints.post("", status=201, enrolls=True)
+@endpoints.post("", status=201, step_up=True, enrolls=True)
 async def enroll_passkey(request: RequestContext, body: NewPasskey) -> EnrolledPasskey:
     """Enroll a passkey.
 
@@ -59,7 +56,7 @@ async def enroll_passkey(request: RequestContext, body: NewPasskey) -> EnrolledP
     passkeys.
 
     If the admin has no recovery codes, the response contains ten. Each works once as `otp`,
-    together with the password. They are shown only here.
+    together with the password. They are shown only here. The first factor ends your other sessions.
 
     A token with `enroll_only` remains limited; log in again.
     """

@@ -8,6 +8,7 @@ from tapgate import ids
 from tapgate.admin import model
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
+from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
@@ -20,6 +21,7 @@ from tapgate.schemas.account import (
     SessionRecord,
     StepUp,
     TotpCode,
+    TotpEnrollment,
     TotpSecret,
     VerifiedFactor,
 )
@@ -31,24 +33,35 @@ endpoints = Endpoints("Account", "/api/v1/admin/me", access=Access(roles="ACSF")
 
 
 @endpoints.post("/totp", step_up=True, enrolls=True)
-async def start_totp(request: RequestContext) -> TotpSecret:
+async def start_totp(request: RequestContext, body: TotpEnrollment) -> TotpSecret:
     """Create a secret for an authenticator app.
 
     Add the account to the app with `qr` or `otpauth_url`, or type `secret` into it. Then confirm
-    with a code. Until then, nothing changes: an app that is already enrolled keeps working.
+    with a code, in the same session and within 15 minutes. Until then, nothing changes: an app that
+    is already enrolled keeps working. A new secret, and another factor that is enrolled, replace an
+    unconfirmed secret.
+
+    An admin without a second factor must send `current_password`, unless the login was in the last
+    15 minutes. A wrong password fails with 422 and counts as a failed login. Admins who use single
+    sign-on have no password.
     """
-    admin_id, _ = request.admin_and_session_ids
+    admin_id, session_id = request.admin_and_session_ids
     factors = request.services.authenticator.factors
+    operations.require_enabled(factors)
+    await require_first_factor_proof(request, body.current_password, accepts_recent_login=True)
     async with request.services.transaction() as tx:
-        return await operations.start_totp(tx, request.actor, admin_id, factors=factors)
+        return await operations.start_totp(
+            tx, request.actor, admin_id, factors=factors, session_id=session_id
+        )
 
 
-@endpoints.post("/totp/confirm", enrolls=True, errors=(Code.INVALID_OTP,))
+@endpoints.post("/totp/confirm", step_up=True, enrolls=True, errors=(Code.INVALID_OTP,))
 async def confirm_totp(request: RequestContext, body: TotpCode) -> RecoveryCodes:
     """Enroll the authenticator app.
 
     From now on, each login requires a code. The response contains ten recovery codes, which replace
-    earlier ones. Each works once instead of a code. They are shown only here.
+    earlier ones. Each works once instead of a code. They are shown only here. The first factor ends
+    your other sessions.
 
     The confirmed code cannot be used again: to log in, wait for the next one. A token with
     `enroll_only` remains limited; log in again.

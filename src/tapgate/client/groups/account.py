@@ -17,8 +17,12 @@ from tapgate.schemas.passkeys import (
 
 class Account(OperationGroup[M]):
     @acts("POST /api/v1/admin/me/totp")
-    def start_totp(self) -> TotpSecret:
-        """Create a secret for an authenticator app. Confirm it with a code of the app."""
+    def start_totp(self, *, current_password: str | None = None) -> TotpSecret:
+        """Create a secret for an authenticator app. Confirm it with a code of the app.
+
+        `current_password` is required if no second factor is enrolled and the login was more than
+        15 minutes ago.
+        """
 
     @acts("POST /api/v1/admin/me/totp/confirm")
     def confirm_totp(self, *, code: str) -> RecoveryCodes:

@@ -18,13 +18,27 @@ _PASSKEY_DESCRIPTION: Final = (
     "password and a code."
 )
 
+_TOTP_DESCRIPTION: Final = "You then need a code from the app every time you sign in."
+_FIRST_FACTOR_NOTICE: Final = "Signs you out on all other devices."
+
 ACTIONS = (
     Action(
         name="account.start_totp",
         endpoint=f"POST {_ME}/totp",
         title="Set up an authenticator app",
-        description="You then need a code from the app every time you sign in.",
+        description=_TOTP_DESCRIPTION,
         button="Continue",
+        success_message="Scan the QR code",
+        result_template="account/totp.html",
+        sends_body=True,
+    ),
+    Action(
+        name="account.start_first_totp",
+        endpoint=f"POST {_ME}/totp",
+        title="Set up an authenticator app",
+        description=f"{_TOTP_DESCRIPTION} {_FIRST_FACTOR_NOTICE}",
+        button="Continue",
+        fields=(Field("current_password", "Current password", "secret"),),
         success_message="Scan the QR code",
         result_template="account/totp.html",
     ),
@@ -61,7 +75,7 @@ ACTIONS = (
         name="account.start_first_passkey",
         endpoint=f"POST {_ME}/passkeys/options",
         title="Add a passkey",
-        description=_PASSKEY_DESCRIPTION,
+        description=f"{_PASSKEY_DESCRIPTION} {_FIRST_FACTOR_NOTICE}",
         button="Continue",
         fields=(Field("current_password", "Current password", "secret"),),
         success_message="Create the passkey",
