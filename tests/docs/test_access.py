@@ -1,14 +1,22 @@
 """docs/access.md matches the endpoint declarations of both services."""
 
+from datetime import timedelta
 from pathlib import Path
+
+import msgspec
 
 from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.gateway import list_endpoints
 from tapgate.messenger.routes import ENDPOINTS
 from tools.manual.access import render_access_page, write_access_page
 from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
+from tools.manual.two_step_flows import SINGLE_STEPS, TWO_STEP_FLOWS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
+#: Fields in which a request repeats what an earlier request, or its message, has issued.
+PROOF_FIELDS = {"code", "otp", "token", "login_token", "state", "credential", "passkey"}
+PROOF_FIELDS |= {"refresh_token"}
+PROOF_WORDS = ("confirm", "verify", "accept", "approve", "complete")
 CLASSIFY_HINT = "declare its object access in tools/manual/object_access.py"
 
 
@@ -71,3 +79,34 @@ def test_access_page_is_written_only_if_missing_or_stale(tmp_path: Path) -> None
     file.write_text("stale")
     assert write_access_page(file) == [file]
     assert file.read_text() == render_access_page()
+
+
+def test_every_second_step_declares_its_flow() -> None:
+    declared = {name for flow in TWO_STEP_FLOWS for name in flow.second_steps}
+    candidates = set()
+    for endpoint in list_endpoints():
+        body = endpoint.body_struct
+        fields = {field.encode_name for field in msgspec.structs.fields(body)} if body else set()
+        action = endpoint.path.rpartition("/")[2]
+        if endpoint.method != "GET" and (
+            fields & PROOF_FIELDS or action.startswith(PROOF_WORDS) or "verify" in action
+        ):
+            candidates.add(endpoint.name)
+    assert candidates == declared | SINGLE_STEPS.keys(), (
+        "declare it in tools/manual/two_step_flows.py"
+    )
+    assert not declared & SINGLE_STEPS.keys()
+
+
+def test_second_step_has_the_protection_of_the_first_step() -> None:
+    endpoints = {endpoint.name: endpoint for endpoint in list_endpoints()}
+    for flow in TWO_STEP_FLOWS:
+        firsts = [endpoints[name] for name in flow.first_steps]
+        if not firsts:
+            firsts = [endpoint for endpoint in endpoints.values() if endpoint.guard is not None]
+        for second in (endpoints[name] for name in flow.second_steps):
+            if second.access.public:
+                continue  # the caller has no session: what was issued is the credential
+            required = any(first.step_up is True for first in firsts)
+            assert second.step_up is required, second.name
+        assert timedelta(0) < flow.lifetime <= timedelta(days=7), flow.title

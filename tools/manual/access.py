@@ -4,6 +4,7 @@ The page is generated from the endpoint declarations of both services.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from tools.manual.markdown import (
     write_if_changed,
 )
 from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
+from tools.manual.two_step_flows import TWO_STEP_FLOWS
 
 _INTRODUCTION: Final = f"""\
 # Access
@@ -56,6 +58,10 @@ kind is rejected.
 
 **Object access** is checked in addition to the credential:"""
 
+_TWO_STEP_FLOWS: Final = """\
+In these flows, one request starts what another one completes. A second step has at least the
+protection of the first step. *Age* is the longest time between them."""
+
 _RESTRICTED_FIELDS: Final = "Fields limited to some callers (403 `FORBIDDEN` for others): {fields}."
 _PUBLIC: Final = "public"
 
@@ -89,6 +95,22 @@ def render_access_page() -> str:
         _LEGEND,
         format_table(
             ("Object access", "Rule"), [(rule.title, rule.description) for rule in ObjectAccess]
+        ),
+        "## Two-step flows",
+        _TWO_STEP_FLOWS,
+        format_table(
+            ("Flow", "Second step", "Bound to", "Age", "Protection", "Ends with"),
+            [
+                (
+                    flow.title,
+                    ", ".join(map(format_code, flow.second_steps)),
+                    flow.bound_to,
+                    _format_age(flow.lifetime),
+                    flow.protection,
+                    flow.ended_by,
+                )
+                for flow in TWO_STEP_FLOWS
+            ],
         ),
         "## Gateway",
     ]
@@ -143,6 +165,13 @@ def _describe_rejection(endpoint: Endpoint) -> str:
         return "401" if Code.UNAUTHORIZED in endpoint.errors else ""
     only_signed = access.hmac and not (access.scope or access.roles or access.service)
     return "403 or 401" if only_signed else "403"
+
+
+def _format_age(lifetime: timedelta) -> str:
+    days, minutes = lifetime.days, lifetime.seconds // 60
+    if days:
+        return f"{days} days" if days > 1 else "24 hours"
+    return f"{minutes} minutes"
 
 
 def _render_messenger(routes: Sequence[Endpoint]) -> Iterator[str]:
