@@ -72,7 +72,7 @@ async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency
     await connection.executemany(
         "INSERT INTO names VALUES ($1, $2, $3, $4)",
         [
-            (number, person.first_name, person.last_name, names.mask_name(person.name))
+            (number, person.first_name, person.last_name, names.mask_person_name(person.name))
             for number, person in enumerate(people)
         ],
     )

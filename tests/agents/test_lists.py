@@ -67,7 +67,7 @@ async def test_agents_are_filtered_by_status_type_and_parent(harness: Harness) -
 
 
 async def test_agents_are_searched_by_name_business_phone_and_id(harness: Harness) -> None:
-    foday = await create_agent(harness, business_name="Kissy Road Cash 100%")
+    foday = await create_agent(harness, business_name="Kissy Road Cash 100")
     sia = await create_agent(harness, name="Sia Koroma")
     key = await harness.create_api_key("payments:read")
     for text, expected in (
@@ -80,7 +80,8 @@ async def test_agents_are_searched_by_name_business_phone_and_id(harness: Harnes
         (sia["phone_number"][-8:], [sia]),
         (f" {sia['id']} ", [sia]),
         (ids.encode(ids.AGENT, 1), []),
-        ("100%", [foday]),
+        ("100", [foday]),
+        ("1%0", []),
         ("kiss_", []),
     ):
         response = await harness.get(AGENTS_URL, params={"search": text}, auth=key)

@@ -128,7 +128,7 @@ async def create_partner(harness: Harness, name: str = "Sierra Bank") -> str:
 
 
 def _build_public_name(name: str) -> str:
-    return f"{name.split(' ', maxsplit=1)[0]} (public)"
+    return f"{name.split(' ', maxsplit=1)[0]} Public"
 
 
 def build_party(party: PartyLike) -> Party:

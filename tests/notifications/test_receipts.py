@@ -94,11 +94,11 @@ async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -
     await submit_and_get_id(harness, chart.TRANSFER, "cash", merchant, "100.00")
     expected = []
     for kind, payer, payee, template, name in (
-        (chart.AGENT_CASHIN, agent, subscriber["id"], MONEY_RECEIVED, "Kadiatu (public)"),
-        (chart.PARTNER_FUND, partner, subscriber["id"], MONEY_RECEIVED, "Sierra (public)"),
-        (chart.POS_PAYMENT, subscriber["id"], merchant, PAYMENT_MADE, "Kamara (public)"),
-        (chart.PROCESSOR_TRANSFER, merchant, subscriber["id"], MONEY_RECEIVED, "Kamara (public)"),
-        (chart.AGENT_CASHOUT, subscriber["id"], agent, PAYMENT_MADE, "Kadiatu (public)"),
+        (chart.AGENT_CASHIN, agent, subscriber["id"], MONEY_RECEIVED, "Kadiatu Public"),
+        (chart.PARTNER_FUND, partner, subscriber["id"], MONEY_RECEIVED, "Sierra Public"),
+        (chart.POS_PAYMENT, subscriber["id"], merchant, PAYMENT_MADE, "Kamara Public"),
+        (chart.PROCESSOR_TRANSFER, merchant, subscriber["id"], MONEY_RECEIVED, "Kamara Public"),
+        (chart.AGENT_CASHOUT, subscriber["id"], agent, PAYMENT_MADE, "Kadiatu Public"),
     ):
         pins = {"payer_pin": PIN} if payer == agent else {}
         transaction_id = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
@@ -130,7 +130,7 @@ async def test_both_parties_of_a_held_payment_learn_its_outcome_in_their_languag
     assert await list_pending_messages(harness, sender) == [
         (PAYMENT_RELEASED, ["1,234.50 SLE", "to Aminata K.", released]),
         (PAYMENT_REJECTED, ["1,100.00 SLE", "to Aminata K.", rejected]),
-        (PAYMENT_RELEASED, ["1,200.00 SLE", "to Kadiatu (public)", cash_out]),
+        (PAYMENT_RELEASED, ["1,200.00 SLE", "to Kadiatu Public", cash_out]),
     ]
     assert await list_pending_messages(harness, receiver) == [
         (PAYMENT_RELEASED, ["1\u00a0234,50\u00a0SLE", "(expéditeur\u00a0: Ibrahim K.)", released]),
@@ -188,7 +188,7 @@ async def test_agent_and_super_agent_learn_that_the_float_is_low(
         row["phone_number"]
         for row in await database.fetch("SELECT phone_number FROM agents ORDER BY id")
     ]
-    expected = [(FLOAT_LOW, ["Kadiatu (public)", "900.00 SLE"])]
+    expected = [(FLOAT_LOW, ["Kadiatu Public", "900.00 SLE"])]
     received = [await list_pending_messages(harness, {"phone_number": phone}) for phone in phones]
     assert received == [[] if is_terminated else expected, expected]
 
@@ -203,7 +203,7 @@ async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Har
     refunded = await submit_refund(harness, paid, merchant, "4.00")
     assert await list_pending_messages(harness, subscriber) == [
         (PAYMENT_MADE, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
-        (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", refunded]),
+        (MONEY_RECEIVED, ["4.00 SLE", "Kamara Public", refunded]),
     ]
 
 

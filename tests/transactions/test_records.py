@@ -89,7 +89,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
             "name": "Aminata K.",
             "card_serial": card,
         },
-        "to": {"type": "processor", "id": merchant, "name": "Kamara (public)", "card_serial": None},
+        "to": {"type": "processor", "id": merchant, "name": "Kamara Public", "card_serial": None},
         "direction": None,
         "balance_after": None,
         "card_serial": card,

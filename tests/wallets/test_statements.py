@@ -143,7 +143,7 @@ async def test_statement_lists_transactions_fees_refunds_and_totals(
         {
             "transaction_id": refund,
             "type": "refund",
-            "description": "Refund from Kamara (public)",
+            "description": "Refund from Kamara Public",
             "debit": "0.00",
             "credit": "20.00",
             "balance": "868.50",

@@ -156,12 +156,14 @@ export interface AgentRegistered {
 
 export interface AgentRegistration {
   agent_type: AgentType;
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name: string;
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number: string;
   /** 4 digits */
   pin: string;
   parent_agent_id?: string | null;
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   business_name?: string | null;
   email?: string | null;
   address?: string | null;
@@ -180,7 +182,9 @@ export type AgentType = "sub_agent" | "super_agent";
 
 /** Fields to change. Omitted fields keep their values. */
 export interface AgentUpdate {
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name?: string | null;
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   business_name?: string | null;
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number?: string | null;
@@ -808,6 +812,7 @@ export interface ChatTurns {
 export interface ChildCardUpdate {
   /** Decimal amount in major units */
   daily_limit?: string | null;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   child_name?: string | null;
   child_relationship?: string | null;
 }
@@ -1580,6 +1585,7 @@ export interface NewChildCard {
   child_pin: string;
   /** Decimal amount in major units */
   daily_limit: string;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   child_name: string;
   child_relationship?: string | null;
 }
@@ -1599,6 +1605,7 @@ export interface NewKeyset {
 }
 
 export interface NewPartner {
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name: string;
   /** Decimal amount in major units */
   overdraft_limit?: string | null;
@@ -1614,6 +1621,7 @@ export interface NewPersonalization {
 }
 
 export interface NewProcessor {
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name: string;
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number: string;
@@ -1884,6 +1892,7 @@ export type PartnerStatus = "active" | "suspended";
 
 /** Fields to change. Omitted fields keep their values. */
 export interface PartnerUpdate {
+  /** Letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a word */
   name?: string | null;
   /** Decimal amount in major units */
   overdraft_limit?: string | null;
@@ -2287,7 +2296,9 @@ export interface RefundRequest {
 export interface Registration {
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number: string;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   first_name: string;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   last_name: string;
   /** 4 digits */
   pin: string;
@@ -2660,7 +2671,9 @@ export interface SubscriberUnblockedEvent {
 export interface SubscriberUpdate {
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number?: string | null;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   first_name?: string | null;
+  /** Letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word */
   last_name?: string | null;
   email?: string | null;
   date_of_birth?: string | null;

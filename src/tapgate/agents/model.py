@@ -10,7 +10,7 @@ from tapgate import ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.chart import AccountStatus
-from tapgate.names import mask_name
+from tapgate.names import clean_business_name, mask_agent_name
 from tapgate.schemas.agents import (
     AgentBalance,
     AgentRecord,
@@ -59,8 +59,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         This is the business name, or a masked name such as `Aminata K.` if there is none.
         """
         if self.business_name is not None:
-            return self.business_name
-        return mask_name(self.name)
+            return clean_business_name(self.business_name)
+        return mask_agent_name(self.name)
 
     @property
     def public_id(self) -> str:

@@ -6,6 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.messenger.model import Person, Recipient
+from tapgate.names import clean_person_name
 from tapgate.store.database import Database
 
 
@@ -28,7 +29,10 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
         language=row["language"],
         trusted=row["trusted"],
         support=row["support"],
-        recipients=msgspec.convert(row["recipients"] or (), tuple[Recipient, ...]),
+        recipients=tuple(
+            msgspec.structs.replace(recipient, name=clean_person_name(recipient.name))
+            for recipient in msgspec.convert(row["recipients"] or (), tuple[Recipient, ...])
+        ),
     )
 
 

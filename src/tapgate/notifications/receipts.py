@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 from tapgate import ids, money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.ledger import chart
 from tapgate.ledger.receipts import (
     FLOAT_LOW,
     MONEY_RECEIVED,
@@ -20,6 +21,7 @@ from tapgate.ledger.receipts import (
     PAYMENT_REJECTED,
     PAYMENT_RELEASED,
 )
+from tapgate.names import clean_business_name, get_counterparty_name
 from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
 from tapgate.schemas.subscribers import SubscriberLanguage
@@ -66,7 +68,8 @@ _DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, s
     SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
            coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
            coalesce(subscriber.language, 'en') AS language,
-           coalesce(t.context ->> 'merchant_name', other.public_name) AS counterparty,
+           t.context ->> 'merchant_name' AS merchant_name, other.public_name,
+           other.kind = '{chart.WALLET}' AS is_person,
            other.id AS other_account, other.owner_id AS other_owner,
            CASE WHEN side.is_payer OR t.completed_at IS NULL THEN t.amount ELSE (
                SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)
@@ -145,7 +148,7 @@ def _build_float_messages(row: Mapping[str, Any], now: datetime) -> list[Message
             to=phone_number,
             template=FLOAT_LOW,
             parameters=[
-                _join_lines(row["agent_name"]),
+                clean_business_name(row["agent_name"]),
                 money.format_money(row["float_balance"], row["currency"]),
             ],
             expires_at=now + MESSAGE_LIFETIME,
@@ -161,7 +164,9 @@ def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: dateti
     `hidden` contains the accounts of restricted subscribers, who are named only by subscriber id.
     """
     kind, language = row["kind"], row["language"]
-    counterparty = _join_lines(row["counterparty"])
+    counterparty = get_counterparty_name(
+        row["merchant_name"], row["public_name"], is_person=row["is_person"]
+    )
     if row["other_account"] in hidden:
         counterparty = ids.encode(ids.SUBSCRIBER, row["other_owner"])
     if kind in _REVIEW_KINDS:
@@ -180,8 +185,3 @@ def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: dateti
         language=language,
         expires_at=expires_at,
     )
-
-
-def _join_lines(name: str) -> str:
-    """Return a name on one line, because templates allow no line breaks."""
-    return " ".join(name.split())

@@ -13,7 +13,7 @@ from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pin_failures import check_pin
-from tapgate.names import mask_name
+from tapgate.names import clean_person_name, mask_person_name
 from tapgate.pins.verifier import PinVerifier
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.pos import LookupCardResponse, VerifyCardResponse
@@ -166,5 +166,5 @@ def _build_verify_response(
 def _get_display_name(card: Card, wallet: _CardWallet | None) -> str | None:
     """Return the holder's name as disclosed to merchants, or None for an unlinked card."""
     if card.child_name is not None:
-        return mask_name(card.child_name)
-    return None if wallet is None else wallet.public_name
+        return mask_person_name(card.child_name)
+    return None if wallet is None else clean_person_name(wallet.public_name)

@@ -13,6 +13,7 @@ from tapgate.schemas.fields import (
     CompanyEmail,
     IntegerRange,
     InvalidValueError,
+    Label,
     ListLength,
     Password,
     Rule,
@@ -122,14 +123,14 @@ class NewAdmin(msgspec.Struct, kw_only=True):
 
     email: CompanyEmail
     password: Password | None = None
-    name: str
+    name: Label
     role: AdminRoleField
 
 
 class AdminChanges(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 
-    name: Text | None = None
+    name: Label | None = None
     role: AdminRoleField | None = None
 
 
@@ -227,7 +228,7 @@ AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETW
 
 
 class NewApiKey(msgspec.Struct, kw_only=True):
-    name: Text
+    name: Label
     scopes: Scopes
     rate_limit: Annotated[int, RATE_RULE] | None = None
     burst: Annotated[int, RATE_RULE] | None = None
@@ -238,7 +239,7 @@ class NewApiKey(msgspec.Struct, kw_only=True):
 class ApiKeyChanges(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 
-    name: Text | None = None
+    name: Label | None = None
     scopes: Scopes | None = None
     rate_limit: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
     burst: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None

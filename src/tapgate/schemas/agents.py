@@ -10,12 +10,12 @@ from tapgate.errors import ApiError, Code
 from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
+    BusinessName,
     Choice,
     Email,
     FreeText,
     IdRule,
     IntegerRange,
-    PersonName,
     Phone,
     Pin,
     SearchText,
@@ -72,11 +72,11 @@ class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentRegistration(msgspec.Struct, kw_only=True):
     agent_type: AgentTypeField
-    name: PersonName
+    name: BusinessName
     phone_number: Phone
     pin: Pin
     parent_agent_id: Text | None = None
-    business_name: PersonName | None = None
+    business_name: BusinessName | None = None
     email: Email | None = None
     address: Text | None = None
     commission_tier: CommissionTier = 1
@@ -90,8 +90,8 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
 class AgentUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 
-    name: PersonName | None = None
-    business_name: PersonName | None = None
+    name: BusinessName | None = None
+    business_name: BusinessName | None = None
     phone_number: Phone | None = None
     email: Email | None = None
     address: Text | None = None

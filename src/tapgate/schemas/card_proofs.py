@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate.errors import invalid_field
 from tapgate.schemas.common import Redacted, build_missing_field_error
-from tapgate.schemas.fields import Choice, InvalidValueError, Rule, Text, TextRule
+from tapgate.schemas.fields import Choice, InvalidValueError, NameRule, Rule, Text
 
 _PICC_DATA_DIGITS: Final = 32
 _CMAC_DIGITS: Final = 16
@@ -134,7 +134,7 @@ KeysetStatusField = Annotated[str, Choice(*KeysetStatus, name="KeysetStatus")]
 class NewKeyset(Redacted, msgspec.Struct, kw_only=True):
     """Keyset to create. A key that is absent is generated."""
 
-    name: Annotated[str, TextRule(64)]
+    name: Annotated[str, NameRule(64)]
     meta_read_key: IssuerKey | None = None
     file_read_key: IssuerKey | None = None
 

@@ -19,9 +19,9 @@ from tapgate.schemas.fields import (
     FreeText,
     IdRule,
     IntegerRange,
+    Label,
     ListLength,
     Metadata,
-    PersonName,
     Rule,
     Text,
 )
@@ -192,7 +192,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
 class NewRule(msgspec.Struct, kw_only=True):
     """Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it."""
 
-    name: PersonName
+    name: Label
     type: RuleTypeField
     subject: RuleSubjectField = RuleSubject.PAYER
     transaction_types: TransactionTypes
@@ -207,7 +207,7 @@ class NewRule(msgspec.Struct, kw_only=True):
 class RuleUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their value."""
 
-    name: PersonName | None = None
+    name: Label | None = None
     subject: RuleSubjectField | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None

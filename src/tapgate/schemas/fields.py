@@ -6,11 +6,11 @@ repeat the value, because the value may be a secret.
 
 from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import phonenumbers
 
-from tapgate import clock, ids, money
+from tapgate import clock, ids, money, names
 from tapgate.errors import ApiError, Code
 from tapgate.schemas import free_form
 
@@ -85,12 +85,63 @@ class IdempotencyKeyRule(TextRule):
 
 
 class NameRule(TextRule):
-    """Name of a person. Leading and trailing whitespace is removed."""
+    """Name that only staff see. Leading and trailing whitespace is removed."""
 
     example = "Aminata"
 
     def check(self, value: str) -> str:
         return super().check(value).strip()
+
+
+#: ASCII characters that no name has. The pattern in the OpenAPI document excludes these, because
+#: not all regular expressions know the letters of all languages.
+_NO_PERSON_NAME: Final = r"\x00-\x1f!-&(-,./-@\[-`{-\x7f"
+_NO_BUSINESS_NAME: Final = r"\x00-\x1f!-%(-,./:-@\[-`{-\x7f"
+
+
+class PersonNameRule(Rule):
+    """Customer or child name, which appears in other customers' messages."""
+
+    example = "Aminata"
+    max_json_bytes = 12 * names.MAX_NAME_LENGTH
+    _characters = (
+        "letters, marks, spaces, apostrophes and hyphens, and a period at the end of a word"
+    )
+    _excluded = _NO_PERSON_NAME
+
+    def check(self, value: str) -> str:
+        if not 0 < len(value) <= names.MAX_NAME_LENGTH:
+            raise InvalidValueError(f"must have 1 to {names.MAX_NAME_LENGTH} characters")
+        # Only spaces are removed: a line break is never part of a name.
+        name = value.strip(" ")
+        if not self._is_valid(name):
+            raise InvalidValueError(f"must have only {self._characters}")
+        return name
+
+    def _is_valid(self, name: str) -> bool:
+        return names.is_person_name(name)
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {
+            "minLength": 1,
+            "maxLength": names.MAX_NAME_LENGTH,
+            "pattern": rf"^([^{self._excluded}]|\.[ -])*[^{self._excluded}]\.?$",
+            "description": f"{self._characters[0].upper()}{self._characters[1:]}",
+        }
+
+
+class BusinessNameRule(PersonNameRule):
+    """Merchant, agent or partner name, which appears in customers' messages."""
+
+    example = "Kamara Stores"
+    _characters = (
+        "letters, digits, marks, spaces, apostrophes, hyphens and &, and a period at the end of a"
+        " word"
+    )
+    _excluded = _NO_BUSINESS_NAME
+
+    def _is_valid(self, name: str) -> bool:
+        return names.is_business_name(name)
 
 
 class Choice(Rule):
@@ -365,7 +416,9 @@ OBJECT_RULE = ObjectRule()
 
 Text = Annotated[str, TEXT_RULE]
 SearchText = Annotated[str, TextRule(255, minimum=3)]
-PersonName = Annotated[str, NameRule(255)]
+PersonName = Annotated[str, PersonNameRule()]
+BusinessName = Annotated[str, BusinessNameRule()]
+Label = Annotated[str, NameRule(255)]  # a name that only staff see
 FreeText = Annotated[str, TextRule(500)]
 IdempotencyKey = Annotated[str, IdempotencyKeyRule()]
 Password = Annotated[str, TextRule(255, minimum=12)]

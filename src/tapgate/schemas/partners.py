@@ -10,10 +10,10 @@ from tapgate.schemas.common import Redacted, SuccessResponse, build_missing_fiel
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
+    BusinessName,
     CardSerial,
     Choice,
     Currency,
-    PersonName,
     Phone,
     SearchText,
     Text,
@@ -49,14 +49,14 @@ class PartnerFilters(NamedPageQuery, kw_only=True):
 
 
 class NewPartner(msgspec.Struct, kw_only=True):
-    name: PersonName
+    name: BusinessName
     overdraft_limit: AmountOrZero | None = None
 
 
 class PartnerUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 
-    name: PersonName | None = None
+    name: BusinessName | None = None
     overdraft_limit: AmountOrZero | None = None
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate.schemas.common import Redacted
-from tapgate.schemas.fields import Choice, InvalidValueError, Rule, TextRule
+from tapgate.schemas.fields import Choice, InvalidValueError, NameRule, Rule
 
 _PATTERN: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -52,7 +52,7 @@ def decode_binary(text: str) -> bytes:
 CredentialId = Annotated[str, Base64UrlRule(1023)]
 _ClientData = Annotated[str, Base64UrlRule(2048)]
 _CredentialType = Annotated[str, Choice("public-key", name="PublicKeyCredentialType")]
-PasskeyName = Annotated[str, TextRule(64)]
+PasskeyName = Annotated[str, NameRule(64)]
 
 
 class AttestationResponse(msgspec.Struct, kw_only=True):

@@ -8,10 +8,11 @@ import msgspec
 from tapgate.schemas.common import Redacted, SuccessResponse
 from tapgate.schemas.fields import (
     Amount,
+    BusinessName,
     Choice,
     Email,
     FreeText,
-    PersonName,
+    Label,
     Phone,
     SearchText,
     Text,
@@ -50,7 +51,7 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewProcessor(msgspec.Struct, kw_only=True):
-    name: PersonName
+    name: BusinessName
     phone_number: Phone
     email: Email
 
@@ -98,7 +99,7 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewTerminal(msgspec.Struct, kw_only=True):
-    name: PersonName
+    name: Label
 
 
 class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):

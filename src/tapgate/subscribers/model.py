@@ -11,6 +11,7 @@ from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.allowance import Allowance
+from tapgate.names import build_public_name
 from tapgate.schemas.records import build_record, get_given_fields
 from tapgate.schemas.subscribers import (
     DisclosedSubscriber,
@@ -72,7 +73,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def public_name(self) -> str:
         """Return the name disclosed to merchants and other subscribers, such as `Aminata K.`."""
-        return f"{self.first_name} {self.last_name[0]}."
+        return build_public_name(self.first_name, self.last_name)
 
     @property
     def public_id(self) -> str:

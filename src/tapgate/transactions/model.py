@@ -1,6 +1,6 @@
 """Stored transactions, and the records that clients receive."""
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -10,6 +10,12 @@ import msgspec
 from tapgate import clock, ids, money
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
+from tapgate.names import (
+    clean_business_name,
+    clean_merchant_name,
+    clean_person_name,
+    hide_links,
+)
 from tapgate.schemas.transactions import (
     Direction,
     PartyRecord,
@@ -200,7 +206,7 @@ def _build_record(
         processor_id=None if processor is None else get_holder(chart.SETTLEMENT, processor)[1],
         terminal_id=context.get("terminal_id"),
         merchant_id=context.get("merchant_id"),
-        merchant_name=context.get("merchant_name"),
+        merchant_name=_show(context.get("merchant_name"), clean_merchant_name, full=full),
         transaction_ref=context.get("transaction_ref"),
         approval_code=transaction.approval_code,
         original_transaction_id=None if original is None else ids.encode(ids.TRANSACTION, original),
@@ -209,12 +215,17 @@ def _build_record(
         approval_id=context.get("approval_id"),
         failure_code=transaction.failure_code,
         failure_details=(full and transaction.failure_details) or msgspec.UNSET,
-        memo=context.get("memo"),
+        memo=_show(context.get("memo"), hide_links, full=full),
         metadata=context.get("metadata"),
         channel=transaction.channel,
         created_at=clock.format_rfc3339(transaction.created_at),
         completed_at=None if completed_at is None else clock.format_rfc3339(completed_at),
     )
+
+
+def _show(text: str | None, clean: Callable[[str], str | None], *, full: bool) -> str | None:
+    """Return a text that one party wrote: as it is for staff, cleaned for everyone else."""
+    return text if text is None or full else clean(text)
 
 
 def _find_own_side(
@@ -239,9 +250,14 @@ def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRec
     return PartyRecord(
         type=holder_type,
         id=public_id or ids.encode(ids.ACCOUNT, side.account_id),
-        name=side.holder_name if full else side.public_name,
+        name=side.holder_name if full else _get_public_name(side),
         card_serial=side.card_serial,
     )
+
+
+def _get_public_name(side: TransactionSide) -> str:
+    clean = clean_person_name if side.kind == chart.WALLET else clean_business_name
+    return clean(side.public_name)
 
 
 #: Without I, O, 0 and 1, which are easily misread on a paper receipt.

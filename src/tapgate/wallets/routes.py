@@ -10,6 +10,7 @@ from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
+from tapgate.names import clean_person_name
 from tapgate.schemas.approvals import Operation
 from tapgate.schemas.wallets import (
     Balance,
@@ -97,7 +98,8 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         fee_amount=result.fee,
         sender_new_balance=result.payer_balance,
         recipient=Recipient(
-            name=result.payee_name, card_serial=body.recipient_card_serial or msgspec.UNSET
+            name=clean_person_name(result.payee_name) if result.payee_name else None,
+            card_serial=body.recipient_card_serial or msgspec.UNSET,
         ),
     )
 

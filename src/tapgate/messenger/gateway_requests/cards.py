@@ -3,6 +3,7 @@
 from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import CardNotOwnedError, GatewayRequest
 from tapgate.messenger.model import Card, SecretStruct
+from tapgate.names import clean_person_name
 from tapgate.schemas.cards import CardRecord, DisclosedCard
 
 
@@ -60,7 +61,7 @@ def to_card(record: CardRecord | DisclosedCard) -> Card:
         serial=record.serial,
         type=record.type or None,  # unset on the card of a restricted subscriber
         status=record.status,
-        holder_name=record.holder_name or None,
+        holder_name=clean_person_name(record.holder_name) if record.holder_name else None,
     )
 
 

@@ -9,6 +9,7 @@ from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.gateway_requests.cards import ListCards
 from tapgate.messenger.gateway_requests.subscribers import find_subscriber, to_subscriber
 from tapgate.messenger.model import Agent, Card, SecretStruct, Subscriber
+from tapgate.names import clean_business_name
 from tapgate.schemas.cards import CardStatus, CardType
 
 PinHolderType = Literal["subscriber", "agent", "card"]
@@ -32,7 +33,10 @@ class FindPinHolders(GatewayRequest, frozen=True, kw_only=True):
         return PinHolders(
             subscriber=None if found is None else to_subscriber(found),
             agent=next(
-                (Agent(id=item.id, name=item.business_name or item.name) for item in agents.data),
+                (
+                    Agent(id=item.id, name=clean_business_name(item.business_name or item.name))
+                    for item in agents.data
+                ),
                 None,
             ),
             child_cards=[

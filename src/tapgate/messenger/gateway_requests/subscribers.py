@@ -5,6 +5,7 @@ import msgspec
 from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import Language, SecretStruct, Subscriber
+from tapgate.names import clean_person_name
 from tapgate.schemas.subscribers import SubscriberRecord
 
 
@@ -82,4 +83,5 @@ async def find_subscriber(gateway: AsyncTapgateClient, phone: str) -> Subscriber
 
 
 def to_subscriber(record: SubscriberRecord) -> Subscriber:
-    return msgspec.convert(record, Subscriber, from_attributes=True)
+    subscriber = msgspec.convert(record, Subscriber, from_attributes=True)
+    return msgspec.structs.replace(subscriber, first_name=clean_person_name(record.first_name))

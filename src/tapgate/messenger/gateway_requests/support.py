@@ -5,6 +5,7 @@ import msgspec
 from tapgate.client import AsyncTapgateClient, TapgateError
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import SecretStruct
+from tapgate.names import clean_business_name
 from tapgate.schemas.agents import AgentStatus
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 
@@ -27,7 +28,10 @@ class FindAgents(GatewayRequest, frozen=True, kw_only=True):
             address=self.place, status=AgentStatus.ACTIVE, limit=self.limit
         )
         return [
-            AgentSummary(name=agent.business_name or agent.name, address=agent.address or "")
+            AgentSummary(
+                name=clean_business_name(agent.business_name or agent.name),
+                address=agent.address or "",
+            )
             for agent in (await listed.get_page()).data
         ]
 

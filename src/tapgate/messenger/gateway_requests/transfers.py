@@ -9,7 +9,7 @@ from tapgate.client import exceptions as client
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.gateway_requests.subscribers import find_subscriber
 from tapgate.messenger.model import SecretStruct
-from tapgate.names import mask_name
+from tapgate.names import build_public_name, mask_person_name
 from tapgate.schemas.cards import CardStatus, CardType
 from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.schemas.transactions import TransactionType
@@ -38,7 +38,7 @@ class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
         if card.type == CardType.PARENT:
             name = _format_public_name(await gateway.subscribers.get(card.subscriber_id))
         else:
-            name = mask_name(card.holder_name or "?")
+            name = mask_person_name(card.holder_name or "?")
         return Payee(
             name=name,
             can_receive=card.status == CardStatus.ACTIVE,
@@ -110,4 +110,4 @@ def is_phone_payee(payee: str) -> bool:
 
 def _format_public_name(record: SubscriberRecord) -> str:
     """Return the name in the form the gateway prints on receipts."""
-    return f"{record.first_name} {record.last_name[:1]}."
+    return build_public_name(record.first_name, record.last_name)

@@ -6,12 +6,13 @@ import msgspec
 
 from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
-from tapgate.names import mask_name
+from tapgate.names import get_counterparty_name, mask_person_name
 from tapgate.schemas.subscribers import Limits
 from tapgate.schemas.transactions import (
     Direction,
     FeePayer,
     PartyRecord,
+    PartyType,
     TransactionRecord,
     TransactionStatus,
 )
@@ -99,14 +100,17 @@ def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
         amount=record.amount,
         fee=record.fee_amount if record.fee_payer == fee_payer else "0.00",
         currency=record.currency,
-        counterparty_name=record.merchant_name or _get_public_name(counterparty),
+        counterparty_name=_get_counterparty_name(record.merchant_name, counterparty),
         at=datetime.fromisoformat(record.created_at),
         failure_code=record.failure_code,
     )
 
 
-def _get_public_name(party: PartyRecord | None) -> str | None:
-    """Return the party's name, masked for a subscriber, or None if the name is unknown."""
-    if party is None or not party.name:
+def _get_counterparty_name(merchant_name: str | None, party: PartyRecord | None) -> str | None:
+    """Return the counterparty's name, masked for a subscriber, or None if it is unknown."""
+    name = "" if party is None else party.name or ""
+    if not (merchant_name or name):
         return None
-    return mask_name(party.name) if party.type == "subscriber" else party.name
+    is_person = party is not None and party.type == PartyType.SUBSCRIBER
+    shown = get_counterparty_name(merchant_name, name, is_person=is_person)
+    return mask_person_name(shown) if is_person and not merchant_name else shown

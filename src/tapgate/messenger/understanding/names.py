@@ -3,13 +3,13 @@
 import re
 
 from tapgate.messenger.understanding.normalization import normalize_digits
+from tapgate.names import is_person_name
 
 _FILLER_PATTERN = re.compile(
     r"^(?:my (?:full )?name is|name is|i am|i'm|im|it is|call me|mi name na|a name|je m'appelle"
     r"|je mappelle|mon nom est|mon nom c'est|je suis|c'est|moi c'est)\s+",
     re.IGNORECASE,
 )
-_MAX_NAME_LENGTH = 60
 _NUMBER_PATTERN = re.compile(
     r"(?:no\.?|n°|number|numéro|numero|option|the|le|la|#)?\s*([0-9]{1,3})\s*[.)!]*", re.I
 )
@@ -29,18 +29,13 @@ _NUMBER_WORDS = {
 def parse_person_names(text: str) -> tuple[str, str] | None:
     """Split a full name: `"Aminata Bah Kamara"` becomes `("Aminata", "Bah Kamara")`.
 
-    Return None unless the text consists of two to six names of acceptable length.
+    Return None unless the text consists of two to six words that the gateway accepts as a name.
     """
     words = _FILLER_PATTERN.sub("", normalize_digits(text)).strip(" .,!").split(" ")
-    if not 2 <= len(words) <= 6 or not all(map(_is_name, words)):
+    if not 2 <= len(words) <= 6 or not all(word[:1].isalpha() for word in words):
         return None
     first, last = words[0], " ".join(words[1:])
-    return (first, last) if max(len(first), len(last)) <= _MAX_NAME_LENGTH else None
-
-
-def _is_name(word: str) -> bool:
-    letters = word.replace("-", "").replace("'", "").replace(".", "")
-    return letters.isalpha() and word[0].isalpha()
+    return (first, last) if is_person_name(first) and is_person_name(last) else None
 
 
 def parse_list_number(text: str) -> int | None:

@@ -78,8 +78,8 @@ class Movement(NamedTuple):
     transaction_type: str
     is_fee: bool
     amount: int
-    counterparty: str  # public name
-    memo: str | None
+    counterparty: str  # cleaned public name
+    memo: str | None  # without links
 
     @property
     def type(self) -> str:

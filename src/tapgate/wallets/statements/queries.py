@@ -10,6 +10,7 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.ledger import archived
+from tapgate.names import get_counterparty_name, hide_links
 from tapgate.store.database import USE_GENERIC_PLANS, Database
 from tapgate.store.id_ranges import MAX_ID
 from tapgate.store.pipeline import send_ahead
@@ -48,7 +49,8 @@ _SIGNED_AMOUNT: Final = "CASE credit_account WHEN $1 THEN amount ELSE -amount EN
 #: otherwise scan all entries for every transaction.
 _MOVED: Final = f"""{_FOUND.format(columns=f"id, type, context, {_MOVED_AT}")},
     moved AS MATERIALIZED (
-        SELECT t.*, e.position, e.amount, other.kind = 'fees' AS is_fee, other.public_name
+        SELECT t.*, e.position, e.amount, other.kind = 'fees' AS is_fee,
+               other.kind = 'wallet' AS is_person, other.public_name
         FROM found t
         CROSS JOIN LATERAL (
             SELECT position, debit_account, credit_account, {_SIGNED_AMOUNT} AS amount FROM entries
@@ -80,7 +82,7 @@ _BALANCE_BEFORE: Final = f"""{_FOUND.format(columns=f"id, {_MOVED_AT}")}
 
 _MOVEMENTS: Final = f"""{_MOVED}
     SELECT moved_at, id, type, is_fee, amount,
-           coalesce(context ->> 'merchant_name', public_name) AS counterparty,
+           context ->> 'merchant_name' AS merchant_name, public_name, is_person,
            context ->> 'memo' AS memo
     FROM moved ORDER BY moved_at, id, position"""
 
@@ -136,8 +138,21 @@ async def load_activity(
         period = await _find_range(reader, account_id, start, end)
         closing = await reader.fetchval(_BALANCE_BEFORE, *later, timeout=timeout)
         rows = await reader.fetch(_MOVEMENTS, *period, end, timeout=timeout)
-    movements = [Movement(*row) for row in rows]
+    movements = [_to_movement(row) for row in rows]
     return WalletActivity(closing - sum(movement.amount for movement in movements), movements)
+
+
+def _to_movement(row: asyncpg.Record) -> Movement:
+    memo = row["memo"]
+    return Movement(
+        row["moved_at"],
+        row["id"],
+        row["type"],
+        row["is_fee"],
+        row["amount"],
+        get_counterparty_name(row["merchant_name"], row["public_name"], is_person=row["is_person"]),
+        None if memo is None else hide_links(memo),
+    )
 
 
 async def sum_movements(

@@ -1,0 +1,173 @@
+"""Names have no room for a link, and stored names that do are cleaned for display."""
+
+import re
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases import each
+from tapgate import names
+from tapgate.schemas.fields import BusinessNameRule, InvalidValueError, PersonNameRule
+
+LINK = "https://evil.example/win"
+PERSON_NAMES = [
+    *("Aminata", "N'Guessan", "N’Dour", "Jean-Pierre", "J.-P.", "St. John", "Kamara Jr.", "’Abd"),
+    *("Zoë", "Ze\u0301", "محمد", "राम कुमार", "Ọlá", "王", "O", "a" * 60),
+]
+BUSINESS_NAMES = ["Kamara & Sons", "Shop 24", "7", "Bah 2 Ltd."]
+INVALID_NAMES = [
+    *(LINK, "evil.example", "t.me", "a.b", "www.evil.example", "me@evil.example", "bit.ly/x"),
+    *("Aminata\nKamara", "Aminata\n", "A\r\nB", "A\tB", "A\u2028B", "A\u00a0B", "A\u202eB", "A\0B"),
+    *(
+        "",
+        " ",
+        "'",
+        "-",
+        ".",
+        " . ",
+        "..",
+        "A..",
+        ".A",
+        "\u0301a",
+        "\u3164",
+        "A #2",
+        "A (B)",
+        "A, B",
+    ),
+    *("A:B", "A_B", "A*B*", "A。B", "A．B", "a" * 61, "🎉"),
+]
+LINK_PATTERN = re.compile(r"[/:@\n\r]|\w\.\w")
+TEXTS = st.text(max_size=255) | st.from_regex(
+    r"(Win |Call 076123456 |\n)?(https?://|www\.)?[a-z]{2,8}\.(com|sl|example)(/[a-z]*)?( now)?",
+    fullmatch=True,
+)
+
+
+def is_valid(rule: PersonNameRule, text: str) -> bool:
+    try:
+        rule.check(text)
+    except InvalidValueError:
+        return False
+    return True
+
+
+@each("name", PERSON_NAMES)
+def test_names_of_people_are_accepted_everywhere(name: str) -> None:
+    assert PersonNameRule().check(f" {name}"[-60:]) == name
+    assert BusinessNameRule().check(name) == name
+    assert names.clean_person_name(name) == name
+
+
+@each("name", BUSINESS_NAMES)
+def test_digits_and_ampersands_are_only_for_businesses(name: str) -> None:
+    assert BusinessNameRule().check(name) == name
+    with pytest.raises(InvalidValueError):
+        PersonNameRule().check(name)
+
+
+@each("name", INVALID_NAMES)
+def test_links_line_breaks_and_other_characters_are_rejected(name: str) -> None:
+    for rule in (PersonNameRule(), BusinessNameRule()):
+        with pytest.raises(InvalidValueError) as raised:
+            rule.check(name)
+        assert (
+            name == "" or name.isspace() or len(name) < 3 or name not in str(raised.value.problems)
+        )
+
+
+@given(TEXTS)
+def test_openapi_pattern_accepts_every_valid_name(text: str) -> None:
+    for rule in (PersonNameRule(), BusinessNameRule()):
+        schema = {"type": "string", **rule.to_json_schema()}
+        if is_valid(rule, text):
+            assert jsonschema_rs.is_valid(schema, text)
+            assert re.search(schema["pattern"], text)  # also without Unicode classes
+
+
+@each("name", [LINK, "evil.example", "t.me", "A\nB", "A #2", "A:B", "me@evil.example"])
+def test_openapi_pattern_rejects_links_and_line_breaks(name: str) -> None:
+    for rule in (PersonNameRule(), BusinessNameRule()):
+        assert not jsonschema_rs.is_valid({"type": "string", **rule.to_json_schema()}, name)
+
+
+@given(TEXTS)
+def test_cleaned_name_is_a_valid_name_or_unknown(text: str) -> None:
+    person, business = names.clean_person_name(text), names.clean_business_name(text)
+    assert person == "?" or names.is_person_name(person)
+    assert business == "?" or names.is_business_name(business)
+    assert names.clean_person_name(person) == person
+    if names.is_person_name(text):
+        assert person == " ".join(text.split())
+
+
+@given(TEXTS, TEXTS)
+def test_nothing_shown_to_others_has_a_link(first: str, last: str) -> None:
+    for shown in (
+        names.build_public_name(first, last),
+        names.mask_person_name(first),
+        names.mask_agent_name(first),
+        names.get_counterparty_name(None, first, is_person=True),
+    ):
+        assert LINK_PATTERN.search(shown) is None, shown
+        assert len(shown) <= names.MAX_NAME_LENGTH + 5
+
+
+@each(
+    "stored, shown",
+    [
+        (f"Visit {LINK} now", "Visit now"),
+        ("Kamara,Jr", "Kamara Jr"),
+        ("Aminata\nKamara", "Aminata Kamara"),
+        ("Amy 2", "Amy"),
+        (LINK, "?"),
+        ("*Support*", "Support"),
+    ],
+)
+def test_stored_name_is_cleaned_for_display(stored: str, shown: str) -> None:
+    assert names.clean_person_name(stored) == shown
+
+
+@each(
+    "first, last, shown",
+    [
+        ("Aminata", "Kamara", "Aminata K."),
+        ("Mary Ann", "Kamara Sesay", "Mary Ann K."),
+        ("Ama", "'Abd", "Ama A."),
+        ("राम", "कुमार", "राम कु."),
+        ("Ama", LINK, "Ama"),
+    ],
+)
+def test_public_name_has_one_initial(first: str, last: str, shown: str) -> None:
+    assert names.build_public_name(first, last) == shown
+
+
+@each(
+    "text, shown",
+    [
+        ("Rent for May, 5.50 e.g. now.", "Rent for May, 5.50 e.g. now."),
+        (f"Prize:\n{LINK}", "Prize: …"),
+        ("At 10.0.0.1/x or evil。example", "At … or …"),
+        ("May/June: rent", "May/June: rent"),
+        ("see evil.example or me@evil.example", "see … or …"),
+        ("a\u202eb", "a b"),
+    ],
+)
+def test_links_are_hidden_in_texts_for_others(text: str, shown: str) -> None:
+    assert names.hide_links(text) == shown
+
+
+@each(
+    "merchant_name, shown",
+    [
+        ("Kamara Stores, Aberdeen", "Kamara Stores, Aberdeen"),
+        ("Kamara\n Stores", "Kamara Stores"),
+        (f"Refund at {LINK}", "Refund at …"),
+        (LINK, "Kamara"),
+        (None, "Kamara"),
+        ("x" * 255, "x" * 60),
+    ],
+)
+def test_merchant_name_of_a_payment_is_cleaned(merchant_name: str | None, shown: str) -> None:
+    assert names.get_counterparty_name(merchant_name, "Kamara", is_person=False) == shown
