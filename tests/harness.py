@@ -316,7 +316,11 @@ class Harness:
 
     def allow_weak_pins(self, allowed: bool = True) -> None:
         """Accept or reject weak PINs for the rest of this test."""
-        self.services.pin_verifier = PinVerifier(self.services.vault, refuse_weak=not allowed)
+        self.services.pin_verifier = PinVerifier(
+            self.services.vault,
+            refuse_weak=not allowed,
+            wrong_pin_limit=self.services.pin_verifier.wrong_pin_limit,
+        )
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
         """Return the audit entries of an event on one resource, oldest first."""

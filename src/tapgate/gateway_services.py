@@ -19,6 +19,7 @@ from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications.receipts import KINDS_BY_SETTING
 from tapgate.pins.verifier import PinVerifier
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
@@ -55,7 +56,11 @@ async def open_services(
         signals = await _open_signals(stack, database_url, is_listening=not is_report_worker)
         new_id = await _create_id_generator(database, clock)
         vault = Vault(settings.secret_key)
-        pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
+        pins = PinVerifier(
+            vault,
+            refuse_weak=settings.refuse_weak_pins,
+            wrong_pin_limit=_open_wrong_pin_limit(stack, settings),
+        )
         latency_samples = _open_latency_samples(stack, settings)
         ledger = _build_ledger(settings, signals, clock, new_id, pins, is_worker=is_worker)
         if not is_report_worker:
@@ -127,6 +132,16 @@ def _open_latency_samples(stack: AsyncExitStack, settings: Settings) -> LatencyS
     return samples
 
 
+def _open_wrong_pin_limit(stack: AsyncExitStack, settings: Settings) -> WrongPinLimit:
+    limit = WrongPinLimit(
+        get_shared_folder(settings.data_dir) / "pin_attempts",
+        max_wrong=settings.wrong_pin_limit,
+        max_percent=settings.wrong_pin_percent,
+    )
+    stack.callback(limit.close)
+    return limit
+
+
 def _open_throttle(stack: AsyncExitStack, settings: Settings) -> Throttle:
     throttle = Throttle(settings)
     stack.push_async_callback(throttle.close)
@@ -189,6 +204,7 @@ def _build_ledger(
         clock=clock,
         new_id=new_id,
         is_correct_pin=pins.matches,
+        wrong_pin_limit=pins.wrong_pin_limit,
         low_float_threshold=money.from_whole_units(settings.float_low, settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],
         max_pending=MAX_PENDING_COMMANDS * settings.workers,

@@ -10,6 +10,7 @@ from tapgate.auth.actors import Actor
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pin_failures import check_pin
+from tapgate.ledger.wrong_pins import get_phone_owner
 from tapgate.notifications import codes
 from tapgate.one_time_codes.codes import CodeRequest
 from tapgate.pins.storage import set_pin
@@ -38,6 +39,7 @@ class PinOwner(NamedTuple):
     resource_id: str
     holder_id: int
     phone_number: str
+    phone_owner_id: int  # the subscriber or agent; for a child card, the parent
     language: str = "en"  # of the code's message; agents have none
 
     @property
@@ -67,7 +69,10 @@ async def require_correct_pin(
 
     A failure is recorded in the audit log, and raised after the commit of the failure count.
     """
-    error = (await check_pin(tx, owner.holder_id, pin, pin_verifier.matches)).error
+    credential = None if actor.principal is None else actor.principal.pin_credential
+    if credential is None:
+        credential = get_phone_owner(owner.phone_owner_id, is_agent=owner.resource_type == "agent")
+    error = await check_pin(tx, credential, owner.holder_id, pin, pin_verifier)
     if error is not None:
         await owner.trail.record(
             tx, actor, owner.resource_id, action, result=AuditResult.FAILURE, reason=error.code

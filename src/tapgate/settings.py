@@ -93,6 +93,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     country: str | None
     timezone: ZoneInfo
     refuse_weak_pins: bool
+    #: Wrong PINs of one credential in ten minutes, and their percentage of its attempts.
+    wrong_pin_limit: int
+    wrong_pin_percent: int
     second_factor: str
     breached_passwords: Path | None
     session_idle_minutes: int | None
@@ -196,6 +199,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         country=reader.get_country(),
         timezone=reader.get_timezone(),
         refuse_weak_pins=reader.get_flag("REFUSE_WEAK_PINS", default=True),
+        wrong_pin_limit=reader.get_integer("WRONG_PIN_LIMIT", 20, 1, 1_000_000),
+        wrong_pin_percent=reader.get_integer("WRONG_PIN_PERCENT", 20, 0, 99),
         **_read_account_settings(reader, environment),
         float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),

@@ -1,7 +1,8 @@
 """PIN failure rules: wrong PINs alert immediately and can hold or block later payments."""
 
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
 from tapgate.errors import Code
@@ -9,6 +10,7 @@ from tapgate.ledger import chart, pin_failures
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pin_failures import check_pin
+from tapgate.pins.verifier import PinVerifier
 from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
 from tapgate.store.transaction import Transaction
 
@@ -135,8 +137,9 @@ async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
     assert (await ledger.submit(cash_out)).code == Code.INVALID_PIN
     async with ledger.database.transaction() as tx:
         await lock_account(tx, await ledger.get_account_id(agent))
+        verifier = cast(PinVerifier, SimpleNamespace(matches=is_correct_pin, wrong_pin_limit=None))
         await check_pin(
-            Transaction(tx, ledger.clock, ledger.new_id), agent, WRONG_PIN, is_correct_pin
+            Transaction(tx, ledger.clock, ledger.new_id), "key", agent, WRONG_PIN, verifier
         )
     assert await list_alerts(ledger) == []
     assert await ledger.database.fetchval("SELECT count(*) FROM pin_failures") == 0

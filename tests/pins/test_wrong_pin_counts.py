@@ -24,7 +24,8 @@ def test_counts_match_a_list_of_all_attempts(
 ) -> None:
     """The model keeps every attempt, and counts the last ten minutes."""
     limit = WrongPinLimit(tmp_path_factory.mktemp("pins") / "t", max_wrong=3, max_percent=50)
-    now, seen = NOW, []
+    now = NOW
+    seen: list[tuple[str, int, bool]] = []
     try:
         for credential, is_wrong, seconds in attempts:
             now += timedelta(seconds=seconds)

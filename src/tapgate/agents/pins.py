@@ -9,7 +9,7 @@ from tapgate.store.transaction import Transaction
 
 def _build_owner(agent: Agent) -> PinOwner:
     require_not_terminated(agent)
-    return PinOwner("agent", agent.public_id, agent.id, agent.phone_number)
+    return PinOwner("agent", agent.public_id, agent.id, agent.phone_number, agent.id)
 
 
 async def _get_owner(tx: Transaction, actor: Actor, agent_id: int) -> PinOwner:

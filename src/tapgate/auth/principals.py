@@ -56,6 +56,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
         return self.owner_scope or self.rate_limit_key
 
     @property
+    def pin_credential(self) -> str | None:
+        """Credential whose wrong PINs are counted; None for a service, which acts for phones."""
+        return None if self.kind == "service" else self.id
+
+    @property
     def rate_limit_key(self) -> str:
         """Key of the caller's rate limit bucket: one per key, admin, or service."""
         return f"service:{self.id}" if self.kind == "service" else self.id

@@ -64,6 +64,8 @@ SETTING_GROUPS: Final = {
         "RATE_LIMIT": "Requests per second",
         "RATE_BURST": "Burst of requests",
         "REFUSE_WEAK_PINS": "Weak PINs are rejected",
+        "WRONG_PIN_LIMIT": "Wrong PINs per key in ten minutes",
+        "WRONG_PIN_PERCENT": "Wrong PINs per key, in percent",
         "FLOAT_LOW": "Low float of an agent",
         "RECEIPTS": "Receipts to phones",
     },

@@ -15,6 +15,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.state import Account, Card, State
+from tapgate.ledger.wrong_pins import WrongPin, get_phone_owner
 from tapgate.pins.lockout import evaluate_pin
 from tapgate.rules.compliance import find_matches
 from tapgate.schemas.cards import CardStatus
@@ -150,11 +151,21 @@ def _verify_pin(
     stored = context.state.pins.get(holder)
     if stored is None:
         return Rejection(Code.INVALID_PIN, {"attempts_remaining": 0})
-    verdict = evaluate_pin(stored, pin, context.is_correct_pin, context.state.now)
+    credential = context.command.pin_credential
+    if credential is None:
+        is_agent = account is not None and account.kind == chart.FLOAT
+        owner_id = account.owner_id if account is not None else None
+        credential = get_phone_owner(owner_id or holder, is_agent=is_agent)
+    verdict = evaluate_pin(
+        stored, pin, context.is_correct_pin, context.state.now, credential, context.wrong_pin_limit
+    )
     if verdict.state != stored:
         context.pin_updates.append(verdict.state)
-    if verdict.code == Code.INVALID_PIN and account is not None and account.kind == chart.WALLET:
-        context.wrong_pin_account = account
+    if verdict.code == Code.INVALID_PIN:
+        terminal_id = (context.command.context or {}).get("terminal_id")
+        context.wrong_pin = WrongPin(credential, terminal_id)
+        if account is not None and account.kind == chart.WALLET:
+            context.wrong_pin_account = account
     return Rejection(verdict.code, verdict.details) if verdict.code is not None else None
 
 

@@ -8,6 +8,7 @@ import msgspec
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
+from tapgate.pins.lockout import build_pin_error
 
 
 class Party(msgspec.Struct, frozen=True, gc=False):
@@ -121,6 +122,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     amount: int | None  # None: refund the rest of the payment, or pay out the available balance
     payer_pin: str | None = None
     payee_pin: str | None = None  # PIN of an agent who hands out cash
+    #: Credential whose wrong PINs are counted; None if they are counted per phone.
+    pin_credential: str | None = None
     card_proof: ProofResult | None = None  # proof of the payer's card
     pin_policy: PinPolicy = "if_given"
     wallets_only: bool = False  # both accounts must be wallets
@@ -162,6 +165,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         """Return the result of an accepted command; raise a decline or rejection as an ApiError."""
         if self.code is not None:
             headers = {"Idempotent-Replayed": "true"} if self.replayed else None
+            if self.code == Code.RATE_LIMITED:
+                raise build_pin_error(self.code, self.details)
             raise ApiError(self.code, details=self.details, headers=headers)
         assert self.result is not None
         return self.result

@@ -9,7 +9,9 @@ from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
 from tapgate.ledger.state import Account, Card, State, StoredTransaction
+from tapgate.ledger.wrong_pins import WrongPin
 from tapgate.pins.lockout import PinMatcher, PinState
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.rules.compliance import RuleMatch
 from tapgate.rules.fees import SENDER
 from tapgate.rules.limits import AccountRule
@@ -33,6 +35,7 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     state: State
     command: Command
     is_correct_pin: PinMatcher
+    wrong_pin_limit: WrongPinLimit | None
     payer: Account | None
     payer_card: Card | None
     payee: Account | None
@@ -47,6 +50,7 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     limits: AccountRule | None  # the payer's limits, if the payer has a KYC level
     counts_toward_limits: bool  # toward the payer's limits
     pin_updates: list[PinState] = []
+    wrong_pin: WrongPin | None = None
     wrong_pin_account: Account | None = None  # always a wallet
     matches: list[RuleMatch] = []
 
@@ -63,7 +67,12 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
         )
 
 
-def build_context(state: State, command: Command, is_correct_pin: PinMatcher) -> CommandContext:
+def build_context(
+    state: State,
+    command: Command,
+    is_correct_pin: PinMatcher,
+    wrong_pin_limit: WrongPinLimit | None = None,
+) -> CommandContext:
     rules = state.rules
     payer, payer_card = state.find_party(command.payer)
     payee, payee_card = state.find_party(command.payee)
@@ -86,6 +95,7 @@ def build_context(state: State, command: Command, is_correct_pin: PinMatcher) ->
         state=state,
         command=command,
         is_correct_pin=is_correct_pin,
+        wrong_pin_limit=wrong_pin_limit,
         payer=payer,
         payer_card=payer_card,
         payee=payee,

@@ -37,14 +37,19 @@ from tapgate.ledger.state import (
     UsageChange,
 )
 from tapgate.pins.lockout import PinMatcher
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.rules.fees import SENDER
 
 
 def decide(
-    state: State, command: Command, is_correct_pin: PinMatcher, new_id: Callable[[], int]
+    state: State,
+    command: Command,
+    is_correct_pin: PinMatcher,
+    new_id: Callable[[], int],
+    wrong_pin_limit: WrongPinLimit | None = None,
 ) -> Decision:
-    context = build_context(state, command, is_correct_pin)
+    context = build_context(state, command, is_correct_pin, wrong_pin_limit)
     decision = _decide(context, new_id)
     if not command.checks_restriction:
         return decision
@@ -116,6 +121,7 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
         return Decision(
             outcome=outcome,
             pin_updates=tuple(context.pin_updates),
+            wrong_pin=context.wrong_pin,
             rejected_tap=_build_rejected_tap(context, rejection),
         )
     pin_rules = context.state.rules.pin_failure_rules
@@ -126,6 +132,7 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
     return Decision(
         outcome=outcome,
         pin_updates=tuple(context.pin_updates),
+        wrong_pin=context.wrong_pin,
         wrong_pin_account_id=wallet.id,
         matches=tuple(
             find_wrong_pin_matches(pin_rules, failure_counts, wallet.id, wallet.owner_id)

@@ -36,6 +36,7 @@ from tapgate.ledger.spans import add_traceparent, trace_batch
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.store.database import Database
 from tapgate.store.pool import Pool
@@ -100,6 +101,7 @@ class Ledger:
         clock: Clock,
         new_id: IdGenerator,
         is_correct_pin: PinMatcher,
+        wrong_pin_limit: WrongPinLimit | None = None,
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
         max_pending: int = MAX_PENDING_COMMANDS,
@@ -111,6 +113,7 @@ class Ledger:
         self._clock = clock
         self._new_id = new_id
         self._is_correct_pin = is_correct_pin
+        self._wrong_pin_limit = wrong_pin_limit
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
         self._max_pending = max_pending
@@ -345,7 +348,7 @@ class Ledger:
             loaded = perf_counter()
             decisions = [self._decide(state, command) for command in commands]
             decided = perf_counter()
-            await write(tx, state, decisions, self._new_id)
+            await write(tx, state, decisions, self._new_id, self._wrong_pin_limit)
             for command, decision in zip(commands, decisions, strict=True):
                 if command.before_commit is not None:
                     transaction = Transaction(tx, self._clock, self._new_id)
@@ -359,7 +362,9 @@ class Ledger:
     def _decide(self, state: State, command: LedgerCommand) -> Decision:
         try:
             if isinstance(command, Command):
-                decision = decide(state, command, self._is_correct_pin, self._new_id)
+                decision = decide(
+                    state, command, self._is_correct_pin, self._new_id, self._wrong_pin_limit
+                )
             else:
                 decision = decide_review(state, command)
         except Exception as error:

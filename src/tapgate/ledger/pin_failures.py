@@ -9,12 +9,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
 from tapgate.ledger.rules import load_compliance_rules
-from tapgate.pins.lockout import PinMatcher, PinVerdict
+from tapgate.ledger.wrong_pins import WrongPin, record_wrong_pins
 from tapgate.pins.storage import attempt_pin
+from tapgate.pins.verifier import PinVerifier
 from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
 from tapgate.store.combined import Query
@@ -73,17 +74,22 @@ def build_count_query(
 
 
 async def check_pin(
-    tx: Transaction, holder_id: int, pin: str, is_correct_pin: PinMatcher
-) -> PinVerdict:
+    tx: Transaction, credential: str, holder_id: int, pin: str, pin_verifier: PinVerifier
+) -> ApiError | None:
     """Check a PIN that is not part of a transaction; see `pins/storage.py` for the required lock.
 
-    A wrong PIN is reported in the verdict and not raised, so that the caller can commit the failure
-    count.
+    Wrong PINs are counted for `credential`. The error of a wrong PIN is returned and not raised, so
+    that the caller can commit the failure count.
     """
-    verdict = await attempt_pin(tx, holder_id, pin, is_correct_pin, tx.now())
+    limit, now = pin_verifier.wrong_pin_limit, tx.now()
+    verdict = await attempt_pin(tx, credential, holder_id, pin, pin_verifier, now)
     if verdict.code == Code.INVALID_PIN:
         await _record_wrong_pin(tx, holder_id)
-    return verdict
+        if limit is not None:
+            wrong_pins = [WrongPin(credential)]
+            new_alerts = await record_wrong_pins(tx, limit, wrong_pins, now, tx.new_id)
+            await enqueue_alert_events(tx, new_alerts, now, tx.new_id)
+    return verdict.error
 
 
 async def _record_wrong_pin(tx: Transaction, holder_id: int) -> None:

@@ -15,6 +15,7 @@ from tapgate.ledger.commands import (
     TransactionResult,
 )
 from tapgate.ledger.rules import Rules
+from tapgate.ledger.wrong_pins import WrongPin
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CashMatch, CashMovement
 from tapgate.rules.compliance import RuleMatch
@@ -242,6 +243,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hold: Hold | None = None
     usage: UsageChange | None = None
     pin_updates: tuple[PinState, ...] = ()
+    wrong_pin: WrongPin | None = None
     wrong_pin_account_id: int | None = None  # the wallet's account
     change: TransactionChange | None = None
     matches: tuple[RuleMatch, ...] = ()

@@ -14,6 +14,8 @@ from tapgate.ledger.low_float import find_low_floats
 from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
+from tapgate.ledger.wrong_pins import record_wrong_pins
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 
 #: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
 _WRITE_LOCKED: Final = f"""
@@ -86,13 +88,22 @@ _WRITE_WITH_NOTIFICATIONS: Final = (
 )
 
 
-async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdGenerator) -> None:
+async def write(
+    tx: Any,
+    state: State,
+    decisions: Sequence[Decision],
+    new_id: IdGenerator,
+    wrong_pin_limit: WrongPinLimit | None = None,
+) -> None:
     await _update_unlinked_cards(tx, state)
     await _update_pins(tx, state)
     await _insert_pin_failures(tx, state, decisions)
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
+    if wrong_pin_limit is not None:
+        wrong_pins = [decision.wrong_pin for decision in decisions if decision.wrong_pin]
+        new_alerts += await record_wrong_pins(tx, wrong_pin_limit, wrong_pins, state.now, new_id)
     rejected_taps = [decision.rejected_tap for decision in decisions if decision.rejected_tap]
     clones = await store_rejected_taps(tx, rejected_taps, state.now, new_id)
     low_floats = find_low_floats(state, decisions)

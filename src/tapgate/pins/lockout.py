@@ -1,4 +1,7 @@
-"""PIN lockout policy: three consecutive failures lock the PIN for 30 minutes."""
+"""PIN lockout policy: three consecutive failures lock the PIN for 30 minutes.
+
+Beside the lockout per PIN, wrong PINs are limited per credential: see `wrong_pin_limit.py`.
+"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -9,6 +12,7 @@ import msgspec
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.pins.verifier import PinHash
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 
 MAX_PIN_FAILURES = 3
 LOCK_DURATION = timedelta(minutes=30)
@@ -34,7 +38,19 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def error(self) -> ApiError | None:
-        return None if self.code is None else ApiError(self.code, details=self.details)
+        return None if self.code is None else build_pin_error(self.code, self.details)
+
+
+def build_pin_error(code: Code, details: dict[str, Any] | None) -> ApiError:
+    """Return the error of a PIN that is wrong, locked, or not compared (`RATE_LIMITED`)."""
+    if code != Code.RATE_LIMITED or details is None:
+        return ApiError(code, details=details)
+    return ApiError(
+        code,
+        "Too many wrong PINs. Requests without a PIN are accepted.",
+        details={"limit": "wrong_pins", **details},
+        headers={"Retry-After": str(details["retry_after"])},
+    )
 
 
 #: Returns whether a PIN matches a stored PIN, using the key with which the stored PIN was hashed.
@@ -43,14 +59,29 @@ PinMatcher = Callable[[PinState, str], bool | PinHash]
 
 
 def evaluate_pin(
-    state: PinState, pin: str, is_correct_pin: PinMatcher, now: datetime
+    state: PinState,
+    pin: str,
+    is_correct_pin: PinMatcher,
+    now: datetime,
+    credential: str = "",
+    limit: WrongPinLimit | None = None,
 ) -> PinVerdict:
-    """Evaluate one attempt. While the PIN is locked, attempts are neither compared nor counted."""
+    """Evaluate one attempt, and count it toward the credential's limit on wrong PINs.
+
+    Attempts of a credential that has reached the limit, and attempts while the PIN is locked, are
+    neither compared nor counted. Nothing is awaited between the check of the limit and the count.
+    """
+    if limit is not None:
+        retry_after = limit.get_retry_seconds(credential, now)
+        if retry_after:
+            return PinVerdict(state, Code.RATE_LIMITED, {"retry_after": retry_after})
     if state.locked_until is not None and now < state.locked_until:
         return PinVerdict(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}
         )
     match = is_correct_pin(state, pin)
+    if limit is not None:
+        limit.count(credential, now, is_wrong=not match)
     if match:
         stored = state if match is True else match
         return PinVerdict(

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate.pins.lockout import PinMatcher, PinState, PinVerdict, evaluate_pin
-from tapgate.pins.verifier import PinHash
+from tapgate.pins.lockout import PinState, PinVerdict, evaluate_pin
+from tapgate.pins.verifier import PinHash, PinVerifier
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
@@ -28,12 +28,12 @@ async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
 
 
 async def attempt_pin(
-    tx: Any, holder_id: int, pin: str, is_correct_pin: PinMatcher, now: datetime
+    tx: Any, credential: str, holder_id: int, pin: str, pin_verifier: PinVerifier, now: datetime
 ) -> PinVerdict:
     """Evaluate one attempt, and store the new failure count and lock.
 
     The holder must have a PIN. Operations call `check_pin` in `ledger/pin_failures.py`, which also
-    counts a wrong PIN for the compliance rules.
+    counts a wrong PIN for the compliance rules and for the credential.
     """
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until
@@ -41,7 +41,9 @@ async def attempt_pin(
         holder_id,
     )
     state = PinState(*row)
-    verdict = evaluate_pin(state, pin, is_correct_pin, now)
+    verdict = evaluate_pin(
+        state, pin, pin_verifier.matches, now, credential, pin_verifier.wrong_pin_limit
+    )
     if verdict.state != state:
         await tx.execute(
             """UPDATE pins SET key_id = $2, salt = $3, verifier = $4, failures = $5,

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from tapgate.errors import Code, invalid_field
+from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.vault import Vault
 
 _SALT_BYTES = 16
@@ -39,9 +40,16 @@ class StoredPin(msgspec.Struct, frozen=True):
 
 
 class PinVerifier:
-    def __init__(self, vault: Vault, *, refuse_weak: bool = True) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        *,
+        refuse_weak: bool = True,
+        wrong_pin_limit: WrongPinLimit | None = None,
+    ) -> None:
         self._vault = vault
         self._refuse_weak = refuse_weak
+        self.wrong_pin_limit = wrong_pin_limit
 
     def hash(self, pin: str) -> StoredPin:
         salt = os.urandom(_SALT_BYTES)

@@ -36,6 +36,7 @@ class PresentedCard(NamedTuple):
     proof: ProofResult | None
     processor_id: int | None
     terminal_id: int | None  # of the terminal that signed the request
+    credential: str  # of the caller
 
 
 async def verify_with_pin(
@@ -58,7 +59,7 @@ async def verify_with_pin(
         raise RaiseAfterCommit(await _reject_proof(tx, presented, card, error_code))
     wallet = await _get_wallet(tx, card)
     if card.pin_holder_id is not None:
-        error = (await check_pin(tx, card.pin_holder_id, pin, pin_verifier.matches)).error
+        error = await check_pin(tx, presented.credential, card.pin_holder_id, pin, pin_verifier)
         if error is not None:
             raise RaiseAfterCommit(error)
     response = _build_verify_response(card, wallet, tx.now())

@@ -239,7 +239,9 @@ def _build_presented_card(
     request: RequestContext, identifier: str | None, proof: ProofResult | None
 ) -> PresentedCard:
     principal = request.principal
-    return PresentedCard(identifier, proof, principal.processor_id, principal.terminal_id)
+    return PresentedCard(
+        identifier, proof, principal.processor_id, principal.terminal_id, principal.id
+    )
 
 
 def _touch_terminal(request: RequestContext) -> None:

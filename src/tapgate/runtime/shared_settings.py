@@ -73,6 +73,8 @@ def _list_gateway_values(settings: Settings) -> dict[str, object]:
         _JWT_SECRET: settings.jwt_secret,
         "TAPGATE_PUBLIC_URL": settings.public_url if settings.requires_secrets else None,
         "TAPGATE_REFUSE_WEAK_PINS": settings.refuse_weak_pins,
+        "TAPGATE_WRONG_PIN_LIMIT": settings.wrong_pin_limit,
+        "TAPGATE_WRONG_PIN_PERCENT": settings.wrong_pin_percent,
         "TAPGATE_SECOND_FACTOR": settings.second_factor,
         "TAPGATE_SESSION_IDLE_MINUTES": settings.session_idle_minutes,
         "TAPGATE_OIDC_ISSUER": settings.oidc and msgspec.json.encode(settings.oidc),

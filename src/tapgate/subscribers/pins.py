@@ -14,6 +14,7 @@ def build_owner(subscriber: Subscriber) -> PinOwner:
         subscriber.public_id,
         subscriber.id,
         subscriber.phone_number,
+        subscriber.id,
         subscriber.language,
     )
 

@@ -53,6 +53,8 @@ async def submit(services: Services, caller: Audience, command: Command) -> Outc
     A subscriber who pays is not checked here: a caller without full disclosure must send the
     payer's PIN, or the route has already checked access to the payer.
     """
+    if caller is not None and (command.payer_pin is not None or command.payee_pin is not None):
+        command = msgspec.structs.replace(command, pin_credential=caller.pin_credential)
     if has_full_disclosure(caller) or not _may_be_subscriber(command.payee):
         return await services.ledger.submit(command)
     if caller is not None and caller.kind == "admin":

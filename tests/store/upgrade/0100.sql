@@ -1,0 +1,1 @@
+INSERT INTO pin_attempts VALUES ('key_0000000000001', 29000000, 12, 3);
