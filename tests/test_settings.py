@@ -144,15 +144,22 @@ class TestSecrets:
     def test_explicit_secrets_take_precedence_and_missing_ones_are_generated(self) -> None:
         generated = load_settings({})
         settings = load_from_environ(
-            JWT_SECRET="given", SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
+            JWT_SECRET="given " * 6, SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
         )
-        assert settings.jwt_secret == "given"
+        assert settings.jwt_secret == "given " * 6
         assert settings.secret_key == generated.secret_key
         assert settings.service_secrets == {
             "messenger": generated.service_secrets["messenger"],
             "gateway": "given",
             "reports": "given too",
         }
+
+    @pytest.mark.parametrize("environment", ["development", "testing", "staging", "production"])
+    def test_short_jwt_secret_is_rejected_in_every_environment(self, environment: str) -> None:
+        environ = {**PRODUCTION_ENVIRON, "TAPGATE_ENVIRONMENT": environment}
+        with pytest.raises(SettingsError) as error:
+            load_settings({**environ, "TAPGATE_JWT_SECRET": "x7Kd-22Qm-pa9Z-x7Kd-22Qm-pa9Z-1"})
+        assert str(error.value) == "TAPGATE_JWT_SECRET must have at least 32 characters"
 
     @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"jwt_secret": "x"}'])
     def test_damaged_secrets_file_is_rejected_and_not_replaced(self, damage: bytes) -> None:

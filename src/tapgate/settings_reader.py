@@ -111,8 +111,11 @@ class SettingsReader(EnvironmentReader):
 
     def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
         service_secrets = self._parse_service_secrets()
+        jwt_secret = self.get_text("JWT_SECRET")
+        if jwt_secret:
+            self._require_long("JWT_SECRET", jwt_secret)
         if requires_secrets(environment):
-            jwt_secret = self._require_long_secret("JWT_SECRET", environment)
+            jwt_secret = self._require_text("JWT_SECRET", environment)
             secret_key = self._require_text("SECRET_KEY", environment)
             for key in self.parse_secret_keys(secret_key):
                 self._require_long("SECRET_KEY", key.key)
@@ -125,7 +128,7 @@ class SettingsReader(EnvironmentReader):
         secret_key = self.get_text("SECRET_KEY") or generated.secret_key
         self.parse_secret_keys(secret_key)
         return Secrets(
-            jwt_secret=self.get_text("JWT_SECRET") or generated.jwt_secret,
+            jwt_secret=jwt_secret or generated.jwt_secret,
             secret_key=secret_key,
             service_secrets=generated.service_secrets | service_secrets,
         )
@@ -165,11 +168,6 @@ class SettingsReader(EnvironmentReader):
         text = self.get_text(name)
         if not text:
             raise self.build_error(name, f"must be set in {environment}")
-        return text
-
-    def _require_long_secret(self, name: str, environment: str) -> str:
-        text = self._require_text(name, environment)
-        self._require_long(name, text)
         return text
 
     def _require_long(self, name: str, secret: str) -> None:
