@@ -348,7 +348,15 @@ async def test_session_that_may_only_enroll_opens_the_account_page(
     assert "A second factor is required" in page
     shown = await signed_out_client.submit_action("account.start_totp", {})
     assert "data:image/svg+xml" in shown.text
-    assert (await signed_out_client.client.get("/console")).status_code == 403
+    for path in ("/console", "/console/subscribers", "/console/settings", "/console/search?q=ada"):
+        refused = await signed_out_client.client.get(path)
+        assert (refused.status_code, refused.headers.get("Location")) == (303, "/console/account")
+    headers = {"HX-Request": "true"}
+    refused = await signed_out_client.client.get("/console", headers=headers)
+    assert refused.headers["HX-Redirect"] == "/console/account"
+    await enroll_app(services, await services.database.fetchval("SELECT id FROM admins"))
+    page = (await signed_out_client.get("/console/account")).text
+    assert "Sign out, then sign in again with your second factor." in page
 
 
 async def test_invited_administrator_sets_a_password(

@@ -75,8 +75,8 @@ class ConsoleClient:
         return await self.client.get(path, headers=self._partial_headers())
 
     async def get_csrf_token(self) -> str:
-        """Return the session's CSRF token, read from the home page."""
-        match = _CSRF_PATTERN.search((await self.client.get("/console")).text)
+        """Return the session's CSRF token, read from the account page."""
+        match = _CSRF_PATTERN.search((await self.client.get("/console/account")).text)
         assert match is not None, "the client is not signed in"
         return match[1]
 

@@ -43,6 +43,7 @@ _HTML_CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _LARGE_FORM_BYTES: Final = 64 * 1024
 Query = Mapping[str, str | int]
 HOME_PATH: Final = "/console"
+ACCOUNT_PATH: Final = "/console/account"
 SIGN_IN_PATH: Final = "/console/sign-in"
 _LANGUAGE_HEADER: Final = b"x-language"
 

@@ -12,7 +12,7 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session, step_up
-from tapgate.console.page_request import SIGN_IN_PATH, PageRequest, RequestHeldError
+from tapgate.console.page_request import ACCOUNT_PATH, SIGN_IN_PATH, PageRequest, RequestHeldError
 from tapgate.console.translation.translator import Language
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
@@ -158,6 +158,13 @@ class PageSite:
         return await page.handler(request, *path_args)
 
 
+def _is_enrollment_missing(error: ApiError) -> bool:
+    """Return whether a session that may only enroll a second factor opened another page."""
+    return error.code is Code.FORBIDDEN and (error.details or {}).get("required") == [
+        "second_factor"
+    ]
+
+
 def _build_no_page_error(methods: Mapping[str, _PageRoute]) -> ApiError:
     if not methods:
         return ApiError(Code.NOT_FOUND)
@@ -173,6 +180,9 @@ def _clear_query(request: RequestContext) -> RequestContext:
 def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:
     if error.code is Code.UNAUTHORIZED:
         return request.redirect_to_sign_in()
+    caller = request.context.caller
+    if caller is not None and caller.enroll_only and _is_enrollment_missing(error):
+        return request.redirect(ACCOUNT_PATH)
     if step_up.is_required(error) and request.is_partial and request.context.method == "POST":
         return step_up.render_prompt(request, error)
     template = "problem.html" if request.is_partial else "error.html"

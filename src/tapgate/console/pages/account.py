@@ -4,14 +4,13 @@ from typing import Final
 
 from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
-from tapgate.console.page_request import PageRequest
+from tapgate.console.page_request import ACCOUNT_PATH, PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 
 pages = Pages()
 
 _ME: Final = "/api/v1/admin/me"
-_PATH: Final = "/console/account"
 _CODE_HINT: Final = "6 digits from the app, or a recovery code"
 _PASSKEY_DESCRIPTION: Final = (
     "Sign in with your fingerprint, face or screen lock, or with a security key, instead of a "
@@ -178,7 +177,7 @@ ACTIONS = (
 )
 
 
-@pages.get(_PATH)
+@pages.get(ACCOUNT_PATH)
 async def show_account(request: PageRequest) -> Reply[bytes]:
     return request.render(
         "account/account.html",

@@ -6,7 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.console import session, step_up
-from tapgate.console.page_request import HOME_PATH, SIGN_IN_PATH, PageRequest, get_local_path
+from tapgate.console.page_request import (
+    ACCOUNT_PATH,
+    HOME_PATH,
+    SIGN_IN_PATH,
+    PageRequest,
+    get_local_path,
+)
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
@@ -86,7 +92,7 @@ async def _start_session(request: PageRequest, tokens: dict[str, Any]) -> Reply[
         await _end_session(request)
     is_limited = tokens.get("enroll_only")
     return request.redirect(
-        "/console/account" if is_limited else _get_destination(request),
+        ACCOUNT_PATH if is_limited else _get_destination(request),
         cookie=session.set_session(request.context, tokens["token"]),
     )
 

@@ -4,7 +4,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from tapgate.console import session, step_up
-from tapgate.console.page_request import HOME_PATH, SIGN_IN_PATH, PageRequest, get_local_path
+from tapgate.console.page_request import (
+    ACCOUNT_PATH,
+    HOME_PATH,
+    SIGN_IN_PATH,
+    PageRequest,
+    get_local_path,
+)
 from tapgate.console.pages.sign_in import (
     Credentials,
     format_error,
@@ -111,7 +117,7 @@ async def _log_in(
 
 def _get_destination(request: PageRequest, tokens: dict[str, str]) -> str:
     if tokens.get("enroll_only"):
-        return "/console/account"
+        return ACCOUNT_PATH
     return get_local_path(session.get_sso_login(request.context)[1] or HOME_PATH)
 
 
