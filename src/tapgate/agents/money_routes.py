@@ -69,7 +69,7 @@ async def _describe_funding(request: RequestContext, id: str, body: FloatFunding
     "/{id}/fund",
     access=_TREASURY_ACCESS,
     moves_money=True,
-    guard=Guard(_describe_funding),
+    guard=Guard(_describe_funding, Operation.AGENT_FUND),
     step_up=True,
     errors=_AGENT_ERRORS,
 )

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from tapgate.api.charges import LookupCharge
+from tapgate.api.guards import collect_guarded_roles
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.report_calls import load_result
@@ -112,6 +113,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
             self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status
         services.run_approved = self.run_approved
+        services.guarded_roles = collect_guarded_roles(self._endpoints)
         services.request_log.count_dropped = self.metrics.count_dropped_logs
 
     @cached_property

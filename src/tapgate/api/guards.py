@@ -1,14 +1,17 @@
 """Guards: declarations by which approval rules can hold requests.
 
-An endpoint declares `guard=Guard(describe)`. `describe` takes the arguments of the handler and
-returns what the request would do, or None if approval rules do not apply to this request.
+An endpoint declares `guard=Guard(describe, *operations)`. `describe` takes the arguments of the
+handler and returns what the request would do, or None if approval rules do not apply to this
+request.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from tapgate.http.endpoint import Endpoint
 from tapgate.schemas.approvals import Operation
 from tapgate.store.transaction import Transaction
 
@@ -44,8 +47,24 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     requirement: Requirement | None = None
 
 
-class Guard(msgspec.Struct, frozen=True):
-    describe: Callable[..., Awaitable[Proposal | None]]
+class Guard:
+    """Endpoint guard, with the operations that requests can count as."""
+
+    def __init__(
+        self, describe: Callable[..., Awaitable[Proposal | None]], *operations: Operation
+    ) -> None:
+        self.describe = describe
+        self.operations = operations
+
+
+def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[str]]:
+    """Return the roles that may request each guarded operation."""
+    roles = defaultdict[str, frozenset[str]](frozenset)
+    for endpoint in endpoints:
+        if endpoint.guard is not None:
+            for operation in endpoint.guard.operations:
+                roles[operation] |= endpoint.access.role_names
+    return dict(roles)
 
 
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):

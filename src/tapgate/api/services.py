@@ -116,6 +116,8 @@ class Services:
     run_guarded: RunGuarded
     #: Runs an approved request as its maker. Set by the application.
     run_approved: RunApproved | None = None
+    #: Roles that may request each guarded operation. Set by the application.
+    guarded_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Transaction that operations share instead of opening their own.
     shared_transaction: Transaction | None = None
     #: Counts a new delivery status of a message in the metrics.

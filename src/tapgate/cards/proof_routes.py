@@ -45,7 +45,7 @@ async def _describe_keyset_retirement(request: RequestContext, id: int) -> Propo
     access=_ADMIN_ACCESS,
     status=201,
     step_up=True,
-    guard=Guard(_describe_keyset_creation),
+    guard=Guard(_describe_keyset_creation, Operation.KEYSETS),
 )
 async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
@@ -76,7 +76,7 @@ async def list_keysets(request: RequestContext, query: PageQuery) -> Page[Keyset
     "/keysets/{id}/retire",
     access=_ADMIN_ACCESS,
     step_up=True,
-    guard=Guard(_describe_keyset_retirement),
+    guard=Guard(_describe_keyset_retirement, Operation.KEYSETS),
     errors=(Code.KEYSET_RETIRED,),
 )
 async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:

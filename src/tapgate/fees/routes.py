@@ -45,7 +45,12 @@ async def _describe_fee_rules(
     )
 
 
-@fee_endpoints.put("", access=Access(roles="A"), step_up=True, guard=Guard(_describe_fee_rules))
+@fee_endpoints.put(
+    "",
+    access=Access(roles="A"),
+    step_up=True,
+    guard=Guard(_describe_fee_rules, Operation.FEE_RULES),
+)
 async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
@@ -62,7 +67,7 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     "/{type}",
     access=Access(roles="A"),
     step_up=True,
-    guard=Guard(_describe_fee_rules),
+    guard=Guard(_describe_fee_rules, Operation.FEE_RULES),
     errors=(Code.RULE_NOT_FOUND,),
 )
 async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
@@ -109,7 +114,10 @@ async def _describe_commission_rules(request: RequestContext, body: CommissionRu
 
 
 @commission_endpoints.put(
-    "", access=Access(roles="A"), step_up=True, guard=Guard(_describe_commission_rules)
+    "",
+    access=Access(roles="A"),
+    step_up=True,
+    guard=Guard(_describe_commission_rules, Operation.COMMISSION_RULES),
 )
 async def replace_commission_rules(
     request: RequestContext, body: CommissionRules

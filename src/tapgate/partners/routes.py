@@ -86,7 +86,9 @@ def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
     return money.parse(limit, request.services.settings.currency, allow_zero=True)
 
 
-@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation))
+@endpoints.post(
+    "", status=201, step_up=True, guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS)
+)
 async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
@@ -127,7 +129,7 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
     return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update))
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.OVERDRAFT_LIMITS))
 async def update_partner(
     request: RequestContext, id: PartnerId, body: PartnerUpdate
 ) -> PartnerRecord:
@@ -145,7 +147,7 @@ async def update_partner(
     "/{id}/fund",
     access=Access(roles="AF"),
     moves_money=True,
-    guard=Guard(_describe_funding),
+    guard=Guard(_describe_funding, Operation.PARTNER_FUND),
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
     step_up=True,
 )
@@ -212,7 +214,11 @@ async def _describe_credential(request: RequestContext, id: int, body: Any = Non
     )
 
 
-@endpoints.post("/{id}/rotate-webhook-secret", step_up=True, guard=Guard(_describe_credential))
+@endpoints.post(
+    "/{id}/rotate-webhook-secret",
+    step_up=True,
+    guard=Guard(_describe_credential, Operation.API_KEYS),
+)
 async def rotate_partner_webhook_secret(
     request: RequestContext, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
@@ -230,7 +236,9 @@ async def rotate_partner_webhook_secret(
     return PartnerWebhookSecret(webhook_secret=secret)
 
 
-@endpoints.post("/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential))
+@endpoints.post(
+    "/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential, Operation.API_KEYS)
+)
 async def create_partner_key(request: RequestContext, id: PartnerId) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 

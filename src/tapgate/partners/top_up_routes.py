@@ -67,7 +67,7 @@ async def _describe_top_up(request: RequestContext, body: FundFromPartner) -> Pr
 @endpoints.post(
     "/api/v1/wallet/fund-from-partner",
     step_up=True,
-    guard=Guard(_describe_top_up),
+    guard=Guard(_describe_top_up, Operation.WALLET_TRANSFER),
     access=Access(scope="payments:write", roles="AF", hmac="partner"),
     moves_money=True,
     requires=(_require_partner,),

@@ -134,7 +134,7 @@ async def _describe_transfer(request: RequestContext, id: str, body: ProcessorTr
     "/{id}/transfer",
     access=Access(roles="AF"),
     moves_money=True,
-    guard=Guard(_describe_transfer),
+    guard=Guard(_describe_transfer, Operation.PROCESSOR_TRANSFER),
     errors=(
         Code.PROCESSOR_NOT_FOUND,
         Code.SUBSCRIBER_NOT_FOUND,

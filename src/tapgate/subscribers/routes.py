@@ -184,7 +184,7 @@ async def _changes_phone(request: RequestContext, id: int, body: SubscriberUpdat
 @endpoints.put(
     "/{id}",
     access=Access(scope="subscribers:write", roles="ASC", service=True),
-    guard=Guard(_describe_update),
+    guard=Guard(_describe_update, Operation.SUBSCRIBER_PHONE),
     step_up=FieldStepUp("phone_number", _changes_phone),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),

@@ -143,7 +143,13 @@ async def _describe_transfer(request: RequestContext, body: TransferRequest) -> 
     access=Access(scope="payments:write", roles="AF"),
     moves_money=True,
     step_up=True,
-    guard=Guard(_describe_transfer),
+    guard=Guard(
+        _describe_transfer,
+        Operation.WALLET_TRANSFER,
+        Operation.PROCESSOR_TRANSFER,
+        Operation.AGENT_FUND,
+        Operation.PARTNER_FUND,
+    ),
     errors=(
         Code.ACCOUNT_NOT_FOUND,
         Code.OTP_REQUIRED,

@@ -56,7 +56,7 @@ async def _describe_change(
     )
 
 
-@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation))
+@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation, Operation.API_KEYS))
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -99,7 +99,7 @@ async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
     return model.to_record(key)
 
 
-@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update))
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.API_KEYS))
 async def update_api_key(
     request: RequestContext, id: ApiKeyId, body: ApiKeyChanges
 ) -> ApiKeyRecord:
@@ -117,7 +117,7 @@ async def update_api_key(
     return model.to_record(key)
 
 
-@endpoints.post("/{id}/rotate", step_up=True, guard=Guard(_describe_rotation))
+@endpoints.post("/{id}/rotate", step_up=True, guard=Guard(_describe_rotation, Operation.API_KEYS))
 async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 

@@ -48,7 +48,7 @@ async def _describe_update(
     "",
     access=Access(roles="A"),
     step_up=True,
-    guard=Guard(_describe_update),
+    guard=Guard(_describe_update, Operation.ACCOUNT_RULES),
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def update_account_rule(

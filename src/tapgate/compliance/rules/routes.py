@@ -42,7 +42,7 @@ async def _describe_change(
     "",
     status=201,
     step_up=True,
-    guard=Guard(_describe_creation),
+    guard=Guard(_describe_creation, Operation.COMPLIANCE_RULES),
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
@@ -76,7 +76,10 @@ async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
 
 
 @endpoints.put(
-    "/{id}", step_up=True, guard=Guard(_describe_change), errors=(Code.CURRENCY_NOT_SUPPORTED,)
+    "/{id}",
+    step_up=True,
+    guard=Guard(_describe_change, Operation.COMPLIANCE_RULES),
+    errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> RuleRecord:
     """Update a rule.
@@ -92,7 +95,7 @@ async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> 
     return to_record(rule, currency)
 
 
-@endpoints.delete("/{id}", step_up=True, guard=Guard(_describe_change))
+@endpoints.delete("/{id}", step_up=True, guard=Guard(_describe_change, Operation.COMPLIANCE_RULES))
 async def delete_rule(request: RequestContext, id: RuleId) -> None:
     """Delete a rule.
 
