@@ -222,7 +222,12 @@ async def test_last_system_admin_cannot_be_disabled(
     with pytest.raises(ApiError) as error:
         async with services.transaction() as tx:
             await operations.disable(
-                tx, as_ben, adas_id, sessions=auth.sessions, invitations=auth.invitations
+                tx,
+                as_ben,
+                adas_id,
+                makers={},
+                sessions=auth.sessions,
+                invitations=auth.invitations,
             )
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot be disabled."
@@ -242,7 +247,7 @@ async def test_last_system_admin_keeps_the_role(
     with pytest.raises(ApiError) as error:
         async with services.transaction() as tx:
             changes = AdminChanges(role="support_user")
-            await operations.update(tx, as_ben, adas_id, changes, sessions=sessions)
+            await operations.update(tx, as_ben, adas_id, changes, makers={}, sessions=sessions)
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot get another role."
 

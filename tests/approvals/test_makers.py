@@ -7,6 +7,7 @@ from builders.approvals import (
     GuardedRecords,
     approve,
     build_rule,
+    create_approvers,
     decide,
     get_approval,
     get_email,
@@ -121,6 +122,7 @@ async def test_new_rules_apply_to_pending_requests_if_they_are_stricter(
         build_rule("agent_fund", roles=["compliance_user"], above="100"),
         build_rule("keysets", approvers=1),
     ]
+    await create_approvers(harness, *rules)
     change = require_held(await platform.send("PUT", "/admin/approval-rules", {"data": rules}))
     others = [await harness.create_admin("F"), await harness.create_admin()]
     for approver in others:

@@ -119,6 +119,7 @@ async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
         await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
     )["id"]
     delivery = require_success(await ada.post(f"admin/webhook-endpoints/{hook}/test"))["id"]
+    await ada.create_admin("Approver", "A")
     rule = {"operation": "keysets", "roles": ["system_admin"], "approvers": 1}
     require_success(await ada.put("admin/approval-rules", data=[rule]))
     require_success(await ada.post("cards/keysets", name="Second supplier"))

@@ -7,6 +7,7 @@ import httpx2
 from builders.participants import create_agent
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate import ids
+from tapgate.api.access import ROLES_BY_LETTER
 
 V1 = "/api/v1"
 RULES_URL = f"{V1}/admin/approval-rules"
@@ -23,8 +24,17 @@ def build_rule(operation: str, **fields: Any) -> dict[str, Any]:
     }
 
 
+async def create_approvers(harness: Harness, *rules: dict[str, Any]) -> None:
+    """Create enough admins for the approvals that rules require."""
+    for role in {role for rule in rules for role in rule["roles"]}:
+        letter = next(key for key, name in ROLES_BY_LETTER.items() if name == role)
+        for _ in range(3):
+            await harness.create_admin(letter)
+
+
 async def set_rules(harness: Harness, *rules: dict[str, Any]) -> None:
-    """Replace the rules. None must exist."""
+    """Replace the rules, and create admins who can approve. No rules must exist."""
+    await create_approvers(harness, *rules)
     response = await harness.put(RULES_URL, json={"data": rules}, auth=await harness.create_admin())
     assert response.status_code == 200, response.text
 

@@ -10,6 +10,7 @@ import pyotp
 import pytest
 from PIL import Image
 
+from builders.approvals import create_approvers
 from builders.auth import EMAIL, PASSWORD
 from builders.branding import build_png
 from builders.participants import create_agent
@@ -561,6 +562,7 @@ async def call_approval_operations(
 ) -> None:
     agent = (await create_agent(client_factory.harness))["id"]
     rule = ApprovalRule(operation="agent_fund", above="50.00", roles=["finance_user"])
+    await create_approvers(client_factory.harness, msgspec.to_builtins(rule))
     assert (await admin.approval_rules.replace([rule])).data == [rule]
     assert "agent_fund" in (await admin.approval_rules.get()).operations
     held = []

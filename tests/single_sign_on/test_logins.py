@@ -261,11 +261,18 @@ async def test_last_local_system_admin_remains(
     assert me["email"] == EMAIL
     local_id, auth = ids.decode(ids.ADMIN, me["id"]), harness.services.authenticator
     sessions = auth.sessions
-    disable = partial(operations.disable, sessions=sessions, invitations=auth.invitations)
+    disable = partial(
+        operations.disable, makers={}, sessions=sessions, invitations=auth.invitations
+    )
     assert local_id is not None
     for change in (
         disable,
-        partial(operations.update, changes=AdminChanges(role="support_user"), sessions=sessions),
+        partial(
+            operations.update,
+            changes=AdminChanges(role="support_user"),
+            makers={},
+            sessions=sessions,
+        ),
     ):
         with pytest.raises(ApiError) as error:
             async with harness.services.transaction() as tx:

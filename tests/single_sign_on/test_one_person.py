@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from builders.approvals import (
+    RULES_URL,
     GuardedRecords,
     approve,
     build_rule,
@@ -15,7 +16,7 @@ from builders.approvals import (
 )
 from builders.auth import Headers
 from builders.single_sign_on import SsoClient
-from drivers.identity_provider import FakeProvider
+from drivers.identity_provider import FINANCE_GROUP, FakeProvider
 from harness import BearerAuth, Harness, parse_error
 
 ME = "/api/v1/admin/me"
@@ -73,3 +74,20 @@ async def test_identity_whose_password_was_reset_gets_no_second_account(
     assert (await harness.get(ME, headers=headers)).json()["id"] == me["id"]
     count = "SELECT count(*) FROM admins WHERE email LIKE '%hopper%' OR email LIKE 'grace%'"
     assert await harness.database.fetchval(count) == 1
+
+
+async def test_sign_in_without_the_role_of_the_last_possible_approver_is_refused(
+    harness: Harness, sso: SsoClient, provider: FakeProvider, ada: Headers
+) -> None:
+    """The person keeps no session with the old role, and the rules can still be satisfied."""
+    session = await sso.require_login()
+    rule = build_rule("keysets", roles=["system_admin"])
+    saved = await harness.put(RULES_URL, json={"data": [rule]}, headers=ada)
+    assert saved.status_code == 200, saved.text
+    provider.claims = {"groups": [FINANCE_GROUP]}
+    refused = await sso.log_in()
+    assert parse_error(refused) == (403, "FORBIDDEN")
+    assert refused.json()["details"]["missing"][0]["operation"] == "keysets"
+    assert (await harness.get(ME, headers=session)).status_code == 401
+    await harness.create_admin()
+    assert (await sso.log_in()).status_code == 200

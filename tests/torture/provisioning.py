@@ -69,6 +69,7 @@ async def provision(
 
 async def _require_approvals(ada: Admin, participants: Participants) -> None:
     maker = await ada.create_admin("Maker", "F")
+    await ada.create_admin("Approver", "A")  # ada may fund agents too, and needs an approver
     participants.maker_token, participants.approver_token = maker.token, ada.token
     rule = {
         "operation": "agent_fund",

@@ -1726,7 +1726,8 @@ export class Operations extends Transport {
   /**
    * Get the approval rules.
    *
-   * `operations` lists the operations that rules can guard.
+   * `operations` lists the operations that rules can guard. While `suspended` is present, the rules
+   * do not apply.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -1747,6 +1748,9 @@ export class Operations extends Transport {
    *
    * Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
    * rule, from a `system_admin` or an admin with a role that may approve anything.
+   *
+   * For every active admin who may request an operation, enough other people must be able to approve
+   * it. Otherwise the rules are rejected with 422, and `details.missing` lists the operations.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -1935,7 +1939,8 @@ export class Operations extends Transport {
   /**
    * Change an admin's name or role.
    *
-   * A new role ends all sessions of the admin. You cannot change your own role (403).
+   * A new role ends all sessions of the admin. You cannot change your own role (403). If too few
+   * people could then approve requests under an approval rule, the change fails with 422.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
@@ -1985,7 +1990,8 @@ export class Operations extends Transport {
    *
    * The admin can no longer log in. All sessions of the admin end, in every process and normally
    * before the response is sent. Disabling yourself or the last active `system_admin` fails with
-   * 403.
+   * 403. If too few people could then approve requests under an approval rule, it fails with 422,
+   * and `details.missing` lists the operations.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */

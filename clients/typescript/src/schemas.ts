@@ -420,13 +420,25 @@ export interface ApprovalRules {
   data: ApprovalRule[];
 }
 
-/** The approval rules, and the operations that rules can guard. */
+/**
+ * The approval rules, and the operations that rules can guard.
+ *
+ *     `suspended` is null unless a server operator has suspended the rules.
+ */
 export interface ApprovalRulesRecord {
   data: ApprovalRule[];
   operations: GuardableOperation[];
+  suspended: ApprovalSuspension | null;
 }
 
 export type ApprovalStatus = "pending" | "approved" | "executed" | "failed" | "rejected" | "cancelled" | "expired";
+
+/** Approval rule suspension by a server operator. */
+export interface ApprovalSuspension {
+  reason: string;
+  suspended_by: string;
+  suspended_at: string;
+}
 
 export type ApprovalVerdict = "approve" | "reject";
 

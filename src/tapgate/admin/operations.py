@@ -7,6 +7,9 @@ from tapgate import ids
 from tapgate.admin import queries, trail
 from tapgate.admin.queries import ActiveSystemAdmins
 from tapgate.api.services import RejectedRequest, RejectionLog
+from tapgate.approval_rules import queries as approval_rules
+from tapgate.approval_rules.check import keep_enough_approvers
+from tapgate.approval_rules.people import RolesByOperation
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
@@ -94,10 +97,21 @@ async def log_out(
 
 
 async def create(
-    tx: Transaction, actor: Actor, *, email: str, name: str, role: str, password_hash: str
+    tx: Transaction,
+    actor: Actor,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    password_hash: str,
+    makers: RolesByOperation,
 ) -> asyncpg.Record:
-    """Create an admin. An invited admin gets the hash of an unknown password."""
-    row = await queries.insert(tx, email, name, role, password_hash)
+    """Create an admin, unless too few people could approve the admin's requests.
+
+    An invited admin gets the hash of an unknown password.
+    """
+    async with keep_enough_approvers(tx, makers):
+        row = await queries.insert(tx, email, name, role, password_hash)
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
@@ -113,10 +127,19 @@ async def invite(
     name: str,
     role: str,
     unusable_hash: str,
+    makers: RolesByOperation,
     invitations: Invitations,
 ) -> tuple[asyncpg.Record, Invitation]:
     """Create an admin and return the link with which the admin sets the password."""
-    row = await create(tx, actor, email=email, name=name, role=role, password_hash=unusable_hash)
+    row = await create(
+        tx,
+        actor,
+        email=email,
+        name=name,
+        role=role,
+        password_hash=unusable_hash,
+        makers=makers,
+    )
     return row, await _invite(tx, row["id"], invitations)
 
 
@@ -136,18 +159,26 @@ async def create_first_admin(tx: Transaction, *, email: str, password_hash: str)
         name=_FIRST_ADMIN_NAME,
         role=AdminRole.SYSTEM_ADMIN,
         password_hash=password_hash,
+        makers={},
     )
     return True
 
 
 async def update(
-    tx: Transaction, actor: Actor, admin_id: int, changes: AdminChanges, *, sessions: Sessions
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    changes: AdminChanges,
+    *,
+    makers: RolesByOperation,
+    sessions: Sessions,
 ) -> asyncpg.Record:
     """Change the name or the role of an admin. A new role ends the admin's sessions.
 
     Admins cannot change their own role. The last active `system_admin`, and the last one with a
-    password, keep their role.
+    password, keep their role, as do admins without whom too few people could approve requests.
     """
+    await approval_rules.lock(tx)
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     role = changes.role or before["role"]
@@ -156,7 +187,8 @@ async def update(
             raise _build_forbidden_error("You can't change your own role.")
         if system_admins.is_required(admin_id):
             raise _build_forbidden_error(_describe_required(system_admins, "get another role"))
-    after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
+    async with keep_enough_approvers(tx, makers):
+        after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
     differences = {
         field: (before[field], after[field])
         for field in ("name", "role")
@@ -255,14 +287,17 @@ async def disable(
     actor: Actor,
     admin_id: int,
     *,
+    makers: RolesByOperation,
     sessions: Sessions,
     invitations: Invitations,
 ) -> asyncpg.Record:
     """Disable an admin, and end the admin's sessions and invitation link.
 
     Admins cannot disable themselves. The last active `system_admin`, and the last one with a
-    password, cannot be disabled. Waits up to one second for every process to apply the change.
+    password, cannot be disabled, nor can admins without whom too few people could approve requests.
+    Waits up to one second for every process to apply the change.
     """
+    await approval_rules.lock(tx)
     system_admins = await queries.lock_active_system_admins(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     if _is_self(actor, admin_id):
@@ -271,17 +306,23 @@ async def disable(
         raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
     if system_admins.is_required(admin_id):
         raise _build_forbidden_error(_describe_required(system_admins, "be disabled"))
-    after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
+    async with keep_enough_approvers(tx, makers):
+        after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
     await sessions.end_all(tx, admin_id)
     await invitations.delete(tx, admin_id)
     return after
 
 
-async def enable(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Record:
+async def enable(
+    tx: Transaction, actor: Actor, admin_id: int, *, makers: RolesByOperation
+) -> asyncpg.Record:
+    """Enable an admin, unless too few people could approve the admin's requests."""
+    await approval_rules.lock(tx)
     before = await queries.get(tx, admin_id, for_update=True)
     if before["status"] == AdminStatus.ACTIVE:
         raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
-    return await _change_status(tx, actor, before, "enabled", AdminStatus.ACTIVE)
+    async with keep_enough_approvers(tx, makers):
+        return await _change_status(tx, actor, before, "enabled", AdminStatus.ACTIVE)
 
 
 def _describe_required(system_admins: ActiveSystemAdmins, change: str) -> str:

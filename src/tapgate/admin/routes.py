@@ -202,7 +202,7 @@ async def describe_change(
     access=_SYSTEM_ADMIN,
     status=201,
     step_up=True,
-    guard=Guard(_describe_creation),
+    guard=Guard(_describe_creation, Operation.ADMIN_USERS),
     errors=(Code.DUPLICATE_EMAIL,),
 )
 async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecord:
@@ -230,6 +230,7 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
                 request.actor,
                 **fields,
                 unusable_hash=unusable_hash,
+                makers=services.guarded_roles,
                 invitations=auth.invitations,
             )
         return model.to_new_record(row, invitation)
@@ -237,7 +238,13 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
     await model.require_strong_password(services.settings, body.password, personal)
     password_hash = await auth.passwords.hash(body.password)
     async with services.transaction() as tx:
-        row = await operations.create(tx, request.actor, **fields, password_hash=password_hash)
+        row = await operations.create(
+            tx,
+            request.actor,
+            **fields,
+            password_hash=password_hash,
+            makers=services.guarded_roles,
+        )
     return model.to_new_record(row)
 
 
@@ -251,20 +258,36 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     return paginate(rows, query, model.to_record, itemgetter("id"))
 
 
-@endpoints.put("/users/{id}", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change))
+@endpoints.put(
+    "/users/{id}",
+    access=_SYSTEM_ADMIN,
+    step_up=True,
+    guard=Guard(describe_change, Operation.ADMIN_USERS),
+)
 async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges) -> Admin:
     """Change an admin's name or role.
 
-    A new role ends all sessions of the admin. You cannot change your own role (403).
+    A new role ends all sessions of the admin. You cannot change your own role (403). If too few
+    people could then approve requests under an approval rule, the change fails with 422.
     """
-    sessions = request.services.authenticator.sessions
-    async with request.services.transaction() as tx:
-        row = await operations.update(tx, request.actor, id, body, sessions=sessions)
+    services = request.services
+    async with services.transaction() as tx:
+        row = await operations.update(
+            tx,
+            request.actor,
+            id,
+            body,
+            makers=services.guarded_roles,
+            sessions=services.authenticator.sessions,
+        )
     return model.to_record(row)
 
 
 @endpoints.post(
-    "/users/{id}/reset-factors", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change)
+    "/users/{id}/reset-factors",
+    access=_SYSTEM_ADMIN,
+    step_up=True,
+    guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
 async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
     """Remove an admin's second factors.
@@ -280,7 +303,10 @@ async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
 
 
 @endpoints.post(
-    "/users/{id}/reset-password", access=_SYSTEM_ADMIN, step_up=True, guard=Guard(describe_change)
+    "/users/{id}/reset-password",
+    access=_SYSTEM_ADMIN,
+    step_up=True,
+    guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
 async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
     """Reset an admin's password.
@@ -336,12 +362,18 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
 
     The admin can no longer log in. All sessions of the admin end, in every process and normally
     before the response is sent. Disabling yourself or the last active `system_admin` fails with
-    403.
+    403. If too few people could then approve requests under an approval rule, it fails with 422,
+    and `details.missing` lists the operations.
     """
-    auth = request.services.authenticator
-    async with request.services.transaction() as tx:
+    services, auth = request.services, request.services.authenticator
+    async with services.transaction() as tx:
         row = await operations.disable(
-            tx, request.actor, id, sessions=auth.sessions, invitations=auth.invitations
+            tx,
+            request.actor,
+            id,
+            makers=services.guarded_roles,
+            sessions=auth.sessions,
+            invitations=auth.invitations,
         )
     return model.to_record(row)
 
@@ -350,7 +382,7 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     "/users/{id}/enable",
     access=_SYSTEM_ADMIN,
     step_up=True,
-    guard=Guard(describe_change),
+    guard=Guard(describe_change, Operation.ADMIN_USERS),
     errors=(Code.NOT_BLOCKED,),
 )
 async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
@@ -358,8 +390,10 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
 
     The password is unchanged. Ended sessions are not restored.
     """
-    async with request.services.transaction() as tx:
-        return model.to_record(await operations.enable(tx, request.actor, id))
+    services = request.services
+    async with services.transaction() as tx:
+        row = await operations.enable(tx, request.actor, id, makers=services.guarded_roles)
+    return model.to_record(row)
 
 
 def get_origin(request: RequestContext, *, is_sso: bool = False) -> SessionOrigin:

@@ -17,6 +17,7 @@ from tapgate import ids
 from tapgate.api.guards import ApprovedCall, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
+from tapgate.approval_rules.queries import find_admin
 from tapgate.approvals import model, operations, queries
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.auth.actors import SYSTEM_ACTOR
@@ -117,7 +118,7 @@ async def _require_valid_key(services: Services, stored: StoredRequest) -> None:
 
 async def _load_maker(services: Services, approval: Approval) -> Principal:
     """Return the maker with the current role, or raise 403 if the maker is disabled."""
-    maker = await queries.find_admin(services.database, approval.maker_id)
+    maker = await find_admin(services.database, approval.maker_id)
     if not maker.is_active:
         raise ApiError(
             Code.FORBIDDEN,

@@ -12,6 +12,7 @@ import msgspec
 from tapgate.api.guards import Guard, Proposal, Requirement
 from tapgate.api.idempotency import get_idempotency_key
 from tapgate.api.request_context import RequestContext
+from tapgate.approval_rules.queries import list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.approvals.queries import Maker
@@ -53,6 +54,7 @@ async def run_guarded(
     proposal = await guard.describe(request, **arguments)
     if proposal is None:
         return await handle()
+    assert {*proposal.operations} <= {*guard.operations}, "an undeclared operation"
     services = request.services
     async with services.transaction() as tx:
         decision = await _decide(tx, endpoint, request, arguments.get("body"), proposal)
@@ -89,9 +91,10 @@ async def _decide(
         )
         if call_id is not None:
             return _Allowed(call_id)
+    rules = await list_rules_in_force(tx)
     requirement = proposal.requirement or await operations.find_requirement(
         tx,
-        await queries.list_rules(tx),
+        rules,
         maker.admin.person,
         proposal.operations,
         new_amount=proposal.amount,

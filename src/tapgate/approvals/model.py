@@ -7,12 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.api.guards import Requirement
+from tapgate.approval_rules.model import Rule
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import is_secret
 from tapgate.auth.disclosure import Subject
 from tapgate.errors import invalid_field
-from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.approvals import (
     AMOUNT_OPERATIONS,
     ApprovalDecision,
@@ -39,25 +38,6 @@ _SUBJECT_KINDS: Final = {
     "from_account_id": "account",
     "to_account_id": "account",
 }
-
-
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Approval rule, with the amount in minor units."""
-
-    id: int
-    operation: str
-    above: int | None
-    roles: list[str]
-    approvers: int
-    expires_in: int
-
-    def holds(self, total: int | None) -> bool:
-        """Return whether the rule holds a request that brings the maker's sum to `total`."""
-        return self.above is None or total is None or total > self.above
-
-    @property
-    def requirement(self) -> Requirement:
-        return Requirement(roles=self.roles, approvers=self.approvers, expires_in=self.expires_in)
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,15 +121,6 @@ def get_seal_context(approval_id: int, part: str) -> bytes:
     return f"approval {part} {approval_id}".encode()
 
 
-def identify_person(email: str) -> str:
-    """Return the person behind an email address, which can have several admin accounts.
-
-    Case and the part after a plus sign are ignored.
-    """
-    local, _, domain = email.lower().rpartition("@")
-    return f"{local.partition('+')[0]}@{domain}"
-
-
 def require_valid_rules(body: ApprovalRules, currency: str) -> None:
     """Raise an error for the first invalid rule."""
     seen = set()
@@ -162,6 +133,23 @@ def require_valid_rules(body: ApprovalRules, currency: str) -> None:
                 f"data[{index}].operation", "has another rule with the same `above`"
             )
         seen.add(key)
+
+
+def parse_rules(rules: Sequence[ApprovalRule], currency: str) -> list[Rule]:
+    """Return new rules, numbered in their order."""
+    return [
+        Rule(
+            id=number,
+            operation=rule.operation,
+            above=None
+            if rule.above is None
+            else money.parse(rule.above, currency, allow_zero=True),
+            roles=rule.roles,
+            approvers=rule.approvers,
+            expires_in=rule.expires_in,
+        )
+        for number, rule in enumerate(rules, 1)
+    ]
 
 
 def to_rule_record(rule: Rule, currency: str) -> ApprovalRule:
@@ -178,21 +166,6 @@ def select_rule(rules: Sequence[Rule], total: int | None) -> Rule | None:
     """Return the strictest rule of an operation that holds a request, or None."""
     holding = [rule for rule in rules if rule.holds(total)]
     return max(holding, key=lambda rule: (rule.approvers, rule.above or 0), default=None)
-
-
-def build_rule_change_requirement(rules: Sequence[Rule]) -> Requirement:
-    """Return the approvals that a change of these rules needs: as many as the strictest rule.
-
-    A system_admin, and every role that may approve something, can approve the change.
-    """
-    roles = dict.fromkeys(
-        [AdminRole.SYSTEM_ADMIN, *(role for rule in rules for role in rule.roles)]
-    )
-    return Requirement(
-        roles=list(roles),
-        approvers=max(rule.approvers for rule in rules),
-        expires_in=max(rule.expires_in for rule in rules),
-    )
 
 
 def get_stored_fields(body: Any) -> dict[str, Any]:

@@ -6,11 +6,24 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import ids
+from tapgate import clock, ids
 from tapgate.api.guards import Requirement
+from tapgate.approval_rules.check import require_enough_approvers
+from tapgate.approval_rules.model import Rule, build_rule_change_requirement
+from tapgate.approval_rules.people import Person, RolesByOperation
+from tapgate.approval_rules.queries import (
+    delete_suspension,
+    find_admin,
+    get_suspension,
+    insert_suspension,
+    list_active_admins,
+    list_rules,
+    list_rules_in_force,
+    load_groups,
+    lock,
+)
 from tapgate.approvals import model, queries
-from tapgate.approvals.model import Approval, Decision, Rule
-from tapgate.approvals.queries import Person
+from tapgate.approvals.model import Approval, Decision
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
@@ -21,6 +34,7 @@ from tapgate.schemas.approvals import (
     ApprovalRecord,
     ApprovalRule,
     ApprovalStatus,
+    ApprovalSuspension,
     Operation,
     Verdict,
 )
@@ -43,21 +57,25 @@ _rules_trail = AuditTrail("approval_rules")
 async def replace_rules(
     tx: Transaction,
     actor: Actor,
-    rules: Sequence[ApprovalRule],
+    rules: Sequence[Rule],
     *,
+    makers: RolesByOperation,
     currency: str,
     is_approved: bool,
 ) -> list[ApprovalRule]:
     """Replace all rules. Once rules exist, a change requires an approval.
 
-    Pending requests then need the approvals of the new rules, but not fewer than before.
+    `makers` are the roles that may request each operation. Active admins must be able to satisfy
+    the new rules. Pending requests then need the approvals of the new rules, but not fewer than
+    before.
     """
-    await tx.execute("LOCK TABLE approval_rules IN SHARE ROW EXCLUSIVE MODE")
-    before = [model.to_rule_record(rule, currency) for rule in await queries.list_rules(tx)]
-    if before and not is_approved:
+    await lock(tx)
+    before = [model.to_rule_record(rule, currency) for rule in await list_rules(tx)]
+    if not is_approved and await list_rules_in_force(tx):
         raise unavailable("The rules were changed at the same time. Try again.")
-    await queries.replace_rules(tx, rules, currency)
-    new_rules = await queries.list_rules(tx)
+    await require_enough_approvers(tx, makers, rules)
+    await queries.replace_rules(tx, rules)
+    new_rules = await list_rules(tx)
     await _apply_to_pending(tx, new_rules)
     after = [model.to_rule_record(rule, currency) for rule in new_rules]
     await _rules_trail.record(tx, actor, None, "updated", changes={"data": (before, after)})
@@ -92,7 +110,7 @@ async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
     for approval in await queries.lock_all_pending(tx):
         requirement = None
         if approval.operation == Operation.APPROVAL_RULES:
-            requirement = model.build_rule_change_requirement(rules) if rules else None
+            requirement = build_rule_change_requirement(rules) if rules else None
         else:
             requirement = await find_requirement(
                 tx,
@@ -112,7 +130,7 @@ async def require_unguarded_key(tx: Transaction, scopes: Sequence[str]) -> None:
     The command line has no maker, so it cannot make a request that waits for approval, and the key
     would belong to no known person.
     """
-    guarded = {rule.operation for rule in await queries.list_rules(tx)}
+    guarded = {rule.operation for rule in await list_rules_in_force(tx)}
     for scope, guarded_operations in _OPERATIONS_BY_SCOPE.items():
         if scope in scopes and guarded.intersection(guarded_operations):
             raise _build_forbidden_error(
@@ -127,26 +145,46 @@ async def require_unguarded_reset(tx: Transaction, admin_id: int) -> None:
 
     If they cannot, because too few of them are active, the command line is the only way left.
     """
-    rules = [
-        rule for rule in await queries.list_rules(tx) if rule.operation == Operation.ADMIN_USERS
-    ]
-    if not rules:
+    rule = model.select_rule(
+        [rule for rule in await list_rules_in_force(tx) if rule.operation == Operation.ADMIN_USERS],
+        None,
+    )
+    if rule is None:
         return
-    target, admins = await queries.find_admin(tx, admin_id), await queries.list_active_admins(tx)
+    target, admins = await find_admin(tx, admin_id), await list_active_admins(tx)
+    groups = await load_groups(tx)
     others = [admin for admin in admins if admin.person != target.person]
-    rule = model.select_rule(rules, None)
-    assert rule is not None, "it has no amount"
     for maker in others:
-        approvers = {
-            admin.person
-            for admin in others
-            if admin.role in rule.roles and admin.person != maker.person
+        approvers = {groups.get(admin.person) for admin in others if admin.role in rule.roles} - {
+            groups.get(maker.person)
         }
         if maker.role == AdminRole.SYSTEM_ADMIN and len(approvers) >= rule.approvers:
             raise _build_forbidden_error(
                 "Approval rules hold this. Other admins can request and approve it in the console.",
                 "approval",
             )
+
+
+async def suspend(tx: Transaction, actor: Actor, reason: str) -> None:
+    """Suspend the approval rules until they are resumed: no request is held."""
+    await lock(tx)
+    if await get_suspension(tx) is not None:
+        raise ApiError(Code.ALREADY_SUSPENDED, "Approvals are already suspended.")
+    suspension = ApprovalSuspension(
+        reason=reason, suspended_by=str(actor.id), suspended_at=clock.format_rfc3339(tx.now())
+    )
+    await insert_suspension(tx, suspension)
+    await _rules_trail.record(tx, actor, None, "suspended", reason=reason)
+
+
+async def resume(tx: Transaction, actor: Actor, makers: RolesByOperation) -> None:
+    """End the suspension, unless active admins could not satisfy the rules."""
+    await lock(tx)
+    if await get_suspension(tx) is None:
+        raise ApiError(Code.NOT_SUSPENDED, "Approvals are not suspended.")
+    await require_enough_approvers(tx, makers, await list_rules(tx))
+    await delete_suspension(tx)
+    await _rules_trail.record(tx, actor, None, "resumed")
 
 
 async def record_creation(
@@ -304,7 +342,7 @@ async def _require_approver(
     """Return the admin who decides, or raise 403 if this person may not."""
     assert actor.principal is not None
     assert actor.principal.admin_id is not None
-    approver = await queries.find_admin(tx, actor.principal.admin_id, for_share=True)
+    approver = await find_admin(tx, actor.principal.admin_id, for_share=True)
     if approver.admin_id == approval.maker_id or approval.is_made_by(approver.person):
         raise _build_forbidden_error("You can't decide on your own request.", "another admin")
     if not approver.is_active or approver.role not in approval.roles:

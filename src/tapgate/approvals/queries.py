@@ -1,29 +1,23 @@
-"""SQL queries for approval rules, approvals and the sums of requests."""
+"""SQL queries for approvals and the sums of requests."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-import asyncpg
-
-from tapgate import ids, money
-from tapgate.approvals.model import (
-    SUM_PERIOD,
-    Approval,
-    Decision,
-    Rule,
-    identify_person,
-)
+from tapgate import ids
+from tapgate.approval_rules.model import Rule
+from tapgate.approval_rules.people import Person
+from tapgate.approval_rules.queries import find_admin
+from tapgate.approvals.model import SUM_PERIOD, Approval, Decision
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, require_found
-from tapgate.schemas.admin import AdminRole, AdminStatus
-from tapgate.schemas.approvals import ApprovalFilters, ApprovalRule, ApprovalStatus
+from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.approvals import ApprovalFilters, ApprovalStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-_RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
 _SELECT: Final = """
     SELECT a.id, a.operation, a.operations, a.summary, a.changes, a.amount, a.resource_id,
            a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint,
@@ -31,19 +25,6 @@ _SELECT: Final = """
            a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
            a.created_at, a.expires_at, a.updated_at
     FROM approvals a JOIN admins maker ON maker.id = a.maker_id"""
-
-
-_SELECT_ADMINS: Final = "SELECT id, name, role, status, email FROM admins"
-
-
-class Person(NamedTuple):
-    """An admin account and the person behind it."""
-
-    admin_id: int
-    name: str
-    role: str
-    is_active: bool
-    person: str
 
 
 class Maker(NamedTuple):
@@ -55,47 +36,16 @@ class Maker(NamedTuple):
     has_unknown_holder: bool
 
 
-async def list_rules(reader: Database | Transaction) -> list[Rule]:
-    rows = await reader.fetch(f"SELECT {_RULE_COLUMNS} FROM approval_rules ORDER BY id")
-    return [Rule(**row) for row in rows]
-
-
-async def replace_rules(tx: Transaction, rules: Sequence[ApprovalRule], currency: str) -> None:
+async def replace_rules(tx: Transaction, rules: Sequence[Rule]) -> None:
     await tx.execute("DELETE FROM approval_rules")
     await tx.executemany(
         """INSERT INTO approval_rules (id, operation, above, roles, approvers, expires_in)
            VALUES ($1, $2, $3, $4, $5, $6)""",
         [
-            (
-                tx.new_id(),
-                rule.operation,
-                None if rule.above is None else money.parse(rule.above, currency, allow_zero=True),
-                rule.roles,
-                rule.approvers,
-                rule.expires_in,
-            )
+            (tx.new_id(), rule.operation, rule.above, rule.roles, rule.approvers, rule.expires_in)
             for rule in rules
         ],
     )
-
-
-async def find_admin(
-    reader: Database | Transaction, admin_id: int, *, for_share: bool = False
-) -> Person:
-    """Return an admin. With `for_share`, its role and status cannot change until the commit."""
-    lock = "FOR SHARE" if for_share else ""
-    row = await reader.fetchrow(f"{_SELECT_ADMINS} WHERE id = $1 {lock}", admin_id)
-    return _to_person(require_found(row, Code.NOT_FOUND))
-
-
-async def list_active_admins(tx: Transaction) -> list[Person]:
-    rows = await tx.fetch(f"{_SELECT_ADMINS} WHERE status = $1 ORDER BY id", AdminStatus.ACTIVE)
-    return [_to_person(row) for row in rows]
-
-
-def _to_person(row: asyncpg.Record) -> Person:
-    is_active = row["status"] == AdminStatus.ACTIVE
-    return Person(row["id"], row["name"], row["role"], is_active, identify_person(row["email"]))
 
 
 async def lock_maker(tx: Transaction, principal: Principal) -> Maker:

@@ -5,6 +5,9 @@ import msgspec
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
+from tapgate.approval_rules.check import require_enough_approvers
+from tapgate.approval_rules.model import build_rule_change_requirement
+from tapgate.approval_rules.queries import get_suspension, list_rules, list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.execution import execute
 from tapgate.approvals.model import Approval
@@ -22,6 +25,8 @@ from tapgate.schemas.approvals import (
 from tapgate.schemas.common import Reason
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import ApprovalId
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules")
 endpoints = Endpoints("Approvals", "/api/v1/approvals", access=Access(roles="ACSF"))
@@ -33,18 +38,24 @@ _DECISION_ERRORS = (Code.APPROVAL_NOT_PENDING,)
 async def get_approval_rules(request: RequestContext) -> ApprovalRulesRecord:
     """Get the approval rules.
 
-    `operations` lists the operations that rules can guard.
+    `operations` lists the operations that rules can guard. While `suspended` is present, the rules
+    do not apply.
     """
     services = request.services
-    rules = await queries.list_rules(services.database)
+    rules = await list_rules(services.database)
     currency = services.settings.currency
-    return _build_rules_record([model.to_rule_record(rule, currency) for rule in rules])
+    return await _build_rules_record(
+        services.database, [model.to_rule_record(rule, currency) for rule in rules]
+    )
 
 
 async def _describe_rule_change(request: RequestContext, body: ApprovalRules) -> Proposal | None:
-    currency = request.services.settings.currency
+    services, currency = request.services, request.services.settings.currency
     model.require_valid_rules(body, currency)
-    rules = await queries.list_rules(request.services.database)
+    await require_enough_approvers(
+        services.database, services.guarded_roles, model.parse_rules(body.data, currency)
+    )
+    rules = await list_rules_in_force(services.database)
     if not rules:
         return None
     return Proposal(
@@ -53,11 +64,16 @@ async def _describe_rule_change(request: RequestContext, body: ApprovalRules) ->
         before={
             "data": msgspec.to_builtins([model.to_rule_record(rule, currency) for rule in rules])
         },
-        requirement=model.build_rule_change_requirement(rules),
+        requirement=build_rule_change_requirement(rules),
     )
 
 
-@rule_endpoints.put("", access=Access(roles="A"), guard=Guard(_describe_rule_change), step_up=True)
+@rule_endpoints.put(
+    "",
+    access=Access(roles="A"),
+    guard=Guard(_describe_rule_change, Operation.APPROVAL_RULES),
+    step_up=True,
+)
 async def replace_approval_rules(
     request: RequestContext, body: ApprovalRules
 ) -> ApprovalRulesRecord:
@@ -73,6 +89,9 @@ async def replace_approval_rules(
 
     Once rules exist, a change of the rules is held too. It needs as many approvals as the strictest
     rule, from a `system_admin` or an admin with a role that may approve anything.
+
+    For every active admin who may request an operation, enough other people must be able to approve
+    it. Otherwise the rules are rejected with 422, and `details.missing` lists the operations.
     """
     services, currency = request.services, request.services.settings.currency
     model.require_valid_rules(body, currency)
@@ -80,15 +99,20 @@ async def replace_approval_rules(
         rules = await operations.replace_rules(
             tx,
             request.actor,
-            body.data,
+            model.parse_rules(body.data, currency),
+            makers=services.guarded_roles,
             currency=currency,
             is_approved=request.approval is not None,
         )
-    return _build_rules_record(rules)
+        return await _build_rules_record(tx, rules)
 
 
-def _build_rules_record(rules: list[ApprovalRule]) -> ApprovalRulesRecord:
-    return ApprovalRulesRecord(data=rules, operations=list(GUARDABLE_OPERATIONS))
+async def _build_rules_record(
+    reader: Database | Transaction, rules: list[ApprovalRule]
+) -> ApprovalRulesRecord:
+    return ApprovalRulesRecord(
+        data=rules, operations=list(GUARDABLE_OPERATIONS), suspended=await get_suspension(reader)
+    )
 
 
 @endpoints.get("")

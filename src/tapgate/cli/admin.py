@@ -6,14 +6,18 @@ import typer
 
 from tapgate.cli import operator
 from tapgate.cli.keys import run_with_services
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field
 
-app = typer.Typer(help="Help admins who cannot log in.", no_args_is_help=True)
+_MAX_REASON_LENGTH = 255
+
+app = typer.Typer(
+    help="Help admins who cannot log in, and suspend approvals.", no_args_is_help=True
+)
 
 
 @app.callback()
 def describe() -> None:
-    """Help admins who cannot log in."""
+    """Help admins who cannot log in, and suspend approvals."""
 
 
 @app.command("reset-password")
@@ -53,5 +57,47 @@ def reset_password(
                 sessions=auth.sessions,
             )
         print(invitation.url)
+
+    run_with_services(task)
+
+
+@app.command("suspend-approvals")
+def suspend_approvals(
+    reason: Annotated[str, typer.Option(help="Why no approval is possible, for the audit log.")],
+) -> None:
+    """Suspend the approval rules, if nobody is left who can approve a request.
+
+    Until `tapgate admin resume-approvals`, no request is held, and one admin can add others or
+    change the rules. The console shows the suspension on every page.
+    """
+
+    async def task(services: Any) -> None:
+        from tapgate.approvals.operations import suspend  # noqa: PLC0415
+
+        text = reason.strip()
+        if not text or len(text) > _MAX_REASON_LENGTH:
+            raise invalid_field("--reason", f"must have 1 to {_MAX_REASON_LENGTH} characters")
+        async with services.transaction() as tx:
+            await suspend(tx, operator.build_actor(), text)
+        print("Approvals are suspended.")
+
+    run_with_services(task)
+
+
+@app.command("resume-approvals")
+def resume_approvals() -> None:
+    """End the suspension of the approval rules.
+
+    The command refuses while active admins could not satisfy the rules.
+    """
+
+    async def task(services: Any) -> None:
+        from tapgate.api.guards import collect_guarded_roles  # noqa: PLC0415
+        from tapgate.approvals.operations import resume  # noqa: PLC0415
+        from tapgate.gateway import list_endpoints  # noqa: PLC0415
+
+        async with services.transaction() as tx:
+            await resume(tx, operator.build_actor(), collect_guarded_roles(list_endpoints()))
+        print("Approvals are required again.")
 
     run_with_services(task)

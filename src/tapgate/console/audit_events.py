@@ -16,7 +16,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "alert": "assigned created investigated repeated resolved unassigned",
     "api_key": "created deleted rotated updated",
     "approval": "approved cancelled created executed expired rejected result_disclosed",
-    "approval_rules": "updated",
+    "approval_rules": "resumed suspended updated",
     "branding": "updated",
     "card": "blocked linked personalization_started personalized unblocked updated uploaded"
     f" {_PIN_ACTIONS}",

@@ -67,6 +67,8 @@ class PageRequest:
         self.form = FormData(b"")
         #: Waiting items by work queue, for the navigation; only queues that the admin may see.
         self.work_queues: dict[str, Any] = {}
+        #: Suspension of the approval rules, or None.
+        self.approval_suspension: dict[str, Any] | None = None
         #: Records that the filters of a list select by ID, by the name of the filter.
         self.picked_records: dict[str, Any] = {}
         #: Why the factor that the form contains was not accepted, or None.
@@ -112,12 +114,14 @@ class PageRequest:
             self.form = FormData(body)
 
     async def load_navigation(self) -> None:
-        """Load the numbers that the navigation shows. A fragment has no navigation."""
+        """Load what every page shows: waiting items, and a suspension of approvals."""
         if not self.is_partial:
             # After an action, which leaves a message, the numbers must include its effect.
             query = {} if session.get_flash(self.context) is None else {"fresh": "true"}
             queues = await self.get_if_allowed("/api/v1/work-queues", query)
             self.work_queues = {queue["name"]: queue for queue in (queues or {"data": ()})["data"]}
+            rules = await self.get_if_allowed("/api/v1/admin/approval-rules")
+            self.approval_suspension = rules and rules["suspended"]
 
     async def load_preferences(self) -> None:
         """Load how the admin sees the console. A fragment has the language of its page."""

@@ -111,11 +111,23 @@ class ApprovalRules(msgspec.Struct, kw_only=True):
     data: Annotated[list[ApprovalRule], ListLength(0, 100)]
 
 
+class ApprovalSuspension(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval rule suspension by a server operator."""
+
+    reason: str
+    suspended_by: str
+    suspended_at: str
+
+
 class ApprovalRulesRecord(msgspec.Struct, kw_only=True):
-    """The approval rules, and the operations that rules can guard."""
+    """The approval rules, and the operations that rules can guard.
+
+    `suspended` is null unless a server operator has suspended the rules.
+    """
 
     data: list[ApprovalRule]
     operations: list[GuardableOperationField]
+    suspended: ApprovalSuspension | None
 
 
 class ApprovalFilters(PageQuery, kw_only=True):

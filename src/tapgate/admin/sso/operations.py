@@ -7,6 +7,9 @@ from tapgate.admin import operations as admins
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import trail
 from tapgate.admin.sso import queries
+from tapgate.approval_rules import queries as approval_rules
+from tapgate.approval_rules.check import keep_enough_approvers
+from tapgate.approval_rules.people import RolesByOperation
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.oidc.id_tokens import Identity
@@ -34,16 +37,26 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def start_session(
-    tx: Transaction, actor: Actor, sign_in: SignIn, *, auth: Authenticator
+    tx: Transaction,
+    actor: Actor,
+    sign_in: SignIn,
+    *,
+    makers: RolesByOperation,
+    auth: Authenticator,
 ) -> Tokens:
-    """Create, link or update the admin of an identity, and start a session."""
-    admin_id = await queries.find_admin(tx, sign_in.identity)
-    if admin_id is not None:
-        admin = await _update(tx, actor, admin_id, sign_in, sessions=auth.sessions)
-    elif sign_in.linked_admin_id is not None:
-        admin = await _link(tx, actor, sign_in.linked_admin_id, sign_in, sessions=auth.sessions)
-    else:
-        admin = await _create(tx, actor, sign_in)
+    """Create, link or update the admin of an identity, and start a session.
+
+    If too few people could approve requests once the admin has the provider's role, the sign-in is
+    refused: the admin gets neither the new role nor a session with the old one.
+    """
+    await approval_rules.lock(tx)
+    try:
+        async with keep_enough_approvers(tx, makers):
+            admin = await _find_or_create(tx, actor, sign_in, sessions=auth.sessions)
+    except ApiError as error:
+        if error.code is not Code.VALIDATION_FAILED:
+            raise
+        raise ApiError(Code.FORBIDDEN, error.message, details=error.details) from None
     tokens = await auth.sessions.start(
         tx,
         admin["id"],
@@ -53,6 +66,17 @@ async def start_session(
     reason = _REASON + (f", second factor: {sign_in.factor}" if sign_in.factor else "")
     await trail.record(tx, admins.act_as(actor, admin), admin["id"], "login", reason=reason)
     return tokens
+
+
+async def _find_or_create(
+    tx: Transaction, actor: Actor, sign_in: SignIn, *, sessions: Sessions
+) -> asyncpg.Record:
+    admin_id = await queries.find_admin(tx, sign_in.identity)
+    if admin_id is not None:
+        return await _update(tx, actor, admin_id, sign_in, sessions=sessions)
+    if sign_in.linked_admin_id is not None:
+        return await _link(tx, actor, sign_in.linked_admin_id, sign_in, sessions=sessions)
+    return await _create(tx, actor, sign_in)
 
 
 async def end_sessions(
@@ -76,6 +100,7 @@ async def _create(tx: Transaction, actor: Actor, sign_in: SignIn) -> asyncpg.Rec
         name=identity.name,
         role=sign_in.role,
         password_hash=sign_in.unusable_hash,
+        makers={},  # checked for the sign-in as a whole
     )
     await queries.insert(tx, admin["id"], identity)
     await _record_link(tx, actor, admin, identity)

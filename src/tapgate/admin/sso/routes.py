@@ -77,7 +77,11 @@ async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
         async with services.transaction() as tx:
             await oidc.finish(tx, body.state)
             tokens = await operations.start_session(
-                tx, request.actor, sign_in, auth=services.authenticator
+                tx,
+                request.actor,
+                sign_in,
+                makers=services.guarded_roles,
+                auth=services.authenticator,
             )
     except ApiError as error:
         if error.code in _EXPECTED_ERRORS:

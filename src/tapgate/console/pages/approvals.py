@@ -9,9 +9,9 @@ from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.translation.translator import Translator
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import AdminRole, AdminStatus
+from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
 
 pages = Pages()
@@ -19,7 +19,6 @@ pages = Pages()
 _APPROVALS_PATH: Final = "/api/v1/approvals"
 _APPROVAL_PATH: Final = f"{_APPROVALS_PATH}/{{id}}"
 _RULES_PATH: Final = "/api/v1/admin/approval-rules"
-_ADMINS_PATH: Final = "/api/v1/admin/users"
 _PAGE_SIZE: Final = 25
 _DAY_SECONDS: Final = 86_400
 
@@ -140,37 +139,12 @@ async def change_rules(request: PageRequest) -> Reply[bytes]:
     is_recommended = request.form.get("recommended") is not None
     rules = build_recommended_rules() if is_recommended else _parse_rules(request)
     try:
-        if is_recommended:
-            await _require_two_system_admins(request)
         await request.send("PUT", _RULES_PATH, {"data": rules})
     except ApiError as error:
         if step_up.concerns_session(error):
             raise
         return _render_rules(request, rules, error)
     return request.redirect("/console/approvals/rules", "Approval rules updated.")
-
-
-async def _require_two_system_admins(request: PageRequest) -> None:
-    """Reject the recommended rules while only one admin could approve changes of admins.
-
-    That admin could then neither add another one nor change the rules.
-    """
-    count, query = 0, {"limit": 100}
-    while count < 2:
-        page = await request.get(_ADMINS_PATH, query)
-        count += sum(
-            admin["role"] == AdminRole.SYSTEM_ADMIN and admin["status"] == AdminStatus.ACTIVE
-            for admin in page["data"]
-        )
-        if not page["has_more"]:
-            break
-        query = {"limit": 100, "cursor": page["next_cursor"]}
-    if count < 2:
-        raise ApiError(
-            Code.FORBIDDEN,
-            "The recommended rules need two active system administrators, one to request a change "
-            "and one to approve it. Add another system administrator first.",
-        )
 
 
 @pages.get("/console/approvals/{id}")

@@ -1,0 +1,1 @@
+"""Approval rules, and the people who can satisfy them."""
