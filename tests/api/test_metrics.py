@@ -1,16 +1,25 @@
 """Metrics and latency samples of a node, collected from all of its workers."""
 
+import asyncio
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import time_machine
-from prometheus_client import Gauge
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.builders import READER, EdgeApp, build_bearer_headers
 from tapgate.api import latency_samples
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.http.metrics import UNMATCHED_ROW, Metrics
+from tapgate.runtime import shared_metrics
+from tapgate.runtime.shared_metrics import Counter, Histogram
 
 ROUTES = [("GET", "/a"), ("POST", "/b/{id}")]
 
@@ -95,11 +104,71 @@ def test_changed_routes_reset_the_counts(tmp_path: Path) -> None:
     newer.close()
 
 
-def test_other_metrics_can_be_registered(tmp_path: Path) -> None:
+def test_other_metrics_can_be_added(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, ROUTES)
-    Gauge("tapgate_waiting", "Commands that wait", registry=metrics.registry).set(7)
+    gauge = Gauge("tapgate_waiting", "Commands that wait", registry=None)
+    gauge.set(7)
+    metrics.add_collector(gauge)
     assert b"tapgate_waiting 7.0" in metrics.render()
     metrics.close()
+
+
+@given(
+    st.lists(st.floats(0, 1e18) | st.integers(0, 10**15).map(float), min_size=8, max_size=8),
+    st.text(max_size=5),
+)
+def test_families_are_rendered_like_those_of_the_official_client(
+    values: list[float], endpoint: str
+) -> None:
+    labels, (first, second) = ["method", "endpoint"], (("GET", endpoint), ("POST", "/b"))
+    counter = CounterMetricFamily("a", "Counter", labels=labels)
+    gauge = GaugeMetricFamily("b", "Gauge", labels=labels)
+    histogram = HistogramMetricFamily("c", "Histogram", labels=labels)
+    for series, value in ((first, values[0]), (second, values[1])):
+        if value:
+            counter.add_metric(series, value)
+        gauge.add_metric(series, value)
+    for series, (low, high, rest, total) in ((first, values[:4]), (second, values[4:])):
+        if low or high or rest:
+            buckets = [("0.5", low), ("10", low + high), ("+Inf", low + high + rest)]
+            histogram.add_metric(series, buckets, sum_value=total)
+    for expected, family, cells in (
+        (counter, Counter("a", "Counter", labels, [first, second]), values[:2]),
+        (gauge, shared_metrics.Gauge("b", "Gauge", labels, [first, second]), values[:2]),
+        (histogram, Histogram("c", "Histogram", (0.5, 10), labels, [first, second]), values),
+    ):
+        registry = CollectorRegistry()
+        registry.register(FixedCollector(expected))
+        assert family.render(cells).text == generate_latest(registry).decode()
+
+
+class FixedCollector:
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def collect(self) -> Iterable[Metric]:
+        return [self._metric]
+
+
+async def test_metrics_are_rendered_at_most_once_a_second_and_in_a_thread(
+    gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    render = gateway.app.metrics.render
+
+    def record_thread() -> bytes:
+        threads.append(threading.get_ident())
+        return render()
+
+    monkeypatch.setattr(gateway.app.metrics, "render", record_thread)
+    responses = await asyncio.gather(*(gateway.client.get("/metrics") for _ in range(50)))
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == 1
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
+    monkeypatch.setattr(gateway.app.metrics._rendered, "_max_age", 0.0)
+    await gateway.client.get("/metrics")
+    assert len(threads) == 2
 
 
 async def test_metrics_show_path_templates_and_never_paths(gateway: EdgeApp) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 import time_machine
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from builders.payments import PosDriver, create_held_transfer, new_request_id, subscribe_to_events
 from harness import WRONG_PIN, Harness, HmacAuth
 from tapgate import VERSION
+from tapgate.http import metrics
 from tapgate.http.backlog_metrics import BacklogMetrics
-from tapgate.http.metrics import AuthFailure
+from tapgate.http.metrics import AuthFailure, render_collectors
 from tapgate.messenger import inbox
 from tapgate.messenger.outbox import claims
 from tapgate.runtime.shared_metrics import Counter, Gauge, Histogram, SharedMetrics
@@ -22,6 +22,11 @@ from tapgate.store.database import Database
 
 Samples = Mapping[tuple[str, ...], float]
 TRANSACTIONS = "tapgate_ledger_transactions_total"
+
+
+@pytest.fixture(autouse=True)
+def render_every_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_MAX_AGE_SECONDS", 0.0)
 
 
 def parse(text: str) -> Samples:
@@ -34,9 +39,7 @@ def parse(text: str) -> Samples:
 
 
 def collect(source: Any) -> Samples:
-    registry = CollectorRegistry()
-    registry.register(source)
-    return parse(generate_latest(registry).decode())
+    return parse(render_collectors([source]).decode())
 
 
 async def scrape(harness: Harness) -> Samples:

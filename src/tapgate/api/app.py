@@ -108,7 +108,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
                 *(("", label.name) for _, label in self._sites),
             ],
         )
-        self.metrics.registry.register(HealthMetrics(services.health, services.nodes))
+        self.metrics.add_collector(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
             self.metrics.add_source(source)
         services.count_message_status = self.metrics.count_message_status

@@ -5,11 +5,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 
 from tapgate.errors import TABLE
-from tapgate.runtime.shared_metrics import Counter, Histogram, SharedMetrics
+from tapgate.runtime.cached_result import CachedResult
+from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
+from tapgate.runtime.thread_pool import BoundedThreadPool
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -27,6 +29,9 @@ _STATUS_INDEXES = {status: index for index, status in enumerate(_STATUSES)}
 _OTHER_STATUS_INDEX = len(_STATUSES)
 _BUCKET_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
+#: Metrics are rendered at most this often, however many clients scrape them.
+_MAX_AGE_SECONDS = 1.0
+
 #: Delivery statuses of messages sent to phones.
 MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
 
@@ -42,12 +47,16 @@ class AuthFailure(StrEnum):
     NONE = "none"  # no credential was sent
 
 
-class MetricSource(Protocol):
+class Collector(Protocol):
+    """Collects metrics. It is called in a thread."""
+
+    def collect(self) -> Iterable[Metric | RenderedFamily]: ...
+
+
+class MetricSource(Collector, Protocol):
     """Collector whose metrics must be updated before they are collected."""
 
     async def update(self) -> None: ...
-
-    def collect(self) -> Iterable[Metric]: ...
 
 
 _AUTH_FAILURE_INDEXES = {kind: index for index, kind in enumerate(AuthFailure)}
@@ -98,13 +107,17 @@ class Metrics:
             self._dropped_logs,
         ]
         self._shared = SharedMetrics(folder / "metrics", families)
-        self.registry = CollectorRegistry()
-        self.registry.register(self._shared)
+        self._collectors: list[Collector] = [self._shared]
         self._sources: list[MetricSource] = []
+        self._thread = BoundedThreadPool("metrics", threads=1, max_pending=1)
+        self._rendered = CachedResult(self._update_and_render, _MAX_AGE_SECONDS)
+
+    def add_collector(self, collector: Collector) -> None:
+        self._collectors.append(collector)
 
     def add_source(self, source: MetricSource) -> None:
         self._sources.append(source)
-        self.registry.register(source)
+        self.add_collector(source)
 
     def count_request(self, row: int, status: int, seconds: float) -> None:
         row %= len(self._rows)
@@ -124,13 +137,38 @@ class Metrics:
         self._dropped_logs.add(0, count)
 
     async def scrape(self) -> bytes:
-        """Return all metrics, up to date, in the Prometheus text format."""
+        """Return all metrics, at most a second old, in the Prometheus text format."""
+        return await self._rendered.get()
+
+    async def _update_and_render(self) -> bytes:
         for source in self._sources:
             await source.update()
-        return self.render()
+        return await self._thread.run(self.render)
 
     def render(self) -> bytes:
-        return generate_latest(self.registry)
+        return render_collectors(self._collectors)
 
     def close(self) -> None:
         self._shared.close()
+
+
+def render_collectors(collectors: Iterable[Collector]) -> bytes:
+    return b"".join(
+        [
+            metric.text.encode()
+            if isinstance(metric, RenderedFamily)
+            else generate_latest(_SingleMetric(metric))
+            for collector in collectors
+            for metric in collector.collect()
+        ]
+    )
+
+
+class _SingleMetric:
+    """Collector in the form that `prometheus_client` renders."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def collect(self) -> Iterable[Metric]:
+        return [self._metric]

@@ -12,7 +12,7 @@ from tapgate import VERSION
 from tapgate.http.throttle import Throttle
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.runtime.shared_metrics import Counter, Gauge, SharedMetrics
+from tapgate.runtime.shared_metrics import Counter, Gauge, RenderedFamily, SharedMetrics
 from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.store.pool import Pool
@@ -84,7 +84,7 @@ class ProcessMetrics:
             self._counted_waits[index] = pool.wait_count, pool.wait_seconds
         self._shared.mark_gauges_updated()
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Metric | RenderedFamily]:
         build = GaugeMetricFamily(
             "tapgate_build_info",
             "Version of the service; the value is always 1",

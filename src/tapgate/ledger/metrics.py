@@ -6,11 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from prometheus_client.metrics_core import Metric
-
 from tapgate.errors import Code
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome
-from tapgate.runtime.shared_metrics import Counter, Histogram, SharedMetrics
+from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
 from tapgate.schemas.transactions import TransactionStatus, TransactionType
 
 _SIZE_BOUNDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500)
@@ -135,7 +133,7 @@ class LedgerMetrics:
     async def update(self) -> None:
         """Do nothing: the counters are always up to date."""
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[RenderedFamily]:
         return self._shared.collect()
 
     def close(self) -> None:

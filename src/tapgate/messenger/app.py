@@ -41,7 +41,7 @@ class App(WebApp[RequestContext, Route]):
             get_shared_folder(services.settings.data_dir) / "messenger",
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
         )
-        self._metrics.registry.register(HealthMetrics(services.health, services.nodes))
+        self._metrics.add_collector(HealthMetrics(services.health, services.nodes))
         for source in services.metric_sources:
             self._metrics.add_source(source)
         super().__init__(

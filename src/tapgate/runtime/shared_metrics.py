@@ -3,18 +3,23 @@
 Each worker keeps its numbers in its own file. A replacement worker takes over the file of a dead
 worker, so counters decrease only when the layout of the file changes, such as in an upgrade. Gauges
 of a worker that has stopped updating them are ignored.
+
+An installation has thousands of time series. Everything but their values is therefore rendered only
+once, which makes a scrape twenty times cheaper than with `prometheus_client`.
 """
 
+import operator
 import time
 import zlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.metrics_core import Metric
+from prometheus_client.utils import floatToGoString
 
 from tapgate.runtime.node_files import WorkerFile
 
@@ -27,12 +32,19 @@ _HEADER_CELLS: Final = 1
 Series = Sequence[tuple[str, ...]]
 
 
+class RenderedFamily(NamedTuple):
+    """Metric family in the Prometheus text format."""
+
+    text: str
+
+
 class Family(ABC):
     """Time series of one metric, each with its cells in the worker's file.
 
     With `variants`, each of `series` has one time series per variant, which is its last label.
     """
 
+    kind: str
     cells_per_series = 1
 
     def __init__(
@@ -58,43 +70,70 @@ class Family(ABC):
         """Text that differs if the meaning of any cell differs."""
         return "\n".join([self.name, *map("\t".join, self._series), *self._variants])
 
+    def render(self, cells: Sequence[float]) -> RenderedFamily:
+        """Render the family, given the sum of the cells of all workers."""
+        return RenderedFamily("".join([self._head, *self._render_samples(cells)]))
+
     @abstractmethod
-    def collect(self, cells: Sequence[float]) -> Metric:
-        """Return the metric, given the sum of the cells of all workers."""
+    def _render_samples(self, cells: Sequence[float]) -> Iterator[str]:
+        """Yield the lines of the samples."""
+
+    @cached_property
+    def _head(self) -> str:
+        name = self._sample_name
+        return f"# HELP {name} {self._text}\n# TYPE {name} {self.kind}\n"
+
+    @property
+    def _sample_name(self) -> str:
+        return self.name
+
+    @cached_property
+    def _prefixes(self) -> Sequence[str]:
+        """The name and labels of each time series."""
+        return [_render_prefix(self._sample_name, self._labels, values) for values in self._all()]
+
+    def _all(self) -> Series:
+        if not self._variants:
+            return self._series
+        return [(*labels, variant) for labels in self._series for variant in self._variants]
 
 
 class Counter(Family):
     """Counters. A series with several labels is reported from its first count on."""
 
+    kind = "counter"
+
     def add(self, series: int = 0, amount: float = 1.0) -> None:
         self._cells[self._start + series] += amount
 
-    def collect(self, cells: Sequence[float]) -> Metric:
-        family = CounterMetricFamily(self.name, self._text, labels=self._labels)
-        series = self._series
-        if self._variants:
-            series = [(*labels, variant) for labels in series for variant in self._variants]
-        for labels, value in zip(series, cells, strict=True):
-            if value or len(self._labels) < 2:
-                family.add_metric(labels, value)
-        return family
+    @property
+    def _sample_name(self) -> str:
+        return f"{self.name}_total"
+
+    def _render_samples(self, cells: Sequence[float]) -> Iterator[str]:
+        is_complete = len(self._labels) < 2
+        for prefix, value in zip(self._prefixes, cells, strict=True):
+            if value or is_complete:
+                yield f"{prefix} {_format(value)}\n"
 
 
 class Gauge(Family):
     """Gauges, summed over the workers."""
 
+    kind = "gauge"
+
     def set(self, value: float, series: int = 0) -> None:
         self._cells[self._start + series] = value
 
-    def collect(self, cells: Sequence[float]) -> Metric:
-        family = GaugeMetricFamily(self.name, self._text, labels=self._labels)
-        for labels, value in zip(self._series, cells, strict=True):
-            family.add_metric(labels, value)
-        return family
+    def _render_samples(self, cells: Sequence[float]) -> Iterator[str]:
+        for prefix, value in zip(self._prefixes, cells, strict=True):
+            yield f"{prefix} {_format(value)}\n"
 
 
 class Histogram(Family):
     """Histograms with common bucket bounds. A series is reported from its first value on."""
+
+    kind = "histogram"
 
     def __init__(
         self,
@@ -117,22 +156,45 @@ class Histogram(Family):
         cells[start + bisect_left(self._bounds, value)] += 1
         cells[start + len(self._bounds) + 1] += value
 
-    def collect(self, cells: Sequence[float]) -> Metric:
-        family = HistogramMetricFamily(self.name, self._text, labels=self._labels)
-        for index, labels in enumerate(self._series):
+    def _render_samples(self, cells: Sequence[float]) -> Iterator[str]:
+        for index, prefixes in enumerate(self._series_prefixes):
             start = index * self.cells_per_series
             *counts, total = cells[start : start + self.cells_per_series]
             if any(counts):
-                family.add_metric(labels, self._accumulate(counts), sum_value=total)
-        return family
+                cumulative = [*accumulate(counts)]
+                for prefix, value in zip(
+                    prefixes, (*cumulative, cumulative[-1], total), strict=True
+                ):
+                    yield f"{prefix} {_format(value)}\n"
 
-    def _accumulate(self, counts: Sequence[float]) -> list[tuple[str, float]]:
-        buckets: list[tuple[str, float]] = []
-        cumulative = 0.0
-        for bound, count in zip([*map(str, self._bounds), "+Inf"], counts, strict=True):
-            cumulative += count
-            buckets.append((bound, cumulative))
-        return buckets
+    @cached_property
+    def _series_prefixes(self) -> Sequence[Sequence[str]]:
+        """The name and labels of the buckets, the count and the sum of each series."""
+        bounds, labels = [*map(str, self._bounds), "+Inf"], [*self._labels, "le"]
+        return [
+            [
+                *(_render_prefix(f"{self.name}_bucket", labels, (*one, bound)) for bound in bounds),
+                _render_prefix(f"{self.name}_count", self._labels, one),
+                _render_prefix(f"{self.name}_sum", self._labels, one),
+            ]
+            for one in self._series
+        ]
+
+
+def _render_prefix(name: str, labels: Sequence[str], values: Sequence[str]) -> str:
+    pairs = [
+        f'{label}="{_escape(value)}"' for label, value in sorted(zip(labels, values, strict=True))
+    ]
+    return f"{name}{{{','.join(pairs)}}}" if pairs else name
+
+
+def _format(value: float) -> str:
+    # Only large values differ from Python's format.
+    return repr(value) if abs(value) < 1e6 else str(floatToGoString(value))  # type: ignore[no-untyped-call]
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 class SharedMetrics:
@@ -152,7 +214,7 @@ class SharedMetrics:
     def mark_gauges_updated(self) -> None:
         self._file.values[0] = time.time()
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[RenderedFamily]:
         files = list(self._file.read_all())
         since = time.time() - _MAX_GAUGE_AGE_SECONDS
         current_files = [cells for cells in files if cells[0] >= since]
@@ -160,11 +222,14 @@ class SharedMetrics:
         for family in self._families:
             end = start + family.size
             sources = current_files if isinstance(family, Gauge) else files
-            parts = [cells[start:end] for cells in sources]
-            yield family.collect(
-                [sum(cells) for cells in zip([0.0] * family.size, *parts, strict=True)]
+            yield family.render(
+                reduce(_add_cells, [cells[start:end] for cells in sources], [0.0] * family.size)
             )
             start = end
 
     def close(self) -> None:
         self._file.close()
+
+
+def _add_cells(first: Sequence[float], second: Sequence[float]) -> Sequence[float]:
+    return list(map(operator.add, first, second))
