@@ -14,7 +14,7 @@ save() {
 }
 
 for name in admin_password cache_password database_password jwt_secret messenger_verify_token \
-    postgres_password secret_key; do
+    metrics_token postgres_password secret_key; do
     save "$name" "$(random)"
 done
 save database_url "postgresql://tapgate:$(cat secrets/database_password)@postgres:5432/tapgate"

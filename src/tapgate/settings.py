@@ -105,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     receipts: str
     demo: str
     log_format: str
+    metrics_token: str | None
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     max_connections: int
     max_connections_per_address: int
@@ -206,6 +207,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
         demo=reader.get_demo(environment),
         log_format=reader.get_choice("LOG_FORMAT", AUTO_LOG_FORMAT, LOG_FORMATS),
+        metrics_token=reader.get_text("METRICS_TOKEN"),
         **_read_connection_settings(reader),
         messenger_verify_token=verify_token,
         **_read_node_settings(reader),

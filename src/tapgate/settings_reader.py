@@ -155,8 +155,9 @@ class SettingsReader(EnvironmentReader):
             chosen["SECRET_KEY" if len(keys) == 1 else f"SECRET_KEY ({name})"] = key
         for service, secret in secrets.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret
-        if bridge_token := self.get_text("MESSENGER_BRIDGE_TOKEN"):
-            chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token
+        for name in ("MESSENGER_BRIDGE_TOKEN", "METRICS_TOKEN"):
+            if token := self.get_text(name):
+                chosen[name] = token
         others = {"MESSENGER_VERIFY_TOKEN": verify_token}
         for name in ("MESSENGER_APP_SECRET", "ADMIN_PASSWORD"):
             if text := self.get_text(name):

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 import time_machine
 from hypothesis import given
@@ -14,7 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.builders import READER, EdgeApp, build_bearer_headers
+from api.builders import READER, EdgeApp, build_bearer_headers, run_edge_app
+from builders.messenger import run_messenger_app
+from harness import PRODUCTION_ENVIRON
 from tapgate.api import latency_samples
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.http.metrics import UNMATCHED_ROW, Metrics
@@ -218,3 +222,41 @@ def test_old_samples_are_not_listed(tmp_path: Path) -> None:
         clock.shift(2)
         assert [sample.size for sample in worker.list_batches()] == [2]
     worker.close()
+
+
+METRICS_TOKEN = "Qm7vTzX2kLw9RbNd4sHc6yJf1pGe8uAa"
+
+
+@pytest.mark.parametrize("environ", [PRODUCTION_ENVIRON, {"TAPGATE_ENVIRONMENT": "development"}])
+@pytest.mark.parametrize("service", ["gateway", "messenger"])
+async def test_metrics_need_the_token_and_are_closed_without_one_in_production(
+    tmp_path: Path, environ: dict[str, str], service: str
+) -> None:
+    async def request(token: str | None, authorization: str | None) -> int:
+        variables = {**environ, "TAPGATE_METRICS_TOKEN": token or ""}
+        headers = {} if authorization is None else {"Authorization": authorization}
+        async with run_service(service, tmp_path, variables) as client:
+            response = await client.get("/metrics", headers=headers)
+            assert METRICS_TOKEN not in response.text
+            return response.status_code
+
+    is_production = environ is PRODUCTION_ENVIRON
+    assert await request(None, None) == (404 if is_production else 200)
+    assert await request(None, f"Bearer {METRICS_TOKEN}") == (404 if is_production else 200)
+    assert await request(METRICS_TOKEN, f"Bearer {METRICS_TOKEN}") == 200
+    assert await request(METRICS_TOKEN, f"bearer {METRICS_TOKEN}") == 200
+    for wrong in (None, "", "Bearer", "Bearer x", f"Basic {METRICS_TOKEN}", METRICS_TOKEN):
+        assert await request(METRICS_TOKEN, wrong) == 401
+
+
+@asynccontextmanager
+async def run_service(
+    service: str, folder: Path, variables: Mapping[str, str]
+) -> AsyncIterator[httpx2.AsyncClient]:
+    if service == "gateway":
+        async with run_edge_app(folder, **variables) as gateway:
+            yield gateway.client
+    else:
+        nowhere = f"postgresql:///tapgate?host={folder}/nowhere"
+        async with run_messenger_app(folder, nowhere, **variables) as messenger:
+            yield messenger.client

@@ -91,6 +91,23 @@ async def test_search_finds_sections_by_all_words(guide: httpx2.AsyncClient) -> 
     assert empty.status_code == 200 and "No results" not in empty.text
 
 
+async def test_short_words_are_ignored_next_to_others(guide: httpx2.AsyncClient) -> None:
+    plain = await guide.get("/guide/search", params={"q": "settlement", "fragment": "1"})
+    longer = await guide.get("/guide/search", params={"q": "a settlement of x", "fragment": "1"})
+    assert plain.text == longer.text
+    assert "<mark>" in (await guide.get("/guide/search", params={"q": "a"})).text
+
+
+async def test_searches_are_limited_per_address(guide: httpx2.AsyncClient) -> None:
+    statuses = [
+        (await guide.get("/guide/search", params={"q": "x", "fragment": "1"})).status_code
+        for _ in range(60)
+    ]
+    assert set(statuses[:30]) == {200}
+    assert statuses.count(429) > 0
+    assert (await guide.get("/guide")).status_code == 200
+
+
 async def test_unknown_page_suggests_similar_pages(guide: httpx2.AsyncClient) -> None:
     missing = await guide.get("/guide/signin")
     assert missing.status_code == 404

@@ -51,6 +51,7 @@ _COMMON_VARIABLES: Final = {
     "TAPGATE_SERVICE_SECRETS": "the services sign requests to each other",
     "TAPGATE_MESSENGER_VERIFY_TOKEN": "required setting in production",
     "TAPGATE_JWT_SECRET": "required setting in production",
+    "TAPGATE_METRICS_TOKEN": "both services require it for their metrics",
 }
 #: Secrets that a process may have in its environment, by module name.
 ALLOWED_IN_ENVIRONMENTS: Final = {

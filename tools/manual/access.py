@@ -193,7 +193,7 @@ def _render_messenger(routes: Sequence[Endpoint]) -> Iterator[str]:
         ],
     )
     yield (
-        "`GET /openapi.json`, which describes these routes, and `GET /metrics` are public. For the"
-        " settings, see"
+        "`GET /openapi.json`, which describes these routes, is public. `GET /metrics` needs"
+        " TAPGATE_METRICS_TOKEN in staging and production. For the settings, see"
         f" {format_link('Settings', 'settings.md')}."
     )

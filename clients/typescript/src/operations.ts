@@ -2840,6 +2840,9 @@ export class Operations extends Transport {
   /**
    * Get the metrics of this node in the Prometheus text format.
    *
+   * If `TAPGATE_METRICS_TOKEN` is set, it is required as the bearer token. Without it, staging
+   * and production return 404. Metrics are at most one second old.
+   *
    * Public.
    */
   getMetrics(options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {

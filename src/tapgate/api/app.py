@@ -324,7 +324,7 @@ def _classify_auth_failure(
         return AuthFailure.PIN
     if error.code is Code.INVALID_OTP:
         return AuthFailure.ONE_TIME_CODE
-    if route.is_public:  # the credential is in the body: a password or a refresh token
+    if route.is_public and context.body:  # with a password or a refresh token
         return AuthFailure.LOGIN
     if not {b"x-signature", b"x-api-key-id", b"x-service-name"}.isdisjoint(context.headers):
         return AuthFailure.SIGNATURE

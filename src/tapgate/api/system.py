@@ -6,8 +6,10 @@ from tapgate import VERSION
 from tapgate.api.access import Access
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
+from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
+from tapgate.http.metrics_access import require_metrics_access
 from tapgate.runtime.health import describe_problems
 from tapgate.schemas.health import Health, Live, Readiness, WalletCore
 
@@ -56,9 +58,19 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         """Get a static file of the documentation page."""
         return _serve_docs_file(request, file)
 
-    @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
+    @endpoints.get(
+        "/metrics",
+        access=_PUBLIC,
+        media=(CONTENT_TYPE,),
+        errors=(Code.UNAUTHORIZED, Code.NOT_FOUND),
+    )
     async def get_metrics(request: RequestContext) -> Reply[bytes]:
-        """Get the metrics of this node in the Prometheus text format."""
+        """Get the metrics of this node in the Prometheus text format.
+
+        If `TAPGATE_METRICS_TOKEN` is set, it is required as the bearer token. Without it, staging
+        and production return 404. Metrics are at most one second old.
+        """
+        require_metrics_access(request.services.settings, request.get_header(b"authorization"))
         return Reply(await app.metrics.scrape(), content_type=CONTENT_TYPE)
 
     return endpoints

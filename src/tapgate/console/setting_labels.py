@@ -42,6 +42,7 @@ SETTING_GROUPS: Final = {
     },
     "Logs": {
         "LOG_FORMAT": "Log format",
+        "METRICS_TOKEN": "Metrics token",
         "REQUEST_LOG_DAYS": "Days that API requests are kept",
         "REQUEST_LOG_BODIES": "API requests with bodies",
     },

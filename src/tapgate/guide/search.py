@@ -10,7 +10,10 @@ from tapgate.guide.anchors import AnchorRegistry
 from tapgate.guide.contents import Document
 
 MAX_QUERY_LENGTH: Final = 100
-_MAX_WORDS: Final = 8
+_MAX_WORDS: Final = 6
+#: Shorter words are in nearly every section, and are ignored if there are others.
+_MAX_IGNORED_LENGTH: Final = 2
+_MAX_SHORT_WORDS: Final = 2
 _MAX_RESULTS: Final = 20
 _MAX_RESULTS_PER_DOCUMENT: Final = 3
 _EXCERPT_LENGTH: Final = 160
@@ -45,6 +48,8 @@ class _Part(NamedTuple):
     heading: str
     anchor: str
     text: str
+    lower_title: str
+    lower_heading: str
     lower_text: str
 
     @property
@@ -63,6 +68,9 @@ class SearchIndex:
         words = _SPACES.split(query[:MAX_QUERY_LENGTH].strip().lower())[:_MAX_WORDS]
         if words == [""]:
             return []
+        words = [word for word in words if len(word) > _MAX_IGNORED_LENGTH] or words[
+            :_MAX_SHORT_WORDS
+        ]
         scored = [(score, part) for part in self._parts if (score := _score(part, words))]
         scored.sort(key=lambda item: -item[0])
         results: list[SearchResult] = []
@@ -98,7 +106,9 @@ def _split(document: Document) -> Iterable[_Part]:
 
 def _build_part(document: Document, heading: str, anchor: str, lines: list[str]) -> _Part:
     text = _clean("\n".join(lines))
-    return _Part(document, heading, anchor, text, text.lower())
+    return _Part(
+        document, heading, anchor, text, document.title.lower(), heading.lower(), text.lower()
+    )
 
 
 def _clean(text: str) -> str:
@@ -106,8 +116,7 @@ def _clean(text: str) -> str:
 
 
 def _score(part: _Part, words: list[str]) -> float:
-    title, heading = part.document.title.lower(), part.heading.lower()
-    text = part.lower_text
+    _, _, _, _, title, heading, text = part
     score = 0.0
     for word in words:
         points = 4.0 * (word in title) + 6.0 * (word in heading) + min(text.count(word), 4)

@@ -19,7 +19,10 @@ from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.guide.contents import FILE_TYPES, Contents, Document
 from tapgate.guide.search import MAX_QUERY_LENGTH, SearchIndex
+from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import Reply
+from tapgate.http.throttle import build_rate_limit_error
+from tapgate.http.token_buckets import RateLimit
 from tapgate.runtime.thread_pool import BoundedThreadPool
 
 PREFIX: Final = "/guide"
@@ -35,6 +38,8 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",  # an upgrade takes effect immediately
 }
+#: Searches per address. A search costs much more CPU time than a page.
+_SEARCH_RATE_LIMIT: Final = RateLimit(10, 30)
 #: Assets that the guide shares with the console, which may not be reachable from outside.
 _SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2", "mark.svg"})
 
@@ -148,6 +153,10 @@ class GuideSite:
         )
 
     async def _search(self, request: RequestContext) -> Reply[bytes]:
+        key = f"guide search:{get_address_key(request.ip)}"
+        result = await request.services.throttle.take(key, _SEARCH_RATE_LIMIT)
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
         values = parse_qs(request.query.decode("latin-1"), errors="replace", max_num_fields=8)
         query = " ".join(values.get("q", ()))[:MAX_QUERY_LENGTH]
         template = "results.html" if "fragment" in values else "search.html"

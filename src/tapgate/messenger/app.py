@@ -12,12 +12,13 @@ from tapgate.http.app import WebApp, log_failure
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.metrics import CONTENT_TYPE, AuthFailure, Metrics
+from tapgate.http.metrics_access import require_metrics_access
 from tapgate.http.overload import OverloadError
 from tapgate.http.route import Route, RouteLabel
 from tapgate.messenger import web
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
-from tapgate.messenger.routes.access import BRIDGE, PUBLIC, Access
+from tapgate.messenger.routes.access import BRIDGE, METRICS, PUBLIC, Access
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import RequestContext
 from tapgate.runtime.node_files import get_shared_folder
@@ -61,9 +62,10 @@ class App(WebApp[RequestContext, Route]):
             """Return the OpenAPI 3.1 document of this API."""
             return Reply(self._openapi_document)
 
-        @endpoints.get("/metrics", access=PUBLIC, media=(CONTENT_TYPE,))
+        @endpoints.get("/metrics", access=METRICS, media=(CONTENT_TYPE,))
         async def get_metrics(request: RequestContext) -> Reply[bytes]:
             """Return the metrics of this node in the Prometheus text format."""
+            require_metrics_access(request.services.settings, request.get_header(b"authorization"))
             return Reply(await self._metrics.scrape(), content_type=CONTENT_TYPE)
 
         return endpoints
@@ -103,9 +105,9 @@ class App(WebApp[RequestContext, Route]):
     async def on_error(self, route: Route | None, context: RequestContext, error: ApiError) -> None:
         """Log a server error and replace its message; count failed authentication."""
         if error.code is Code.UNAUTHORIZED and route is not None:
-            is_bridge = route.endpoint.access is BRIDGE
+            is_token = route.endpoint.access in (BRIDGE, METRICS)
             self._metrics.count_auth_failure(
-                AuthFailure.TOKEN if is_bridge else AuthFailure.SIGNATURE
+                AuthFailure.TOKEN if is_token else AuthFailure.SIGNATURE
             )
         if error.status >= 500:
             if not isinstance(error, OverloadError):

@@ -16,6 +16,7 @@ SECRET_FIELDS: Final = frozenset(
         "secret_key",
         "service_secrets",
         "oidc",
+        "metrics_token",
         "messenger_verify_token",
         "messenger_app_secret",
         "messenger_bridge_token",

@@ -159,6 +159,15 @@ def _build_unauthorized_error(message: str, status: int = 401) -> ApiError:
 _SERVICE_SECURITY: Final = ("serviceName", "serviceTime", "serviceSignature")
 
 PUBLIC: Final = Access(check=None, description="Public.")
+METRICS: Final = Access(
+    check=None,
+    description=(
+        "Access: TAPGATE_METRICS_TOKEN as the bearer token. If no token is set, any client, and in"
+        " staging and production none."
+    ),
+    security=(("metricsToken",), ()),
+    error_statuses=(401, 404),
+)
 BRIDGE: Final = Access(
     check=_check_bridge,
     description=(
@@ -184,6 +193,7 @@ SERVICE: Final = Access(
 
 SECURITY_SCHEMES: Final = {
     "bridgeToken": build_bearer_scheme("The value of TAPGATE_MESSENGER_BRIDGE_TOKEN"),
+    "metricsToken": build_bearer_scheme("The value of TAPGATE_METRICS_TOKEN"),
     "hubSignature": build_header_scheme(
         "X-Hub-Signature-256", "`sha256=` followed by the hex HMAC-SHA-256 of the raw body"
     ),
