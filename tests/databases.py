@@ -223,6 +223,7 @@ class ConnectionCache:
             statement_cache_size=_MAX_STATEMENTS,
             max_cached_statement_lifetime=0,
             connection_class=KeptConnection,
+            record_class=connect_module.Record,
         )
 
 

@@ -54,13 +54,18 @@ def build_environ(data_dir: Path, **variables: str) -> dict[str, str]:
     return inherited | defaults | variables
 
 
+def _has_interpreter_variables(variables: Mapping[str, str]) -> bool:
+    """Return whether a variable takes effect only when an interpreter starts, not in a fork."""
+    return any(name.startswith("PYTHON") for name in variables)
+
+
 def run_command(
     data_dir: Path, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a `tapgate` command to its end, with these settings."""
     command = (TAPGATE_EXECUTABLE, *arguments)
     environ, folder = build_environ(data_dir, **variables), data_dir.parent
-    if "PYTHONPATH" not in variables:
+    if not _has_interpreter_variables(variables):
         return run_forked(*command, env=environ, cwd=folder)
     return subprocess.run(
         command, env=environ, cwd=folder, capture_output=True, text=True, timeout=60, check=False
@@ -197,7 +202,7 @@ async def start_tapgate(
     """Run Tapgate. Forked workers start faster, but their environments cannot be inspected."""
     port = free_port()
     start: Any = asyncio.create_subprocess_exec
-    if "PYTHONPATH" not in variables:
+    if not _has_interpreter_variables(variables):
         start = partial(start_forked, fork_workers=fork_workers)
     with (folder / "log").open("wb") as log:
         process = await start(

@@ -1,5 +1,9 @@
 """Connections look up built-in types once per process, and other types once per connection."""
 
+import os
+import subprocess
+import sys
+
 import asyncpg
 import pytest
 
@@ -31,3 +35,28 @@ async def test_only_builtin_types_are_shared_by_connections(
     await connection.execute("CREATE TYPE color AS ENUM ('red', 'green')")
     await connection.close()
     assert await count_lookups("SELECT $1::color[]", ["red", "green"]) == 2
+
+
+#: Allocates blocks next to the rows and frees them: the C library checks a block when it is freed.
+_FETCH_ROWS_WITHOUT_COLUMNS = """
+import asyncio, sys
+from tapgate.store.connect import open_connection
+
+async def main():
+    connection = await open_connection(sys.argv[1], timeout=60)
+    for _ in range(200):
+        rows = await connection.fetch("SELECT FROM generate_series(1, 20)")
+        neighbors = [bytes(size) for size in range(600, 2000, 7)]
+        del rows, neighbors
+    await connection.close()
+
+asyncio.run(main())
+"""
+
+
+def test_rows_without_columns_do_not_corrupt_memory(database_url: str) -> None:
+    subprocess.run(
+        [sys.executable, "-c", _FETCH_ROWS_WITHOUT_COLUMNS, database_url],
+        env={**os.environ, "PYTHONMALLOC": "malloc"},
+        check=True,
+    )

@@ -71,6 +71,17 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]
         return types, statement
 
 
+class Record(asyncpg.Record):  # type: ignore[misc]
+    """Result row that asyncpg does not reuse.
+
+    asyncpg 0.31 and 0.32 link freed rows into a free list through their first column. A row without
+    columns (`SELECT FROM accounts WHERE ... FOR UPDATE`) has no space for this link, so asyncpg
+    writes past its end. The free list is for `asyncpg.Record` only, not for subclasses.
+    """
+
+    __slots__ = ()
+
+
 async def open_connection(
     url: str,
     *,
@@ -139,6 +150,7 @@ async def _connect_with(
             timeout=seconds,
             command_timeout=command_timeout,
             connection_class=Connection,
+            record_class=Record,
         )
 
     return await connect_to_one(target.hosts, attribute, connect, seconds)
