@@ -29,6 +29,7 @@ from tapgate.messenger.gateway_requests import (
     AddKeptDocument,
     ContactSupport,
     CountKeptImages,
+    FindLanguage,
     GatewayRequest,
     SendMoney,
     SendOneTimeCode,
@@ -141,7 +142,10 @@ async def run_turn(
     The conversation is saved only to record that a transfer is about to be sent. The caller saves
     the result. `message_id` stays the same if an interrupted turn runs again.
     """
-    before = person = await people.load_person(services.database, held.address)
+    before = await people.load_person(services.database, held.address)
+    person = before
+    if not isinstance(event, NumberChanged):
+        person = await _adopt_language(services, before)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
     outcome: RequestOutcome | None = None
     earlier = transcript.open_sealed(services.vault, held.address, held.transcript)
@@ -170,6 +174,19 @@ async def run_turn(
         event = outcome = await _perform(services, person, output.request, earlier, message_id)
         has_failed = has_failed or isinstance(outcome, GatewayUnreachable)
     raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
+
+
+async def _adopt_language(services: Services, person: Person) -> Person:
+    """Return a person without a language with the language that the gateway stores, if any.
+
+    A person who is not trusted may not own the subscriber's account.
+    """
+    if person.language is not None or person.phone is None or not person.trusted:
+        return person
+    match await services.perform_request(FindLanguage(phone=person.phone)):
+        case RequestSucceeded(result=str(language)):
+            return msgspec.structs.replace(person, language=language)
+    return person
 
 
 async def _perform(

@@ -30,6 +30,7 @@ from tapgate.messenger.gateway_requests.pin_reset import (
 )
 from tapgate.messenger.gateway_requests.subscribers import (
     ChangePin,
+    FindLanguage,
     FindSubscriber,
     RegisterSubscriber,
     SendOneTimeCode,
@@ -69,6 +70,7 @@ __all__ = (
     "CountKeptImages",
     "CreateStatement",
     "FindAgents",
+    "FindLanguage",
     "FindPayeeByCard",
     "FindPayeeByPhone",
     "FindPinHolders",

@@ -6,7 +6,7 @@ from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import Language, SecretStruct, Subscriber
 from tapgate.names import clean_person_name
-from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.subscribers import SubscriberLanguage, SubscriberRecord
 
 
 class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
@@ -17,6 +17,23 @@ class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
     async def perform(self, gateway: AsyncTapgateClient) -> Subscriber | None:
         found = await find_subscriber(gateway, self.phone)
         return None if found is None else to_subscriber(found)
+
+
+class FindLanguage(GatewayRequest, frozen=True, kw_only=True):
+    """Find the language that is stored for a phone number's subscriber.
+
+    The result is None for the default language: nobody may have chosen it, so the first recognized
+    words decide.
+    """
+
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Language | None:
+        found = await find_subscriber(gateway, self.phone)
+        if found is None or found.language == SubscriberLanguage.EN:
+            return None
+        language: Language = msgspec.convert(found.language, Language)
+        return language
 
 
 class RegisterSubscriber(GatewayRequest, SecretStruct, frozen=True, kw_only=True):

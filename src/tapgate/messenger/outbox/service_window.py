@@ -7,7 +7,7 @@ from typing import Final
 import asyncpg
 
 from tapgate.messenger.conversation import texts
-from tapgate.messenger.model import OutgoingMessage, Template, TextReply
+from tapgate.messenger.model import LANGUAGES, OutgoingMessage, Template, TextReply
 from tapgate.store.database import Database
 
 #: Provider's error code for plain text outside the window.
@@ -40,7 +40,10 @@ async def build_text_form(
     )
     if row is None:
         return None
-    text = texts.translate(row["language"] or "en", "support.reply", text=message.parameters[0])
+    # Without a choice in the chat, the template's language applies, which may be a code like en_US.
+    preferred = row["language"] or message.language
+    language = next((name for name in LANGUAGES if name == preferred), LANGUAGES[0])
+    text = texts.translate(language, "support.reply", text=message.parameters[0])
     return TextReply(text=text)
 
 
