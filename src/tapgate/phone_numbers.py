@@ -1,12 +1,57 @@
-"""Phone numbers as people type them: international, or local to the platform's country."""
+"""Phone numbers: the rule of both services, and numbers as people type them.
+
+The gateway and the messenger use the same rule, so every number that can be registered can also use
+the chat.
+"""
 
 from typing import Final
 
 import phonenumbers
 
+MAX_TEXT_LENGTH: Final = 32
+_MIN_DIGITS, _MAX_DIGITS = 7, 15
+_ALLOWED_CHARACTERS: Final = frozenset("0123456789 -.()")
 _SEPARATORS: Final = str.maketrans("", "", " -.()/")
 #: Shorter texts are not looked up as the beginning of a phone number.
 _MIN_PREFIX_DIGITS: Final = 3
+
+
+class PhoneNumberError(ValueError):
+    """Text that is not a phone number. The message does not repeat the text."""
+
+
+def normalize_phone_number(text: str) -> str:
+    """Return an international number, with or without separators, in E.164 format.
+
+    Only the country code and the number of digits are checked, because numbering plans change
+    faster than any table.
+    """
+    if (
+        not text.startswith("+")
+        or len(text) > MAX_TEXT_LENGTH
+        or not _ALLOWED_CHARACTERS.issuperset(text[1:])
+    ):
+        raise PhoneNumberError(
+            "must be a phone number in international format, such as +23276123456"
+        )
+    digits = f"+{''.join(filter(str.isdigit, text))}"
+    for _ in range(_MAX_DIGITS):
+        if not _MIN_DIGITS <= len(digits) - 1 <= _MAX_DIGITS:
+            raise PhoneNumberError(f"must have {_MIN_DIGITS} to {_MAX_DIGITS} digits")
+        try:
+            normalized = _format_e164(phonenumbers.parse(digits))
+        except phonenumbers.NumberParseException:
+            raise PhoneNumberError("must start with a valid country code") from None
+        # Each round removes one trunk prefix, such as the zero of +232 076. The result must not
+        # change when it is normalized again, or the number would not be found.
+        if normalized == digits:
+            return normalized
+        digits = normalized
+    raise PhoneNumberError("must be a phone number in E.164 format")
+
+
+def _format_e164(number: phonenumbers.PhoneNumber) -> str:
+    return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164))
 
 
 def is_country(code: str) -> bool:
@@ -32,7 +77,7 @@ def parse_phone_number(text: str, country: str | None) -> str | None:
         except phonenumbers.NumberParseException:
             continue
         if is_number(number):
-            return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164))
+            return _format_e164(number)
     return None
 
 

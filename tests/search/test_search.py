@@ -50,13 +50,13 @@ async def test_customer_is_found_by_name_phone_and_id(harness: Harness) -> None:
 
 
 async def test_exact_matches_are_first(harness: Harness) -> None:
-    """An approval code can also be the beginning of a name."""
+    """An approval code can also be the beginning of an agent's name."""
     pos = await PosDriver.create(harness)
     code = (await pos.pay()).json()["approval_code"]
-    namesake = await harness.create_subscriber(first_name=code.lower(), last_name="Sesay")
+    namesake = await create_agent(harness, name=code.lower())
     results = await search(harness, code.lower())
-    assert [result["type"] for result in results] == ["transaction", "subscriber"]
-    assert results[1]["id"] == namesake["id"]
+    assert [result["type"] for result in results] == ["transaction", "agent"]
+    assert results[1]["id"] == namesake
 
 
 async def test_transaction_is_found_by_its_receipt(harness: Harness) -> None:

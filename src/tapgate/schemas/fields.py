@@ -8,9 +8,7 @@ from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Final
 
-import phonenumbers
-
-from tapgate import clock, ids, money, names
+from tapgate import clock, ids, money, names, phone_numbers
 from tapgate.errors import ApiError, Code
 from tapgate.schemas import free_form
 
@@ -216,34 +214,20 @@ class Digits(Rule):
         return {"pattern": f"^[0-9]{{{self.count}}}$", "description": f"{self.count} digits"}
 
 
-_MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
-
-
 class PhoneRule(Rule):
     example = "+23276123456"
-    _allowed_characters = frozenset("0123456789 -.()")
 
     def check(self, value: str) -> str:
-        if (
-            not value.startswith("+")
-            or len(value) > 32
-            or not self._allowed_characters.issuperset(value[1:])
-        ):
-            raise InvalidValueError(
-                "must be a phone number in international format, such as +23276123456"
-            )
         try:
-            number = phonenumbers.parse(value)
-        except phonenumbers.NumberParseException:
-            raise InvalidValueError("must start with a valid country code") from None
-        normalized = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-        # Check only the number of digits, because numbering plans change faster than any table.
-        if not _MIN_PHONE_DIGITS <= len(normalized) - 1 <= _MAX_PHONE_DIGITS:
-            raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
-        return normalized
+            return phone_numbers.normalize_phone_number(value)
+        except phone_numbers.PhoneNumberError as error:
+            raise InvalidValueError(str(error)) from None
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"maxLength": 32, "description": "E.164 format. Spaces and punctuation are removed."}
+        return {
+            "maxLength": phone_numbers.MAX_TEXT_LENGTH,
+            "description": "E.164 format. Spaces and punctuation are removed.",
+        }
 
 
 class EmailRule(Rule):

@@ -136,7 +136,7 @@ def _validate_message(message: BridgeMessage) -> str:
     parsing.require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
     if not message.phoneE164:
         raise invalid("phoneE164 is required")
-    phone = parsing.parse_possible_phone(message.phoneE164, "phoneE164")
+    phone = parsing.parse_phone(message.phoneE164, "phoneE164")
     if _has_image(message):
         if message.media is None or not message.media.data:
             raise invalid("media.data is required")

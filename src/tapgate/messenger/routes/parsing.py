@@ -4,8 +4,7 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl
 
-import phonenumbers
-
+from tapgate import phone_numbers
 from tapgate.errors import ApiError, Code
 from tapgate.messenger.web import invalid
 
@@ -25,33 +24,13 @@ def require_text(value: str, name: str, *, max_length: int) -> str:
 
 
 def parse_phone(value: str, name: str, *, code: Code = Code.INVALID_REQUEST) -> str:
-    """Return the number in E.164 form.
-
-    Accepts every number that the gateway accepts, because the gateway may send messages to any of
-    them.
-    """
-    return _format_e164(_parse_number(value, name, code))
-
-
-def parse_possible_phone(value: str, name: str) -> str:
-    """Return the number in E.164 form; its length must be valid for its country."""
-    number = _parse_number(value, name, Code.INVALID_REQUEST)
-    if not phonenumbers.is_possible_number(number):
-        raise invalid(f"{name} has the wrong length for its country")
-    return _format_e164(number)
-
-
-def _parse_number(value: str, name: str, code: Code) -> phonenumbers.PhoneNumber:
+    """Return the number in E.164 form. Accepts every number that the gateway accepts."""
     if _E164_PATTERN.fullmatch(value) is None:
         raise ApiError(code, f"{name} {_INVALID_PHONE_TEXT}")
     try:
-        return phonenumbers.parse(value)
-    except phonenumbers.NumberParseException:
-        raise ApiError(code, f"{name} must start with a valid country code") from None
-
-
-def _format_e164(number: phonenumbers.PhoneNumber) -> str:
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        return phone_numbers.normalize_phone_number(value)
+    except phone_numbers.PhoneNumberError as error:
+        raise ApiError(code, f"{name} {error}") from None
 
 
 def parse_query(raw: bytes) -> dict[str, str]:

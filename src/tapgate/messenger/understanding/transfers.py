@@ -11,6 +11,7 @@ import phonenumbers
 
 from tapgate.messenger.understanding.amounts import is_other_unit, list_currency_names, parse_amount
 from tapgate.messenger.understanding.normalization import normalize_digits
+from tapgate.phone_numbers import PhoneNumberError, normalize_phone_number
 
 _FILLER_PATTERN = re.compile(
     r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série"
@@ -67,8 +68,10 @@ def parse_phone(text: str, own_phone: str | None) -> str | None:
         return None
     if cleaned.startswith("00"):
         cleaned = "+" + cleaned[2:]
+    if cleaned.startswith("+"):
+        return _normalize(cleaned)
     region = _get_region(own_phone)
-    if region is None and not cleaned.startswith("+"):
+    if region is None:
         return None
     try:
         number = phonenumbers.parse(cleaned, region)
@@ -77,6 +80,14 @@ def parse_phone(text: str, own_phone: str | None) -> str | None:
     if not phonenumbers.is_possible_number(number):
         return _parse_without_plus(cleaned)
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _normalize(number: str) -> str | None:
+    """Return an international number as the gateway stores it, or None if it cannot have it."""
+    try:
+        return normalize_phone_number(number)
+    except PhoneNumberError:
+        return None
 
 
 def parse_card_serial(text: str) -> str | None:
@@ -96,7 +107,7 @@ def parse_card_serial(text: str) -> str | None:
 
 def _parse_without_plus(cleaned: str) -> str | None:
     """Parse an international number without its plus sign, such as `23276123456`."""
-    if cleaned.startswith(("+", "0")):
+    if cleaned.startswith("0"):
         return None
     try:
         number = phonenumbers.parse("+" + cleaned)
