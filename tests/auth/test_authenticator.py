@@ -166,22 +166,37 @@ async def test_credential_kinds_have_a_fixed_precedence(
         tokens = await process.authenticator.sessions.start(tx, admin_id)
     bearer = {b"authorization": f"Bearer {tokens.token}".encode()}
 
-    principal = await authenticate(process, bearer | sign_headers(clock))
-    assert principal is not None
-    assert principal.kind == "service"
+    hmac = dict.fromkeys((b"x-api-key-id", b"x-signature", b"x-timestamp"), b"x")
+    service = dict.fromkeys((b"x-service-name", b"x-service-signature"), b"x")
+    for other in (hmac, service, sign_headers(clock), hmac | sign_headers(clock)):
+        principal = await authenticate(process, bearer | other)
+        assert principal is not None
+        assert principal.kind == "admin"
+        assert not process.authenticator.has_body_signature(bearer | other)
+    # An invalid token is never replaced by a valid signature.
+    invalid = {b"authorization": b"Bearer a.b.c"}
+    assert await catch_unauthorized(authenticate(process, invalid | sign_headers(clock))) == (
+        "The access token is malformed or its signature is invalid."
+    )
     for header in (b"x-api-key-id", b"x-signature"):
         assert "is missing" in str(
-            await catch_unauthorized(
-                authenticate(process, bearer | sign_headers(clock) | {header: b"x"})
-            )
+            await catch_unauthorized(authenticate(process, sign_headers(clock) | {header: b"x"}))
         )
-    for header in (b"x-service-name", b"x-service-signature"):
-        assert "is missing" in str(
-            await catch_unauthorized(authenticate(process, bearer | {header: b"x"}))
-        )
-    principal = await authenticate(process, bearer | {b"x-timestamp": b"x", b"x-partner-id": b"x"})
+    # Proxies add other schemes than Bearer for their own purposes.
+    principal = await authenticate(process, sign_headers(clock) | {b"authorization": b"Basic YTpi"})
     assert principal is not None
-    assert principal.kind == "admin"
+    assert principal.kind == "service"
+
+
+async def test_empty_credential_headers_count_as_absent(
+    process: GatewayProcess, clock: FakeClock
+) -> None:
+    empty = dict.fromkeys((b"x-api-key-id", b"x-signature", b"x-partner-id"), b"")
+    principal = await authenticate(process, empty | sign_headers(clock))
+    assert principal is not None
+    assert principal.kind == "service"
+    services = dict.fromkeys((b"x-service-name", b"x-service-signature"), b"")
+    assert await authenticate(process, empty | services) is None
 
 
 async def test_rejection_message_does_not_contain_the_credential(process: GatewayProcess) -> None:

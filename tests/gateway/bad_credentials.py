@@ -322,15 +322,16 @@ async def _list_multiple_credentials(
     token = f"Bearer {_get_credential(admin)}"
     return [
         BadCredential(
-            "a bad signature, a good token", TamperedAuth(admin, replace_headers(X_Signature="x"))
+            "a bad token, a good signature",
+            TamperedAuth(terminal_auth, replace_headers(Authorization="Bearer x")),
+        ),
+        BadCredential(
+            "a bad token, a good service",
+            TamperedAuth(service, replace_headers(Authorization="Bearer x")),
         ),
         BadCredential(
             "a bad signature, a good service",
             TamperedAuth(service, replace_headers(X_API_Key_ID=terminal_auth.id)),
-        ),
-        BadCredential(
-            "a bad service, a good token",
-            TamperedAuth(admin, replace_headers(X_Service_Name="messenger")),
         ),
         BadCredential("a token twice", TamperedAuth(admin, duplicate_header("Authorization"))),
         BadCredential(

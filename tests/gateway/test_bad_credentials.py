@@ -92,25 +92,29 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
     assert {kind: len(values) for kind, values in texts.items()} == dict.fromkeys(names_by_kind, 1)
 
 
-async def test_first_credential_kind_decides_when_several_are_valid(
+async def test_bearer_token_decides_when_several_credentials_are_sent(
     bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
-    """docs/signing.md sets the order: client signatures, service signatures, then Authorization."""
+    """docs/signing.md sets the order. The rights of two credentials are never combined."""
     access_fixtures, path = bad_credential_fixtures.access_fixtures, "/api/v1/admin/me"
-    admin = await access_fixtures.harness.create_admin()
-    token = (await access_fixtures.client.get(path, auth=admin)).request.headers["Authorization"]
-    assert (await access_fixtures.client.get(path, auth=admin)).status_code == 200
+    harness, client = access_fixtures.harness, access_fixtures.client
+    admin, service = await harness.create_admin(), harness.get_service_auth()
+    token = (await client.get(path, auth=admin)).request.headers["Authorization"]
+    key = (await client.get(path, auth=await harness.create_api_key("cards:read"))).request
     for other in (
         access_fixtures.processor,
         access_fixtures.terminal,
         access_fixtures.partner,
-        access_fixtures.harness.get_service_auth(),
+        service,
     ):
         both = TamperedAuth(other, replace_headers(Authorization=token))
-        assert get_status_and_code(await access_fixtures.client.get(path, auth=both)) == (
-            403,
-            "FORBIDDEN",
-        )
-    service = access_fixtures.harness.get_service_auth()
-    both = TamperedAuth(service, replace_headers(Authorization="Bearer nonsense"))
-    assert (await access_fixtures.client.get("/api/v1/subscribers", auth=both)).status_code == 200
+        assert (await client.get(path, auth=both)).status_code == 200
+    for authorization, status in ((key.headers["Authorization"], 403), ("Bearer nonsense", 401)):
+        both = TamperedAuth(service, replace_headers(Authorization=authorization))
+        assert (await client.get("/api/v1/subscribers", auth=both)).status_code == status
+    # A generated client sends its token in every header that an operation documents.
+    names = ("X_Service_Name", "X_Service_Timestamp", "X_Service_Signature", "X_API_Key_ID")
+    names += ("X_Timestamp", "X_Signature", "X_Partner_ID")
+    for value in ("svc_test_x", ""):
+        everywhere = TamperedAuth(admin, replace_headers(**dict.fromkeys(names, value)))
+        assert (await client.get(path, auth=everywhere)).status_code == 200

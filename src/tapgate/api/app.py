@@ -21,6 +21,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.api.route import GuardedRoute
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.api.system import build_system_endpoints
+from tapgate.auth.authenticator import has_bearer
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
@@ -251,7 +252,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
         charge = LookupCharge(context)
         is_charged = context.caller is not None
         try:
-            if not has_body and authenticator.signatures.has_body_signature(context.headers):
+            if not has_body and authenticator.has_body_signature(context.headers):
                 return route.get_rejection(
                     await authenticator.signatures.require_known_key(context.headers, charge)
                 )
@@ -326,6 +327,8 @@ def _classify_auth_failure(
         return AuthFailure.ONE_TIME_CODE
     if route.is_public and context.body:  # with a password or a refresh token
         return AuthFailure.LOGIN
+    if has_bearer(context.headers):
+        return AuthFailure.TOKEN
     if not {b"x-signature", b"x-api-key-id", b"x-service-name"}.isdisjoint(context.headers):
         return AuthFailure.SIGNATURE
     return AuthFailure.TOKEN if b"authorization" in context.headers else AuthFailure.NONE

@@ -1,8 +1,12 @@
 """Request authentication. The request headers determine the kind of credential.
 
-If a request carries several credentials, HMAC headers take precedence over service headers, and
-service headers over `Authorization`: a signature is preferred to a secret sent over the network.
+If a request carries several credentials, a bearer token takes precedence over HMAC headers, and
+HMAC headers over service headers. Generated clients send every header that an operation documents,
+with the token or nothing in those of other credentials. Only the preferred credential counts: its
+rights are never combined with another's, and if it is invalid, no other one is tried.
 """
+
+from typing import Final
 
 from tapgate.auth import api_keys
 from tapgate.auth.access_tokens import AccessTokens
@@ -28,6 +32,11 @@ from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.vault import Vault
+
+_BEARER_SCHEME: Final = "bearer"
+#: Headers that select a credential. Empty ones count as absent.
+_HMAC_HEADERS: Final = (b"x-api-key-id", b"x-signature")
+_SERVICE_HEADERS: Final = (b"x-service-name", b"x-service-signature")
 
 
 class Authenticator:
@@ -85,9 +94,9 @@ class Authenticator:
         lowercase. `charge` is taken before the database lookup of a credential that this process
         has not found before, and kept only if the lookup does not find the credential.
         """
-        if self.signatures.has_body_signature(headers):
+        if self.has_body_signature(headers):
             return await self.signatures.authenticate(method, path, headers, body, charge)
-        if b"x-service-name" in headers or b"x-service-signature" in headers:
+        if not has_bearer(headers) and _has_any(headers, _SERVICE_HEADERS):
             return self.signatures.authenticate_service(method, path, query, headers)
         authorization = headers.get(b"authorization")
         return (
@@ -95,6 +104,11 @@ class Authenticator:
             if authorization is None
             else await self._authenticate_bearer(authorization, charge)
         )
+
+    @staticmethod
+    def has_body_signature(headers: Headers) -> bool:
+        """Return whether the request is authenticated by a signature that covers its body."""
+        return not has_bearer(headers) and _has_any(headers, _HMAC_HEADERS)
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
         """Raise 403 if the API key is not allowed from the address; otherwise record its use."""
@@ -110,7 +124,7 @@ class Authenticator:
     async def _authenticate_bearer(self, authorization: bytes, charge: Charge) -> Principal:
         scheme, _, credential = authorization.decode("latin-1").partition(" ")
         credential = credential.strip()
-        if scheme.lower() != "bearer" or not credential:
+        if scheme.lower() != _BEARER_SCHEME or not credential:
             raise ApiError(
                 Code.UNAUTHORIZED,
                 "Authorization must be a Bearer token: an API key or an access token.",
@@ -118,3 +132,13 @@ class Authenticator:
         if credential.startswith(api_keys.API_KEY_PREFIX):
             return await self.api_keys.authenticate(credential, charge)
         return await self.sessions.authenticate(credential, charge)
+
+
+def has_bearer(headers: Headers) -> bool:
+    """Return whether the request has a bearer token, which takes precedence."""
+    scheme, _, credential = headers.get(b"authorization", b"").partition(b" ")
+    return scheme.lower() == _BEARER_SCHEME.encode() and bool(credential.strip())
+
+
+def _has_any(headers: Headers, names: tuple[bytes, ...]) -> bool:
+    return any(headers.get(name) for name in names)

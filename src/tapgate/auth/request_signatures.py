@@ -38,11 +38,6 @@ class RequestSignatures:
             for name, secret in service_secrets.items()
         }
 
-    @staticmethod
-    def has_body_signature(headers: Headers) -> bool:
-        """Return whether the request has any header of a signature that covers the body."""
-        return b"x-api-key-id" in headers or b"x-signature" in headers
-
     async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
         """Return the principal of the key that a signed request names, before its body is read.
 
