@@ -135,7 +135,7 @@ async def build_cases(
         for endpoint in chain.from_iterable(ENDPOINT_GROUPS)
     ]
     app = App(services, endpoints)
-    _ = app.openapi_document  # cached, so that no request is charged for rendering it
+    await app.openapi_document.prepare()  # so that no request is charged for rendering it
     system_endpoints = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with run_messenger_app(tmp_path / "messenger", database_url) as messenger:

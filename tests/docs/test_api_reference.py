@@ -186,7 +186,7 @@ def test_operation_with_two_paths_is_documented_once(page: str) -> None:
 
 def test_fields_show_their_type_and_rule(page: str) -> None:
     assert "| `label` | string | yes | 1 to 255 characters | `text` |" in find_section(page, "Fund")
-    assert "| `enabled` | boolean | no | default `false` | `true` |" in find_section(page, "Fund")
+    assert "| `enabled` | boolean | no | Default: `false` | `true` |" in find_section(page, "Fund")
 
 
 def test_shared_response_type_is_documented_once(page: str) -> None:

@@ -140,7 +140,7 @@ def find_undocumented_codes(
     expected, message = TABLE[Code(str(code))][:2]
     if (expected, message) != (status, body.get("error")):
         yield f"{code} with another status or message than in docs/errors.md"
-    is_credential_error = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
+    is_credential_error = code in _CREDENTIAL_CODES and operation.spec["security"]
     if code not in operation.list_codes(status) and not is_credential_error:
         yield f"{code} is not documented for this operation"
 

@@ -12,11 +12,15 @@ from schemathesis import Case
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 
+from tapgate.errors import TABLE, Code
+from tapgate.http.openapi_components import inline_shared_parts
+
 Document = dict[str, Any]
 AnyCase = Case[Any]
 
 _SCHEMAS = "#/components/schemas/"
 _CLOSED_PREFIX = "Closed"
+_ACCESS_CODES = {Code.UNAUTHORIZED, Code.FORBIDDEN}
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Operation:
 
 
 def list_operations(service: str, document: Document) -> list[Operation]:
+    document = expand_default_responses(inline_shared_parts(document))
     schema = schemathesis.openapi.from_dict(prepare_document(document))
     operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
     assert len(operations) == sum(len(item) for item in document["paths"].values())
@@ -72,6 +77,36 @@ def list_operations(service: str, document: Document) -> list[Operation]:
         )
         for operation in operations
     ]
+
+
+def expand_default_responses(document: Document) -> Document:
+    """Return a copy that lists the errors of the default response by status.
+
+    Otherwise any status would count as documented. All other responses get its headers.
+    """
+    expanded = copy.deepcopy(document)
+    for item in expanded["paths"].values():
+        for operation in item.values():
+            default = operation["responses"].pop("default", None)
+            if default is None:
+                continue
+            for response in operation["responses"].values():
+                response["headers"] = default["headers"] | response.get("headers", {})
+            media = default["content"]["application/json"]
+            general = {
+                code: example
+                for code, example in media["examples"].items()
+                if operation["security"] or code not in _ACCESS_CODES
+            }
+            for status in {TABLE[Code(code)][0] for code in general}:
+                examples = {
+                    code: example
+                    for code, example in general.items()
+                    if TABLE[Code(code)][0] == status
+                }
+                content = {"application/json": {**media, "examples": examples}}
+                operation["responses"].setdefault(str(status), {**default, "content": content})
+    return expanded
 
 
 def prepare_document(document: Document) -> Document:

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.errors import Code
+from tapgate.errors import TABLE, Code
 from tools.manual.curl import render_curl
 from tools.manual.markdown import format_code, format_code_block, format_link, format_table
 from tools.manual.schemas import Field, Schema, Schemas
 
-_IDEMPOTENCY_PARAMETER = "#/components/parameters/IdempotencyKey"
+_IDEMPOTENCY_HEADER = "Idempotency-Key"
+#: Key of the response with the errors that most operations have.
+DEFAULT_RESPONSE = "default"
 _ERRORS_PAGE = "../errors.md"
 _IDEMPOTENCY_NOTE = (
     "Idempotent with `request_id` or the `Idempotency-Key` header: see"
@@ -51,13 +53,11 @@ class Operation(NamedTuple):
         """Yield the blocks below the heading."""
         yield "\\\n".join(format_code(f"{method} {path}") for method, path in self.routes)
         yield self.spec["description"]
-        if {"$ref": _IDEMPOTENCY_PARAMETER} in self.spec["parameters"]:
+        if any(item["name"] == _IDEMPOTENCY_HEADER for item in self.spec["parameters"]):
             yield _IDEMPOTENCY_NOTE
         for location in ("path", "query"):
             fields = [
-                schemas.build_field(
-                    item["name"], item["schema"], required=item.get("required", False)
-                )
+                schemas.build_parameter(item)
                 for item in self.spec["parameters"]
                 if item.get("in") == location
             ]
@@ -74,8 +74,8 @@ class Operation(NamedTuple):
         if "requestBody" not in self.spec:
             return
         media = self.spec["requestBody"]["content"]
-        limit = str(self.spec["requestBody"]["description"])
-        limit_note = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
+        limit = str(self.spec["requestBody"].get("description", ""))
+        limit_note = f", {limit[0].lower()}{limit[1:]}" if limit else ""
         names = [] if self.body is None else schemas.list_names(self.body)
         kinds = (
             ""
@@ -106,14 +106,16 @@ class Operation(NamedTuple):
         errors = [
             (status, _render_codes(response))
             for status, response in self.spec["responses"].items()
-            if status != self._success_status
+            if status not in (self._success_status, DEFAULT_RESPONSE)
         ]
-        own = [(status, codes) for status, codes in errors if codes not in _COMMON_ERRORS]
-        common = [f"{status} {codes}" for status, codes in errors if codes in _COMMON_ERRORS]
+        general = [
+            f"{TABLE[Code(code)][0]} {_link_code(code)}"
+            for code in list_codes(self.spec["responses"].get(DEFAULT_RESPONSE, {}))
+        ]
         yield "**Errors**"
-        if own:
-            yield format_table(("Status", "Codes"), own)
-        yield f"Common errors: {', '.join(common)}."
+        if errors:
+            yield format_table(("Status", "Codes"), errors)
+        yield f"Common errors: {', '.join(general)}."
 
 
 def _render_codes(response: dict[str, Any]) -> str:
@@ -121,20 +123,16 @@ def _render_codes(response: dict[str, Any]) -> str:
 
     A status without codes has the same body as the success response.
     """
-    examples = next(iter(response["content"].values())).get("examples", {})
-    return ", ".join(map(_link_code, examples)) or "same body as above"
+    return ", ".join(map(_link_code, list_codes(response))) or "same body as above"
+
+
+def list_codes(response: dict[str, Any]) -> list[str]:
+    content: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
+    return list(content.get("examples", ()))
 
 
 def _link_code(name: str) -> str:
     return format_link(format_code(name), f"{_ERRORS_PAGE}#{name.lower()}")
-
-
-#: Omitted from the sections, because it applies to most operations.
-_DEFAULT_BODY_LIMIT = "At most 16 KiB"
-#: Listed in one line instead of the table of errors.
-_COMMON_ERRORS = {
-    _link_code(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
-}
 
 
 def render_request_fields(fields: Iterable[Field]) -> str:

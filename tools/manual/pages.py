@@ -7,6 +7,7 @@ from typing import Any
 
 from tapgate.gateway import build_openapi_document
 from tapgate.guide.anchors import AnchorRegistry
+from tapgate.http.openapi_components import inline_shared_parts
 from tools.manual.markdown import (
     GENERATED_NOTICE,
     format_code,
@@ -42,7 +43,7 @@ def write_pages(folder: Path) -> list[Path]:
 
 def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
     """Return all pages by file name. `index` is the current text of the index page."""
-    document = _inline_enums(document)
+    document = _inline_enums(inline_shared_parts(document))
     by_tag: dict[str, Sections] = {item["name"]: [] for item in document["tags"]}
     anchors = {tag: AnchorRegistry(tag) for tag in by_tag}
     for operation in _list_operations(document):

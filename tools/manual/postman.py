@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tapgate.errors import TABLE, Code
 from tapgate.gateway import build_openapi_document
+from tapgate.http.openapi_components import inline_shared_parts
 from tools.manual.markdown import write_if_changed
+from tools.manual.operations import DEFAULT_RESPONSE, list_codes
 from tools.manual.postman_flow import build_first_payment
 
 _SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
@@ -111,7 +114,8 @@ def write_postman_collection(file: Path) -> list[Path]:
     return write_if_changed(file, json.dumps(collection, indent=1, ensure_ascii=False) + "\n")
 
 
-def build_collection(document: Mapping[str, Any]) -> dict[str, Any]:
+def build_collection(document: dict[str, Any]) -> dict[str, Any]:
+    document = inline_shared_parts(document)
     folders: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     items: dict[str, dict[str, Any]] = {}
     for path, methods in document["paths"].items():
@@ -151,11 +155,19 @@ def _build_item(method: str, path: str, operation: Operation) -> dict[str, Any]:
         raw = example if isinstance(example, str) else _render_example(example)
         request["header"].append({"key": "Content-Type", "value": media})
         request["body"] = {"mode": "raw", "raw": raw}
-    statuses = ", ".join(sorted(operation["responses"]))
+    statuses = ", ".join(_list_statuses(operation))
     events = [_build_script("test", _CHECK_SCRIPT.replace("{statuses}", statuses))]
     if credential in _SCRIPTS:
         events.insert(0, _build_script("prerequest", *_SCRIPTS[credential]))
     return {"name": operation["summary"], "event": events, "request": request, "response": []}
+
+
+def _list_statuses(operation: Operation) -> list[str]:
+    """Return the documented statuses, including those of general errors."""
+    responses = operation["responses"]
+    general = list_codes(responses.get(DEFAULT_RESPONSE, {}))
+    statuses = {str(TABLE[Code(code)][0]) for code in general}
+    return sorted(responses.keys() - {DEFAULT_RESPONSE} | statuses)
 
 
 def _choose_credential(path: str, operation: Operation) -> str:
@@ -183,7 +195,7 @@ def _build_auth(credential: str) -> dict[str, Any]:
 
 def _build_url(path: str, operation: Operation) -> dict[str, Any]:
     segments = [re.sub(r"\{(\w+)\}", r":\1", part) for part in path.strip("/").split("/")]
-    parameters = [item for item in operation["parameters"] if "$ref" not in item]
+    parameters = operation["parameters"]
     url: dict[str, Any] = {
         "raw": "{{base_url}}/" + "/".join(segments),
         "host": ["{{base_url}}"],
@@ -194,7 +206,7 @@ def _build_url(path: str, operation: Operation) -> dict[str, Any]:
             {
                 "key": item["name"],
                 "value": _get_example(item),
-                "description": item["schema"].get("description", ""),
+                "description": item["description"],
                 "disabled": not item.get("required", False),
             }
             for item in query

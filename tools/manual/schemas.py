@@ -1,7 +1,7 @@
 """Request and response schemas: names, types and rules of fields, in words."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tools.manual.markdown import format_code
@@ -56,7 +56,7 @@ class Schemas:
         return [name for name in nested if used[name] > 1]
 
     def get_title(self, name: str) -> str:
-        return str(self._components[name].get("title", name))
+        return name
 
     def get_description(self, name: str) -> str:
         return str(self._components[name].get("description", ""))
@@ -78,6 +78,12 @@ class Schemas:
                         else "."
                     )
                     yield from self.list_fields(child, prefix + member + separator)
+
+    def build_parameter(self, parameter: Mapping[str, Any]) -> Field:
+        schema, required = parameter["schema"], parameter.get("required", False)
+        field = self.build_field(parameter["name"], schema, required=required)
+        texts = dict.fromkeys([parameter["description"].removesuffix("."), *field.rule.split("; ")])
+        return field._replace(rule="; ".join(filter(None, texts)))
 
     def build_field(self, name: str, schema: Schema, *, required: bool) -> Field:
         (example,) = schema.get("examples", [None])
@@ -126,6 +132,8 @@ def _list_ref_names(schema: Schema) -> Iterator[str]:
 
 def _render_rule(schema: Schema) -> str:
     rules = [rule for item in _list_alternatives(schema) for rule in _list_rules(item)]
+    if "anyOf" in schema and "description" in schema:
+        rules.append(schema["description"])
     default = schema.get("default")
     if default is not None:
         rules.append(f"default {format_code(default)}")

@@ -2122,7 +2122,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
-  confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.RecoveryCodes> {
+  confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/totp/confirm`, { body }, options);
   }
 
@@ -2133,7 +2133,7 @@ export class Operations extends Transport {
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
-  replaceRecoveryCodes(options?: RequestOptions): Promise<schemas.RecoveryCodes> {
+  replaceRecoveryCodes(options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/recovery-codes`, {}, options);
   }
 
@@ -2830,6 +2830,9 @@ export class Operations extends Transport {
 
   /**
    * Get the OpenAPI 3.1 document of the API.
+   *
+   * Compressed with gzip if the client accepts it. Send the `ETag` as `If-None-Match` to get 304
+   * if the document has not changed.
    *
    * Public.
    */

@@ -167,6 +167,7 @@ export interface AgentRegistration {
   business_name?: string | null;
   email?: string | null;
   address?: string | null;
+  /** Default: `1` */
   commission_tier?: number | null;
 }
 
@@ -412,7 +413,9 @@ export interface ApprovalRule {
   /** Decimal amount in major units */
   above?: string | null;
   roles: AdminRole[];
+  /** Default: `1` */
   approvers?: number | null;
+  /** Default: `86400` */
   expires_in?: number | null;
 }
 
@@ -813,6 +816,7 @@ export interface ChatTurn {
   outcome: ChatOutcome;
   command?: string | null;
   error_code?: string | null;
+  /** Default: `0` */
   replies?: number | null;
 }
 
@@ -1570,6 +1574,7 @@ export interface NewAlert {
   subscriber_id?: string | null;
   transaction_id?: string | null;
   alert_type: string;
+  /** Default: `MEDIUM` */
   severity?: Severity | null;
   /** At most 4 KiB. Integers up to 2^53, other numbers up to 1e15. */
   details: Record<string, unknown>;
@@ -1640,17 +1645,25 @@ export interface NewProcessor {
   email: string;
 }
 
+/** Recovery codes. Each works once instead of a code, and no other response contains them. */
+export interface NewRecoveryCodes {
+  recovery_codes: string[];
+}
+
 /** Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it. */
 export interface NewRule {
   name: string;
   type: RuleType;
+  /** Default: `payer` */
   subject?: RuleSubject | null;
   transaction_types: TransactionType[];
   threshold: string | number;
   currency?: string | null;
   window_seconds?: number | null;
   action: RuleAction;
+  /** Default: `MEDIUM` */
   severity?: Severity | null;
+  /** Default: `active` */
   status?: RuleStatus | null;
 }
 
@@ -1669,6 +1682,7 @@ export interface NewSupportMessage {
   /** E.164 format. Spaces and punctuation are removed. */
   phone_number: string;
   text: string;
+  /** Default: `false` */
   append_only?: boolean | null;
   message_id?: string | null;
 }
@@ -2276,11 +2290,6 @@ export interface Recipient {
   card_serial?: string;
 }
 
-/** Recovery codes. Each works once instead of a code, and no other response contains them. */
-export interface RecoveryCodes {
-  recovery_codes: string[];
-}
-
 export interface Refresh {
   refresh_token: string;
 }
@@ -2319,7 +2328,9 @@ export interface Registration {
   address?: string | null;
   id_type?: IdType | null;
   id_number?: string | null;
+  /** Default: `standard` */
   category?: SubscriberCategory | null;
+  /** Default: `en` */
   language?: SubscriberLanguage | null;
 }
 
@@ -2459,6 +2470,7 @@ export interface SearchResults {
 export type SearchType = "subscriber" | "card" | "transaction" | "processor" | "agent" | "partner" | "alert" | "support_request" | "admin" | "account" | "key";
 
 export interface SecretRotation {
+  /** Default: `0` */
   grace_seconds?: number | null;
 }
 
@@ -2561,6 +2573,7 @@ export interface StatementRequest {
   subscriber_id: string;
   from_date: string;
   to_date: string;
+  /** Default: `json` */
   format?: StatementFormat | null;
   /** 4 digits */
   pin?: string | null;

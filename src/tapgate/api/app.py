@@ -7,7 +7,7 @@ A site calls the endpoints like an API client, but within the process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, Protocol
 
 import structlog
@@ -29,6 +29,7 @@ from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
 from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response
 from tapgate.http.metrics import AuthFailure, Metrics
+from tapgate.http.published_document import PublishedDocument
 from tapgate.http.responses import (
     encode_json,
     render_json,
@@ -98,7 +99,10 @@ class App(WebApp[RequestContext, GuardedRoute]):
         ]
         super().__init__(services, RequestContext, routes)
         self._routes_by_name = {route.endpoint.name: route for route in routes}
-        self._events = events
+        currency = services.settings.currency
+        self.openapi_document = PublishedDocument(
+            lambda: render_openapi_document(self._endpoints, currency, events)
+        )
         self._sites = [
             (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(routes))
         ]
@@ -116,13 +120,6 @@ class App(WebApp[RequestContext, GuardedRoute]):
         services.run_approved = self.run_approved
         services.guarded_roles = collect_guarded_roles(self._endpoints)
         services.request_log.count_dropped = self.metrics.count_dropped_logs
-
-    @cached_property
-    def openapi_document(self) -> bytes:
-        """The OpenAPI document, rendered on first use because most processes never serve it."""
-        return render_openapi_document(
-            self._endpoints, self._services.settings.currency, self._events
-        )
 
     @staticmethod
     def render_error(error: ApiError) -> Response:

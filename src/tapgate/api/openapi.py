@@ -1,5 +1,6 @@
 """The OpenAPI document of the gateway."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -7,7 +8,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.examples import build_example, build_response_example, get_path_example
-from tapgate.api.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
+from tapgate.api.openapi_text import INTRODUCTION, PARAMETER_DESCRIPTIONS, TAG_DESCRIPTIONS
 from tapgate.api.openapi_webhooks import (
     WebhookEvent,
     build_webhook_operations,
@@ -15,6 +16,7 @@ from tapgate.api.openapi_webhooks import (
 )
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.http.endpoint import Endpoint
+from tapgate.http.json_schema import Schema
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
 from tapgate.schemas.approvals import ApprovalResponse
 from tapgate.schemas.common import ErrorBody
@@ -44,18 +46,7 @@ _REPLAY_HEADER: Final = {
 def render_openapi_document(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
-    builder = _GatewayDocument(
-        endpoints,
-        more_responses=[ApprovalResponse, *(event.record_type for event in events)],
-        currency=currency,
-        build_field_example=build_example,
-    )
-    webhooks = build_webhook_operations(events, builder.schemas)
-    document = builder.build() | {"webhooks": webhooks}
-    document["components"]["parameters"] |= {
-        "IdempotencyKey": _build_idempotency_key_parameter(),
-        **build_webhook_parameters(),
-    }
+    document = _GatewayDocument(endpoints, events, currency).build()
     return msgspec.json.encode(document)
 
 
@@ -69,6 +60,16 @@ class _GatewayDocument(DocumentBuilder):
     introduction = INTRODUCTION
     tag_descriptions = TAG_DESCRIPTIONS
     error_body = ErrorBody
+    general_errors = (
+        Code.INVALID_REQUEST,
+        Code.UNAUTHORIZED,
+        Code.FORBIDDEN,
+        Code.PAYLOAD_TOO_LARGE,
+        Code.VALIDATION_FAILED,
+        Code.RATE_LIMITED,
+        Code.INTERNAL_ERROR,
+        Code.SERVICE_UNAVAILABLE,
+    )
     request_id_example = "checkout-1188"
     security_schemes = {  # noqa: RUF012 - constant
         "apiKey": build_bearer_scheme("`svc_live_...` or `svc_test_...`"),
@@ -98,6 +99,29 @@ class _GatewayDocument(DocumentBuilder):
             "integer", "Unix time in seconds when the full burst is available again"
         ),
     }
+
+    def __init__(
+        self, endpoints: Sequence[Endpoint], events: Sequence[WebhookEvent], currency: str
+    ) -> None:
+        super().__init__(
+            endpoints,
+            more_responses=[ApprovalResponse, *(event.record_type for event in events)],
+            currency=currency,
+            build_field_example=build_example,
+            build_response_example=build_response_example,
+        )
+        self._events = events
+
+    def build_webhooks(self) -> dict[str, Any]:
+        return build_webhook_operations(self._events, self.schemas)
+
+    def list_parameter_components(self) -> dict[str, Any]:
+        return {"IdempotencyKey": _build_idempotency_key_parameter(), **build_webhook_parameters()}
+
+    def describe_query_parameter(self, query_type: Any, name: str, schema: Schema) -> str:
+        names = (f"{query_type.__name__}.{name}", name)
+        found = next((text for key in names if (text := PARAMETER_DESCRIPTIONS.get(key))), None)
+        return found or super().describe_query_parameter(query_type, name, schema)
 
     def describe_access(self, endpoint: Endpoint) -> str:
         access = endpoint.access
@@ -137,12 +161,19 @@ class _GatewayDocument(DocumentBuilder):
         for name in endpoint.path_parameters:
             schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
             schema["examples"] = [get_path_example(endpoint.path, name)]
-            parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+            parameters.append(
+                {
+                    "name": name,
+                    "in": "path",
+                    "description": _describe_path_parameter(endpoint.path, name),
+                    "required": True,
+                    "schema": schema,
+                }
+            )
         return [request_id, *parameters, *others]
 
     def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
-        headers = super().build_response_headers(endpoint)
-        return headers | _REPLAY_HEADER if endpoint.moves_money else headers
+        return _REPLAY_HEADER if endpoint.moves_money else {}
 
     def list_other_responses(self, endpoint: Endpoint) -> dict[int, Any]:
         return {} if endpoint.guard is None else {202: ApprovalResponse}
@@ -152,9 +183,6 @@ class _GatewayDocument(DocumentBuilder):
 
     def build_request_example(self, kind: Any) -> Any:
         return build_example(kind)
-
-    def build_response_example(self, kind: Any) -> Any:
-        return build_response_example(kind)
 
     def list_implied_errors(self, endpoint: Endpoint) -> list[Code]:
         codes: list[Code] = []
@@ -173,13 +201,23 @@ class _GatewayDocument(DocumentBuilder):
             codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
         return codes
 
-    def build_error_response(self, status: int, codes: list[Code]) -> dict[str, Any]:
+    def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:
         return {
             "description": "; ".join(dict.fromkeys(TABLE[code][1] for code in codes)),
             "content": {
                 "examples": {str(code): {"value": ApiError(code).body()} for code in codes}
             },
         }
+
+
+def _describe_path_parameter(path: str, name: str) -> str:
+    """Return a table's description, or the kind of the ID: `/agents/{id}` is an agent's ID."""
+    if name in PARAMETER_DESCRIPTIONS:
+        return PARAMETER_DESCRIPTIONS[name]
+    segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+    noun = segment.removesuffix("s") if name == "id" else name.removesuffix("_id")
+    words = re.sub("[-_]", " ", noun)
+    return f"{words[0].upper()}{words[1:]} ID".replace("Api ", "API ").replace("User ", "Admin ")
 
 
 def _describe_callers(access: Access) -> str:

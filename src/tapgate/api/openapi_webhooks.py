@@ -32,9 +32,8 @@ _HEADERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 _RESPONSE_DESCRIPTIONS: Final = {
     "2XX": "Delivered. Respond within 10 seconds. The first 1 KiB of the body is stored.",
     "410": "The endpoint is disabled and receives no more events.",
-    "429": "Retried no earlier than `Retry-After` specifies.",
-    "503": "Retried no earlier than `Retry-After` specifies.",
-    "default": "Retried on a schedule for about three days. Redirects are not followed.",
+    "default": "Retried on a schedule for about three days. After 429 and 503, retried no earlier"
+    " than `Retry-After` specifies. Redirects are not followed.",
 }
 
 
@@ -88,7 +87,7 @@ def _add_payload_component(event: WebhookEvent, schemas: Schemas) -> dict[str, A
     """Add the payload component, such as `TransactionCompletedEvent`, and return a reference."""
     words = re.split(r"[._]", event.name)
     name = "".join(word.capitalize() for word in (*words, "event"))
-    schemas.components[name] = {"title": name, **_build_payload_schema(event, schemas)}
+    schemas.components[name] = _build_payload_schema(event, schemas)
     return build_reference(name)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate.http.published_document import matches_etag
 
 _CONTENT_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
@@ -38,7 +39,7 @@ class PackagedFiles:
         reply = self._replies.get(name)
         if reply is None:
             raise ApiError(Code.NOT_FOUND)
-        if request.get_header(b"if-none-match") == reply.headers["ETag"]:
+        if matches_etag(request.get_header(b"if-none-match"), reply.headers["ETag"]):
             return msgspec.structs.replace(reply, body=b"", status=304)
         return copy(reply)
 

@@ -52,6 +52,7 @@ class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
     ip: str
     request_id: str
     caller: dict[str, Any] | None
+    accept: bytes
 
     @classmethod
     def build(cls, request: BaseRequestContext, caller: Principal | None) -> "ReportCall":
@@ -66,6 +67,7 @@ class ReportCall(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
             caller=None
             if caller is None
             else {name: getattr(caller, name) for name in _Caller.__struct_fields__},
+            accept=request.headers.get(b"accept", b""),
         )
 
     @property

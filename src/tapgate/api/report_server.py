@@ -132,7 +132,7 @@ class ReportServer:
             method=call.method,
             path=call.path,
             query=call.query,
-            headers={b"content-type": call.content_type},
+            headers={b"content-type": call.content_type, b"accept": call.accept},
             ip=call.ip,
             request_id=call.request_id,
             body=call.body,

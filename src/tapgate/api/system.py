@@ -10,6 +10,7 @@ from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.http.metrics_access import require_metrics_access
+from tapgate.http.published_document import PublishedDocument
 from tapgate.runtime.health import describe_problems
 from tapgate.schemas.health import Health, Live, Readiness, WalletCore
 
@@ -32,8 +33,7 @@ class SystemSource(Protocol):
 
     metrics: Metrics
 
-    @property
-    def openapi_document(self) -> bytes: ...
+    openapi_document: PublishedDocument
 
 
 def build_system_endpoints(app: SystemSource) -> Endpoints:
@@ -43,8 +43,12 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
     async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
-        """Get the OpenAPI 3.1 document of the API."""
-        return Reply(app.openapi_document)
+        """Get the OpenAPI 3.1 document of the API.
+
+        Compressed with gzip if the client accepts it. Send the `ETag` as `If-None-Match` to get 304
+        if the document has not changed.
+        """
+        return await app.openapi_document.serve(request)
 
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
     async def get_docs_page(request: RequestContext) -> Reply[bytes]:

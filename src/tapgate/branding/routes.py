@@ -2,12 +2,14 @@
 
 from hashlib import sha256
 
+import msgspec
+
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
 from tapgate.errors import ApiError, Code
-from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
+from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.schemas.branding import BrandingRecord, BrandingUpdate
 
 endpoints = Endpoints("Branding", "/api/v1/admin/branding")
@@ -25,10 +27,18 @@ async def get_branding(request: RequestContext) -> BrandingRecord:
     return to_record(await _get(request))
 
 
-@endpoints.get("/logo", access=_PUBLIC, media=("image/png",), errors=(Code.NOT_FOUND,))
+@endpoints.get(
+    "/logo",
+    access=_PUBLIC,
+    media=("image/png", FILE_MEDIA_TYPE),
+    errors=(Code.NOT_FOUND,),
+)
 async def get_branding_logo(request: RequestContext) -> Reply[bytes]:
     """Get the logo, a PNG image."""
-    return build_logo_reply(await _get(request))
+    reply = build_logo_reply(await _get(request))
+    return msgspec.structs.replace(
+        reply, content_type=request.negotiate_file_type(reply.content_type)
+    )
 
 
 @endpoints.put("", access=Access(roles="A"), body_limit=MEBIBYTE)

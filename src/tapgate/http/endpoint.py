@@ -33,6 +33,8 @@ H = TypeVar("H", bound=Handler)
 
 MEBIBYTE = 1024 * KIBIBYTE
 JSON_MEDIA_TYPE = "application/json"
+#: Any file, for clients that know no more specific type, such as generated ones.
+FILE_MEDIA_TYPE = "application/octet-stream"
 
 
 class BaseRequestContext(msgspec.Struct, kw_only=True):
@@ -59,6 +61,14 @@ class BaseRequestContext(msgspec.Struct, kw_only=True):
         """Return a header by its lowercase name, or None."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
+
+    def negotiate_file_type(self, media_type: str) -> str:
+        """Return the type of a file, or `FILE_MEDIA_TYPE` if the client accepts only that."""
+        accepted = {
+            part.partition(";")[0].strip().lower()
+            for part in (self.get_header(b"accept") or "").split(",")
+        }
+        return FILE_MEDIA_TYPE if accepted == {FILE_MEDIA_TYPE} else media_type
 
 
 class Reply(msgspec.Struct, Generic[T]):

@@ -17,6 +17,8 @@ Schema = dict[str, Any]
 
 REF_PREFIX: Final = "#/components/schemas/"
 _NULL_SCHEMA: Final[Schema] = {"type": "null"}
+#: Keywords of schemas that imply an example.
+_SELF_EXPLANATORY: Final = frozenset({"const", "enum", "format"})
 _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 #: Formats of response fields by name. Fields named `*_at` or `*_until` are `date-time` too.
 _RESPONSE_FORMATS: Final = {
@@ -42,9 +44,11 @@ class Schemas:
         response_types: Iterable[Any],
         currency: str | None,
         build_example: Callable[[Any, str], Any] | None,
+        build_response_example: Callable[[Any, str, str], Any] | None = None,
     ) -> None:
         self._currency = currency
         self._build_example = build_example
+        self._build_response_example = build_response_example
         inputs = list(
             dict.fromkeys(struct for kind in request_types for struct in _iter_structs(kind))
         )
@@ -60,7 +64,7 @@ class Schemas:
         for kind in dict.fromkeys(outputs):
             self._describe_response(kind)
         for name, choice in sorted(self._enums.items()):
-            self.components[name] = {"title": name, "type": "string", **choice.to_json_schema()}
+            self.components[name] = {"type": "string", **choice.to_json_schema()}
 
     def get(self, kind: Any) -> Schema:
         return self._references[kind]
@@ -71,6 +75,16 @@ class Schemas:
             "properties"
         ]
         return tidy_query(properties)
+
+    def describe_defaults(self) -> None:
+        """Move defaults into the descriptions: generators require fields that have a default."""
+        for component in self.components.values():
+            for schema in component.get("properties", {}).values():
+                default = schema.pop("default", None)
+                if default is not None:
+                    text = default if isinstance(default, str) else _encode(default)
+                    parts = (schema.get("description"), f"Default: `{text}`")
+                    schema["description"] = ". ".join(filter(None, parts))
 
     def _describe_request(self, struct: type[msgspec.Struct]) -> None:
         component = self.components[get_component_name(self.get(struct))]
@@ -85,6 +99,7 @@ class Schemas:
         for field in msgspec.structs.fields(kind):
             schema = component["properties"][field.encode_name]
             self._add_response_rules(schema, field.type, field.encode_name)
+            self._add_response_example(schema, kind, field)
         tidy_response(component, kind)
 
     def _add_rule(self, schema: Schema, kind: Any, name: str) -> None:
@@ -109,6 +124,19 @@ class Schemas:
                 self._add_response_rules(choice["items"], _get_item_type(kind), "")
             if choice.get("type") == "string" and "format" not in choice:
                 choice.update(_infer_format(name))
+
+    def _add_response_example(
+        self, schema: Schema, kind: Any, field: msgspec.structs.FieldInfo
+    ) -> None:
+        """Add an example of free text. Viewers derive those of other types from the schema."""
+        (choice, *others) = _list_non_null(schema)
+        is_text = choice.get("type") == "string" and choice.keys().isdisjoint(_SELF_EXPLANATORY)
+        struct = get_struct(kind)
+        if self._build_response_example is None or others or not is_text or struct is None:
+            return
+        example = self._build_response_example(field.type, struct.__name__, field.encode_name)
+        if isinstance(example, str) and example:
+            schema["examples"] = [example]
 
     def _apply_rule(self, schema: Schema, rule: Rule) -> None:
         if self._currency is not None:
@@ -149,8 +177,8 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
     components = {
         names[name]: _rename_references(schema, names) for name, schema in definitions.items()
     }
-    for name, schema in components.items():
-        schema["title"] = name
+    for schema in components.values():
+        schema.pop("title", None)  # the name of the component
     references = [_rename_references(schema, names) for schema in schemas]
     return dict(zip(kinds, references, strict=True)), components
 
@@ -196,9 +224,13 @@ def tidy_response(component: Schema, kind: Any) -> None:
     component["required"] = required
 
 
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 def _add_null(schema: Schema) -> Schema:
     inner, outer = schema.copy(), Schema()
-    for name in ("default", "examples"):
+    for name in ("default", "description", "examples"):
         if name in inner:
             outer[name] = inner.pop(name)
     return {"anyOf": [inner, _NULL_SCHEMA], **outer}

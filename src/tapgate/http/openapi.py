@@ -11,9 +11,10 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.errors import TABLE, Code
-from tapgate.http.body_limits import KIBIBYTE
+from tapgate.http.body_limits import DEFAULT_BODY_BYTES, KIBIBYTE
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, Endpoint
 from tapgate.http.json_schema import Schema, Schemas, require_unique_names
+from tapgate.http.openapi_components import share_repeated_parts
 
 
 class DocumentBuilder(ABC):
@@ -23,8 +24,11 @@ class DocumentBuilder(ABC):
     tag_descriptions: Mapping[str, str]
     error_body: type[msgspec.Struct]
     security_schemes: Mapping[str, Any]
-    #: Headers of every response.
+    #: Headers of every response, declared in the `default` response.
     headers: Mapping[str, Any]
+    #: Errors that most operations can return. A status without other errors is described once, by
+    #: the `default` response.
+    general_errors: Sequence[Code] = ()
     request_id_example: str
 
     def __init__(
@@ -34,6 +38,7 @@ class DocumentBuilder(ABC):
         more_responses: Sequence[type[msgspec.Struct]] = (),
         currency: str | None = None,
         build_field_example: Callable[[Any, str], Any] | None = None,
+        build_response_example: Callable[[Any, str, str], Any] | None = None,
     ) -> None:
         _require_unique_ids(endpoints)
         self._endpoints = endpoints
@@ -49,12 +54,14 @@ class DocumentBuilder(ABC):
             [self.error_body, *(kind for kind in responses if kind not in (None, bytes))],
             currency,
             build_field_example,
+            build_response_example,
         )
         self._queries: dict[Any, dict[str, Schema]] = {
             kind: self.schemas.pop_query_parameters(kind) for kind in dict.fromkeys(queries)
         }
+        self.schemas.describe_defaults()
         require_unique_names(self.schemas.components)
-        self._header_references = {
+        self.header_references = {
             name: {"$ref": f"#/components/headers/{name}"} for name in self.headers
         }
 
@@ -64,7 +71,8 @@ class DocumentBuilder(ABC):
             operation = self._build_operation(endpoint)
             paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
         tags = dict.fromkeys(endpoint.tag for endpoint in self._endpoints)
-        return {
+        webhooks = self.build_webhooks()
+        document: dict[str, Any] = {
             "openapi": "3.1.0",
             "info": {
                 "title": self.title,
@@ -79,12 +87,30 @@ class DocumentBuilder(ABC):
             "components": {
                 "schemas": self.schemas.components,
                 "securitySchemes": self.security_schemes,
-                "parameters": {"RequestId": self._build_request_id_parameter()},
+                "parameters": {
+                    "RequestId": self._build_request_id_parameter(),
+                    **self.list_parameter_components(),
+                },
                 "headers": self.headers,
             },
         }
+        if webhooks:
+            document["webhooks"] = webhooks
+        share_repeated_parts(document)
+        return document
 
     # Defined by the service
+
+    def build_webhooks(self) -> dict[str, Any]:
+        """Return the `webhooks` section, or {} if the service sends none."""
+        return {}
+
+    def list_parameter_components(self) -> dict[str, Any]:
+        """Return parameters to which operations refer by name."""
+        return {}
+
+    def describe_query_parameter(self, query_type: Any, name: str, schema: Schema) -> str:
+        return str(schema.get("description", ""))
 
     @abstractmethod
     def describe_access(self, endpoint: Endpoint) -> str: ...
@@ -100,17 +126,16 @@ class DocumentBuilder(ABC):
         """Return an example of a request body, or None if there is none."""
         return getattr(kind, "EXAMPLE", None)
 
-    def build_response_example(self, kind: Any) -> Any:
-        """Return an example of a response body, or None if there is none."""
-        return getattr(kind, "EXAMPLE", None)
-
     @abstractmethod
     def list_implied_errors(self, endpoint: Endpoint) -> list[Code]:
         """Return the error codes that the access and the options of an endpoint imply."""
 
     @abstractmethod
-    def build_error_response(self, status: int, codes: list[Code]) -> dict[str, Any]:
-        """Return the description and, optionally, the examples of an error response."""
+    def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:
+        """Return the description and, optionally, the examples of an error response.
+
+        The status is None for the default response.
+        """
 
     # Common to all services
 
@@ -151,8 +176,11 @@ class DocumentBuilder(ABC):
         fields = () if kind is None else msgspec.structs.fields(kind)
         required_names = {field.encode_name for field in fields if field.required}
         for name, schema in self._queries.get(kind, {}).items():
+            parameter = {"name": name, "in": "query"}
+            if description := self.describe_query_parameter(kind, name, schema):
+                parameter["description"] = description
             required = {"required": True} if name in required_names else {}
-            parameters.append({"name": name, "in": "query", **required, "schema": schema})
+            parameters.append({**parameter, **required, "schema": schema})
         for item in endpoint.parameters:
             described = {"description": item.description, "required": item.required}
             parameters.append(
@@ -161,7 +189,9 @@ class DocumentBuilder(ABC):
         return parameters
 
     def _build_request_body(self, endpoint: Endpoint) -> dict[str, Any]:
-        limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
+        limit = {}
+        if endpoint.body_limit > DEFAULT_BODY_BYTES:
+            limit["description"] = f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"
         if isinstance(endpoint.body_schema, Mapping):
             return limit | {"required": True, "content": endpoint.body_schema}
         kind = endpoint.body_struct
@@ -179,40 +209,54 @@ class DocumentBuilder(ABC):
         return limit | body
 
     def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
-        return self._header_references
+        """Return the headers of the success response."""
+        return {}
 
     def list_other_responses(self, endpoint: Endpoint) -> dict[int, Any]:
         """Return response types by status that the declaration implies besides its own."""
         return {}
 
     def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Return the responses by status, the usual one first."""
-        responses: dict[int, dict[str, Any]] = {}
-        for status, codes in self.group_errors(endpoint).items():
-            kind = endpoint.error_types.get(status, self.error_body)
-            response = self.build_error_response(status, codes)
-            content = {"schema": self.schemas.get(kind), **response.pop("content", {})}
-            responses[status] = {
-                **response,
-                "headers": self._header_references,
-                "content": {JSON_MEDIA_TYPE: content},
-            }
+        """Return the responses by status, the usual one first and the default one last."""
+        errors = self.group_errors(endpoint)
+        general = set(self.general_errors) - {*endpoint.errors}
+        own = {
+            status: codes
+            for status, codes in errors.items()
+            if not codes or not general.issuperset(codes)
+        }
+        responses = {
+            status: self._build_error(status, codes, endpoint.error_types.get(status))
+            for status, codes in own.items()
+        }
         for status in (endpoint.status, *endpoint.other_statuses):
+            headers = self.build_response_headers(endpoint)
             responses[status] = {
                 "description": self.describe_success(status),
-                "headers": self.build_response_headers(endpoint),
+                **({"headers": headers} if headers else {}),
                 **self._build_response_content(endpoint),
             }
         for status, kind in self.list_other_responses(endpoint).items():
             responses[status] = {
                 "description": self.describe_success(status),
-                "headers": self._header_references,
-                "content": {
-                    JSON_MEDIA_TYPE: self._build_content(kind, self.build_response_example(kind))
-                },
+                "content": {JSON_MEDIA_TYPE: {"schema": self.schemas.get(kind)}},
             }
         statuses = dict.fromkeys([endpoint.status, *sorted(responses)])
-        return {str(status): responses[status] for status in statuses}
+        described = {str(status): responses[status] for status in statuses}
+        if own != errors:
+            error = self._build_error(None, [*self.general_errors])
+            described["default"] = {**error, "headers": self.header_references}
+        return described
+
+    def _build_error(
+        self, status: int | None, codes: list[Code], kind: Any = None
+    ) -> dict[str, Any]:
+        response = self.build_error_response(status, codes)
+        content = {"schema": self.schemas.get(kind or self.error_body)}
+        return {
+            **response,
+            "content": {JSON_MEDIA_TYPE: content | response.get("content", {})},
+        }
 
     def _build_response_content(self, endpoint: Endpoint) -> dict[str, Any]:
         kind = endpoint.response_type
@@ -221,7 +265,7 @@ class DocumentBuilder(ABC):
         if kind is bytes:
             content = {media: {"schema": _build_file_schema(media)} for media in endpoint.media}
             return {"content": content}
-        content = self._build_content(kind, self.build_response_example(kind))
+        content = self._build_content(kind, getattr(kind, "EXAMPLE", None))
         if JSON_MEDIA_TYPE not in endpoint.media:
             return {"content": dict.fromkeys(endpoint.media, content)}
         files = {media: {"schema": _build_file_schema(media)} for media in endpoint.media}

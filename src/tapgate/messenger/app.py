@@ -5,7 +5,6 @@ and a signature over the body after it is read. Public endpoints are also served
 """
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import WebApp, log_failure
@@ -14,6 +13,7 @@ from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.metrics import CONTENT_TYPE, AuthFailure, Metrics
 from tapgate.http.metrics_access import require_metrics_access
 from tapgate.http.overload import OverloadError
+from tapgate.http.published_document import PublishedDocument
 from tapgate.http.route import Route, RouteLabel
 from tapgate.messenger import web
 from tapgate.messenger.openapi import build_document
@@ -38,6 +38,7 @@ class App(WebApp[RequestContext, Route]):
             *(item for item in endpoints if item.in_production or not is_production),
             *self._build_system_endpoints(),
         ]
+        self._openapi_document = PublishedDocument(lambda: build_document(self._endpoints))
         self._metrics = Metrics(
             get_shared_folder(services.settings.data_dir) / "messenger",
             [(endpoint.method, endpoint.path) for endpoint in self._endpoints],
@@ -60,7 +61,7 @@ class App(WebApp[RequestContext, Route]):
         @endpoints.get("/openapi.json", access=PUBLIC)
         async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
             """Return the OpenAPI 3.1 document of this API."""
-            return Reply(self._openapi_document)
+            return await self._openapi_document.serve(request)
 
         @endpoints.get("/metrics", access=METRICS, media=(CONTENT_TYPE,))
         async def get_metrics(request: RequestContext) -> Reply[bytes]:
@@ -69,10 +70,6 @@ class App(WebApp[RequestContext, Route]):
             return Reply(await self._metrics.scrape(), content_type=CONTENT_TYPE)
 
         return endpoints
-
-    @cached_property
-    def _openapi_document(self) -> bytes:
-        return build_document(self._endpoints)
 
     def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
         self._metrics.count_request(label.metrics_row, status, seconds)

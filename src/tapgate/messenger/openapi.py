@@ -65,6 +65,9 @@ class _MessengerDocument(DocumentBuilder):
     def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
         return [{name: [] for name in choice} for choice in endpoint.access.security]
 
+    def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
+        return self.header_references
+
     def describe_success(self, status: int) -> str:
         return _PROVIDER_STATUS_PHRASES.get(status) or HTTPStatus(status).phrase
 
@@ -76,5 +79,6 @@ class _MessengerDocument(DocumentBuilder):
             status: [] for status in endpoint.access.error_statuses
         }
 
-    def build_error_response(self, status: int, codes: list[Code]) -> dict[str, Any]:
+    def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:
+        assert status is not None
         return {"description": self.describe_success(status)}

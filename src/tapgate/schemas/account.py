@@ -24,7 +24,7 @@ class TotpSecret(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     qr: str
 
 
-class RecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+class NewRecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Recovery codes. Each works once instead of a code, and no other response contains them."""
 
     recovery_codes: list[str]

@@ -16,8 +16,8 @@ from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.account import (
+    NewRecoveryCodes,
     PasswordChange,
-    RecoveryCodes,
     SessionRecord,
     StepUp,
     TotpCode,
@@ -56,7 +56,7 @@ async def start_totp(request: RequestContext, body: TotpEnrollment) -> TotpSecre
 
 
 @endpoints.post("/totp/confirm", step_up=True, enrolls=True, errors=(Code.INVALID_OTP,))
-async def confirm_totp(request: RequestContext, body: TotpCode) -> RecoveryCodes:
+async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCodes:
     """Enroll the authenticator app.
 
     From now on, each login requires a code. The response contains ten recovery codes, which replace
@@ -72,7 +72,7 @@ async def confirm_totp(request: RequestContext, body: TotpCode) -> RecoveryCodes
         codes = await operations.confirm_totp(
             tx, request.actor, admin_id, body.code, auth=auth, session_id=session_id
         )
-    return RecoveryCodes(recovery_codes=codes)
+    return NewRecoveryCodes(recovery_codes=codes)
 
 
 @endpoints.delete("/totp", errors=(Code.INVALID_OTP, Code.NOT_FOUND))
@@ -101,7 +101,7 @@ async def remove_totp(request: RequestContext, body: TotpCode) -> None:
 
 
 @endpoints.post("/recovery-codes", step_up=True, errors=(Code.NOT_FOUND,))
-async def replace_recovery_codes(request: RequestContext) -> RecoveryCodes:
+async def replace_recovery_codes(request: RequestContext) -> NewRecoveryCodes:
     """Create new recovery codes.
 
     Earlier codes stop working. An admin without a second factor has none (404).
@@ -112,7 +112,7 @@ async def replace_recovery_codes(request: RequestContext) -> RecoveryCodes:
         codes = await operations.replace_recovery_codes(
             tx, request.actor, admin_id, factors=factors
         )
-    return RecoveryCodes(recovery_codes=codes)
+    return NewRecoveryCodes(recovery_codes=codes)
 
 
 @endpoints.post("/step-up", errors=(Code.INVALID_OTP,))

@@ -1,7 +1,7 @@
 """Operations of an admin on the own account."""
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
-from tapgate.schemas.account import RecoveryCodes, SessionRecord, TotpSecret, VerifiedFactor
+from tapgate.schemas.account import NewRecoveryCodes, SessionRecord, TotpSecret, VerifiedFactor
 from tapgate.schemas.admin import OidcStart, Tokens
 from tapgate.schemas.branding import Preferences
 from tapgate.schemas.pagination import Page
@@ -25,14 +25,14 @@ class Account(OperationGroup[M]):
         """
 
     @acts("POST /api/v1/admin/me/totp/confirm")
-    def confirm_totp(self, *, code: str) -> RecoveryCodes:
+    def confirm_totp(self, *, code: str) -> NewRecoveryCodes:
         """Enroll the authenticator app. Only this response contains the recovery codes."""
 
     @acts("DELETE /api/v1/admin/me/totp")
     def remove_totp(self, *, code: str) -> None: ...
 
     @acts("POST /api/v1/admin/me/recovery-codes")
-    def replace_recovery_codes(self) -> RecoveryCodes:
+    def replace_recovery_codes(self) -> NewRecoveryCodes:
         """Create new recovery codes, which only this response contains, and end earlier ones."""
 
     @acts("POST /api/v1/admin/me/step-up")

@@ -3,7 +3,7 @@
 from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
-from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
+from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import (
@@ -88,7 +88,7 @@ async def list_kyc_documents(
 @endpoints.get(
     "/kyc-documents/{document_id}",
     access=Access(roles="AC"),
-    media=("image/jpeg", "image/png"),
+    media=("image/jpeg", "image/png", FILE_MEDIA_TYPE),
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
 )
 async def get_kyc_document_image(
@@ -106,7 +106,7 @@ async def get_kyc_document_image(
     filename = f"{encode_document_id(internal_id)}.{image.media_type.removeprefix('image/')}"
     return Reply(
         image.content,
-        content_type=image.media_type,
+        content_type=request.negotiate_file_type(image.media_type),
         headers={"Content-Disposition": f'attachment; filename="{filename}"'},
     )
 

@@ -8,7 +8,7 @@ from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding
 from tapgate.errors import Code
-from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate.schemas.records import require_id
 from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.subscribers import queries as subscribers
@@ -85,7 +85,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
 @endpoints.get(
     f"{_FILES_PATH}/{{token}}",
     access=Access(public=True),
-    media=("text/csv", "application/pdf"),
+    media=(FILE_MEDIA_TYPE, "text/csv", "application/pdf"),
     heavy=True,
     report=True,
 )
@@ -99,5 +99,5 @@ async def download_statement(request: RequestContext, token: str) -> Reply[bytes
     return Reply(
         content,
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        content_type=_CONTENT_TYPES[file.format],
+        content_type=request.negotiate_file_type(_CONTENT_TYPES[file.format]),
     )

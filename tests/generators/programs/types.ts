@@ -42,7 +42,7 @@ export function describe(event: gateway["schemas"]["TransactionCompletedEvent"])
 export const status: gateway["schemas"]["SubscriberStatus"] = "GONE";
 
 // @ts-expect-error the amount is required
-export const payment: gateway["schemas"]["PosPayment"] = { card_serial: "TAP-000001" };
+export const payment: gateway["schemas"]["PosPaymentRequest"] = { card_serial: "TAP-000001" };
 
 // @ts-expect-error a template message needs parameters
 export const message: messenger["schemas"]["TemplateMessage"] = { to: "+23276123456", template: "code" };
