@@ -47,5 +47,6 @@ def valkey(_valkey_server: ValkeyServer) -> ValkeyServer:
 
 @pytest.fixture(autouse=True)
 def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout, so that no cache request times out on a slow machine."""
+    """Raise the cache timeouts, so that no cache request times out on a slow machine."""
     monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(cache_buckets, "_CONNECT_TIMEOUT_SECONDS", 30.0)

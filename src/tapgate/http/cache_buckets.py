@@ -17,7 +17,9 @@ from tapgate.runtime.background import start_task
 
 _log = structlog.get_logger()
 
+#: For a command. Connecting takes several round trips more, for TCP, TLS and authentication.
 _TIMEOUT_SECONDS = 0.25
+_CONNECT_TIMEOUT_SECONDS = 2.0
 _RETRY_SECONDS = 1.0
 _PROBE_RATE = RateLimit(1, 60)
 
@@ -79,7 +81,10 @@ class CacheBuckets:
         self._default_limit = rate
         # A pooled connection may be closed after a restart of the cache: retry on a new one.
         self._redis: Redis = Redis.from_url(
-            url, retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
+            url,
+            socket_timeout=_TIMEOUT_SECONDS,
+            socket_connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
         )
         self._take_script = self._redis.register_script(_TAKE_SCRIPT)
         self._lease_script = self._redis.register_script(_LEASE_SCRIPT)
@@ -118,8 +123,7 @@ class CacheBuckets:
         self, script: AsyncScript, keys: Iterable[str], arguments: list[int]
     ) -> Any:
         try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                return await script(keys=[f"tapgate:rate:{key}" for key in keys], args=arguments)
+            return await script(keys=[f"tapgate:rate:{key}" for key in keys], args=arguments)
         except (RedisError, OSError) as error:
             self._set_unavailable(error)
             raise CacheUnavailableError(type(error).__name__) from error
@@ -143,8 +147,7 @@ class CacheBuckets:
 
     async def require_reachable(self) -> None:
         try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._redis.ping()
+            await self._redis.ping()
         except (RedisError, OSError) as error:
             raise CacheUnavailableError(type(error).__name__) from error
 
