@@ -2,12 +2,11 @@
 
 import sys
 
-import uvloop
-
 from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.gateway_installation import require_same_installation
 from tapgate.gateway_services import open_services
+from tapgate.runtime import event_loop
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.settings import Settings
@@ -18,7 +17,7 @@ def build(settings: Settings, size: str) -> None:
         sys.exit("tapgate: demo data cannot be loaded in production")
     try:
         with supervisor.provide_database_url(settings) as url:
-            lines = uvloop.run(_build(settings, url, size))
+            lines = event_loop.run(_build(settings, url, size))
     except DemoError as error:
         sys.exit(f"tapgate: {error}")
     except KeyboardInterrupt:

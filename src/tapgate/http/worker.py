@@ -21,7 +21,6 @@ from typing import Any, cast
 
 import structlog
 import uvicorn
-import uvloop
 
 from tapgate import telemetry
 from tapgate.errors import ApiError, Code
@@ -31,7 +30,7 @@ from tapgate.http.messages import Application, Response, encode_response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.traced_app import TracedApp
-from tapgate.runtime import logs, open_files
+from tapgate.runtime import event_loop, logs, open_files
 from tapgate.runtime.handover import (
     DRAIN_TIMEOUT_SECONDS,
     LIFELINE_FD_VARIABLE,
@@ -73,7 +72,7 @@ def run(main: Callable[[], Any], *, service_name: str = "tapgate") -> None:
     open_files.raise_open_file_limit()
     try:
         telemetry.configure(service_name, os.environ)
-        uvloop.run(main())
+        event_loop.run(main())
     except (SettingsError, StoreError, TelemetryError) as error:
         sys.exit(f"tapgate: {error}")
     except ApiError as error:
