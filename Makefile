@@ -144,6 +144,7 @@ lock: .venv/installed-dev
 	@echo 'patroni[etcd3,psycopg3]' | $(COMPILE) --upgrade \
 		--output-file requirements-cluster.lock -
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
+	@echo 'Update the minor releases in src/tapgate/store/postgres_releases.py too.'
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -15,6 +15,7 @@ from cases import each
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from tapgate import VERSION
 from tapgate.cli import app
+from tapgate.store.postgres_programs import read_embedded_version
 
 
 @each(
@@ -140,6 +141,7 @@ def test_database_without_tables_is_reported_in_one_line(
 
 def test_version_option_prints_the_version_of_the_package() -> None:
     result = CliRunner().invoke(app, ["--version"])
-    assert (result.exit_code, result.output) == (0, f"tapgate {VERSION}\n")
+    versions = f"tapgate {VERSION}\nPostgreSQL {read_embedded_version()} (embedded)\n"
+    assert (result.exit_code, result.output) == (0, versions)
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
     assert f'\nversion = "{VERSION}"\n' in project

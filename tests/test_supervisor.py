@@ -20,6 +20,8 @@ import pytest
 
 from drivers.processes import free_port
 from tapgate import supervisor
+from tapgate.store.postgres_programs import read_embedded_version
+from tapgate.store.postgres_releases import list_warnings
 
 #: Program that supervises the stub service.
 _SUPERVISOR_SCRIPT = """
@@ -182,6 +184,7 @@ def test_supervisor_starts_and_stops_without_leaving_a_process(
     running.send_signal(number)
     assert (running.wait_for_exit(), running.error_lines) == (0, [])
     assert running.output_lines == [
+        *list_warnings(read_embedded_version()),
         "preparing",
         "first line",
         "second line",

@@ -21,10 +21,11 @@ from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.runtime.handover import LISTEN_BACKLOG
 from tapgate.settings import Settings, format_url
 from tapgate.startup_responder import StartupResponder
-from tapgate.store import FolderInUseError, StoreError
+from tapgate.store import FolderInUseError, StoreError, postgres_releases
 from tapgate.store.connection_budget import list_capacity_warnings
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import check_schema, migrate
+from tapgate.store.postgres_programs import read_embedded_version
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
@@ -168,6 +169,8 @@ def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | No
         print_line("Warning: data is stored on this machine only. See TAPGATE_DATABASE_URL.")
     postgres = EmbeddedPostgres(settings.data_dir)
     postgres.start()
+    for line in postgres_releases.list_warnings(read_embedded_version()):
+        print_line(line)
     try:
         yield postgres
     finally:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from urllib.parse import quote
 
 import msgspec
+import pytest
 
 from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
@@ -16,6 +17,8 @@ from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.schemas.admin import Scope
 from tapgate.schemas.nodes import NodeRole
+from tapgate.store import postgres_releases
+from tapgate.store.postgres_programs import read_embedded_version
 
 _XSS_PAYLOAD = "<script>alert(1)</script>"
 
@@ -25,9 +28,13 @@ def test_every_scope_has_a_description() -> None:
 
 
 async def test_nodes_page_shows_status_settings_and_replication(
-    ada: ConsoleClient, harness: Harness
+    ada: ConsoleClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "No node has reported yet" in await ada.get_page_text("/console/nodes")
+    version = read_embedded_version()
+    monkeypatch.setattr(postgres_releases, "NEWEST_MINOR_RELEASES", {version.major: 98})
+    text = await ada.get_page_text("/console/nodes")
+    assert str(version) in text and f"{version.major}.98 has fixes" in text
     services = harness.services
     await services.nodes.report()
     settings = msgspec.structs.replace(

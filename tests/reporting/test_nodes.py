@@ -19,6 +19,7 @@ from tapgate.runtime.shared_settings import compute_fingerprint
 from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.settings_reader import SettingsError
+from tapgate.store.postgres_programs import read_embedded_version
 from tapgate.store.server_status import get_server_status
 
 NODES_PATH = "/api/v1/system/nodes"
@@ -219,6 +220,7 @@ async def test_list_shows_differences_and_clocks(services: Services, harness: Ha
     admin = await harness.create_admin("S")
     body = (await harness.client.get(NODES_PATH, auth=admin)).json()
     assert body["replication"]["mode"] == "none"
+    assert body["postgres"]["version"] == str(read_embedded_version())
     rows = {row["id"]: row for row in body["data"]}
     assert rows["other"]["differences"] == ["TAPGATE_JWT_SECRET"]
     assert rows["b"]["differences"] == rows["c"]["differences"] == []

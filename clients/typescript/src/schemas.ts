@@ -1700,6 +1700,7 @@ export interface NodeList {
   data: NodeRecord[];
   replication: Replication | null;
   database_schema: SchemaRecord | null;
+  postgres: PostgresRecord | null;
 }
 
 /**
@@ -2082,6 +2083,18 @@ export interface PosPaymentRequest {
   /** 4 digits */
   pin?: string | null;
   terminal_id?: string | null;
+}
+
+/**
+ * PostgreSQL server that the nodes use.
+ *
+ *     `newest_version` is the newest minor release that was known when the gateway was built; null if
+ *     the gateway does not know the major release.
+ */
+export interface PostgresRecord {
+  version: string;
+  newest_version: string | null;
+  is_outdated: boolean;
 }
 
 /** How an admin sees the console. Null is the setting of the browser. */

@@ -3,6 +3,7 @@
 Errors that the operator can fix are reported as one line on standard error.
 """
 
+import contextlib
 import gc
 import os
 import sys
@@ -17,6 +18,8 @@ import typer  # noqa: E402
 from tapgate.cli import admin, card, database, development, keys, sign, start  # noqa: E402
 from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error  # noqa: E402
 from tapgate.settings import read_setting_files  # noqa: E402
+from tapgate.store import StoreError  # noqa: E402
+from tapgate.store.postgres_programs import read_embedded_version  # noqa: E402
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",
@@ -57,6 +60,8 @@ def main() -> None:
 def _print_version(requested: bool) -> None:
     if requested:
         print(f"tapgate {VERSION}")
+        with contextlib.suppress(StoreError):  # no embedded PostgreSQL is installed
+            print(f"PostgreSQL {read_embedded_version()} (embedded)")
         raise typer.Exit
 
 

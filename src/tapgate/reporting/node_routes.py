@@ -7,8 +7,15 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.effective_settings import describe_settings
 from tapgate.runtime.nodes import Node, list_nodes
 from tapgate.runtime.shared_settings import Fingerprint, find_common_values, list_differences
-from tapgate.schemas.nodes import EffectiveSettings, NodeList, NodeRecord, SchemaRecord
+from tapgate.schemas.nodes import (
+    EffectiveSettings,
+    NodeList,
+    NodeRecord,
+    PostgresRecord,
+    SchemaRecord,
+)
 from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
+from tapgate.store.postgres_releases import read_server_version
 
 endpoints = Endpoints("System", "/api/v1/system")
 
@@ -25,6 +32,7 @@ async def get_nodes(request: RequestContext) -> NodeList:
     common = find_common_values(node.settings for node in nodes if node.is_online)
     server = (await services.health.get_status()).server
     applied = await read_applied(services.database)
+    version = await read_server_version(services.database)
     return NodeList(
         data=[_to_record(node, common) for node in nodes],
         replication=None if server is None else server.replication,
@@ -32,6 +40,11 @@ async def get_nodes(request: RequestContext) -> NodeList:
             newest_migration=max(applied)[:4],
             required_migration=get_required_number(applied),
             pending=[item.name for item in load_migrations() if item.name not in applied],
+        ),
+        postgres=PostgresRecord(
+            version=str(version),
+            newest_version=None if version.newest is None else str(version.newest),
+            is_outdated=version.is_outdated,
         ),
     )
 

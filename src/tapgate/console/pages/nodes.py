@@ -42,6 +42,7 @@ async def show_nodes(request: PageRequest) -> Reply[bytes]:
         nodes=nodes["data"],
         replication=nodes["replication"],
         schema=nodes["database_schema"],
+        postgres=nodes["postgres"],
         states=_STATES,
         reason_labels=_REASON_LABELS,
         replication_texts=_REPLICATION_TEXTS,
