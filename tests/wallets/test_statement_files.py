@@ -181,6 +181,56 @@ async def test_concurrent_files_of_one_subscriber_do_not_deadlock(harness: Harne
     assert await harness.database.fetchval("SELECT count(*) FROM statements") == issued
 
 
+async def change_subscriber(harness: Harness, holder: dict[str, Any], change: str) -> None:
+    admin, url = await harness.create_admin(), f"/api/v1/subscribers/{holder['id']}"
+    if change == "phone_number":
+        phone_number = harness.new_phone_number()
+        response = await harness.put(url, json={"phone_number": phone_number}, auth=admin)
+    else:
+        response = await harness.post(f"{url}/{change}", json={"reason": "Lost"}, auth=admin)
+    assert response.status_code == 200, response.text
+
+
+@pytest.mark.parametrize("change", ["block", "close", "phone_number"])
+async def test_links_end_when_the_subscriber_loses_access(
+    harness: Harness, key: BearerAuth, change: str
+) -> None:
+    holder, other = await harness.create_subscriber(), await harness.create_subscriber()
+    statement = await get_statement(harness, key, holder, format="csv")
+    other_statement = await get_statement(harness, key, other, format="csv")
+    assert (await fetch_statement(harness, statement)).status_code == 200
+    await change_subscriber(harness, holder, change)
+    assert (await fetch_statement(harness, statement)).status_code == 404
+    assert (await fetch_statement(harness, other_statement)).status_code == 200
+    if change != "close":  # staff can still get a statement of a blocked wallet
+        later = await get_statement(harness, key, holder, format="csv")
+        assert (await fetch_statement(harness, later)).status_code == 200
+    if change == "block":
+        await change_subscriber(harness, holder, "unblock")
+        assert (await fetch_statement(harness, statement)).status_code == 404
+        assert (await fetch_statement(harness, later)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change, code", [("block", "SUBSCRIBER_BLOCKED"), ("phone_number", "SERVICE_UNAVAILABLE")]
+)
+async def test_lost_access_during_rendering_prevents_the_link(
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch, change: str, code: str
+) -> None:
+    holder = await harness.create_subscriber()
+    render = operations.rendering_threads.run
+
+    async def render_and_change(*arguments: Any) -> Any:
+        content = await render(*arguments)
+        await change_subscriber(harness, holder, change)
+        return content
+
+    monkeypatch.setattr(operations.rendering_threads, "run", render_and_change)
+    response = await harness.post(URL, json=build_request(harness, holder, format="csv"), auth=key)
+    assert response.json()["code"] == code
+    assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
+
+
 async def test_restriction_during_rendering_prevents_the_link(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:

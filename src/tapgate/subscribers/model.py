@@ -144,6 +144,19 @@ def build_subscriber(
     )
 
 
+def loses_access(before: Subscriber, after: Subscriber) -> bool:
+    """Return whether whoever has a statement link of the subscriber may no longer use it.
+
+    The subscriber becomes restricted, blocked or closed, or changes the phone number to which the
+    link was sent.
+    """
+    return (
+        (after.restricted and not before.restricted)
+        or after.status not in (before.status, SubscriberStatus.ACTIVE)
+        or after.phone_number != before.phone_number
+    )
+
+
 def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
     """Return whether an update decides on the KYC documents uploaded so far.
 

@@ -129,12 +129,13 @@ async def save(
 ) -> Subscriber:
     """Store a change with its audit entry and events, and return the updated subscriber.
 
-    If the subscriber becomes restricted, the subscriber's statement links are deleted.
+    A change that takes access away ends the subscriber's statement links, which work without
+    credentials.
     """
     now = tx.now()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
-    if after.restricted and not before.restricted:
+    if model.loses_access(before, after):
         await queries.delete_statement_links(tx, after.id)
     old, new = model.to_record(before, now), model.to_record(after, now)
     await _trail.record_change(tx, actor, new.id, action, old, new, reason=reason)

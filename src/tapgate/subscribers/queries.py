@@ -264,10 +264,10 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 
 async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
-    """Delete the statement files of a subscriber who becomes restricted.
+    """Delete the statement files of a subscriber.
 
-    Statement links work without credentials. The caller must already have saved the restriction, so
-    that a concurrent `lock_restriction` waits for this database transaction.
+    Statement links work without credentials. The caller must already have saved the change that
+    ends them, so that a concurrent `lock_restriction` waits for this database transaction.
     """
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
 

@@ -15,6 +15,7 @@ from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate.schemas.subscribers import SubscriberStatus
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
@@ -82,16 +83,28 @@ async def render_file(
 
 
 async def issue_file(
-    tx: Transaction, actor: Actor, statement: Statement, file: StatementFile, *, vault: Vault
+    tx: Transaction,
+    actor: Actor,
+    subscriber: Subscriber,
+    statement: Statement,
+    file: StatementFile,
+    *,
+    vault: Vault,
 ) -> StatementLink:
+    """Store a file and return its link. `subscriber` is the subscriber before rendering."""
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
     subscriber_id = statement.subscriber_id
-    # The subscriber may have become restricted during rendering. Because of the lock, either this
-    # check rejects the file or a later restriction deletes it.
+    # The subscriber may have lost access during rendering. Because of the lock, either these checks
+    # reject the file or a later change deletes it.
     restricted = await subscribers.lock_restriction(tx, subscriber_id)
     await require_subscriber_access(
         tx, actor.principal, tx.now(), subscriber_id, restricted=restricted
     )
+    current = await subscribers.get(tx, subscriber_id)
+    if current.status not in (subscriber.status, SubscriberStatus.ACTIVE):
+        raise ApiError(Code.SUBSCRIBER_BLOCKED)
+    if current.phone_number != subscriber.phone_number:
+        raise ApiError(Code.SERVICE_UNAVAILABLE, "The phone number has changed. Try again.")
     if await queries.count_files(tx, subscriber_id) >= MAX_FILES:
         raise ApiError(
             Code.RATE_LIMITED,

@@ -31,6 +31,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
         Code.INVALID_PIN,
         Code.ACCOUNT_LOCKED,
         Code.NOT_CLOSABLE,
+        Code.SUBSCRIBER_BLOCKED,
     ),
     heavy=True,
     report=True,
@@ -41,8 +42,9 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     The period includes both dates, in the platform's time zone, and has at most 366 days. Entries
     are in the order in which money moved, and each fee is a separate entry. If the request contains
     a `pin`, the PIN must be correct. A file can be downloaded for 24 hours with its link, which
-    requires no other credential. A subscriber can have at most 100 files at a time. Further
-    requests for a file fail with `RATE_LIMITED`.
+    requires no other credential. The link ends earlier if the subscriber is blocked, closed or
+    restricted, or changes the phone number. A subscriber can have at most 100 files at a time.
+    Further requests for a file fail with `RATE_LIMITED`.
     """
     services, period = request.services, parse_period(body)
     subscriber = await subscribers.get_accessible(
@@ -76,7 +78,9 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
         branding=await get_branding(services.database, services.settings, services.clock()),
     )
     async with services.transaction() as tx:
-        link = await operations.issue_file(tx, request.actor, statement, file, vault=services.vault)
+        link = await operations.issue_file(
+            tx, request.actor, subscriber, statement, file, vault=services.vault
+        )
     record.statement_url = f"{services.settings.public_url}{_FILES_PATH}/{link.token}"
     record.expires_at = clock.format_rfc3339(link.expires_at)
     return record
