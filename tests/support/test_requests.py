@@ -11,6 +11,7 @@ from builders.payments import list_events, subscribe_to_events
 from cases import each
 from harness import Harness
 from tapgate import ids
+from tapgate.notifications.messages import list_pending
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
 from tapgate.support import queries
 from tapgate.support.operations import REPLY_TEMPLATE, RETENTION_PERIOD
@@ -191,6 +192,21 @@ async def test_admins_assign_requests_to_themselves(harness: Harness) -> None:
         assert response.json()["assignee"] == admin.id
         assert [r["id"] for r in await list_requests(harness, assignee=admin.id)] == [request["id"]]
     assert response.json()["status"] == "open"
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+async def test_closing_tells_the_customer_once_in_their_language(
+    harness: Harness, language: str
+) -> None:
+    customer = await harness.create_subscriber(language=language)
+    phone_number = customer["phone_number"]
+    request = (await send_message(harness, phone_number=phone_number)).json()
+    assert (await post_as_staff(harness, f"{request['id']}/close")).status_code == 200
+    assert (await post_as_staff(harness, f"{request['id']}/close")).status_code == 409
+    pending = await list_pending(harness.database, harness.services.vault, phone_number)
+    assert [(each.template, each.language, each.parameters) for each in pending] == [
+        ("support_closed", language, [])
+    ]
 
 
 async def test_closed_request_rejects_changes_and_the_next_message_opens_a_new_one(

@@ -1263,8 +1263,9 @@ export class Operations extends Transport {
    * The period includes both dates, in the platform's time zone, and has at most 366 days. Entries
    * are in the order in which money moved, and each fee is a separate entry. If the request contains
    * a `pin`, the PIN must be correct. A file can be downloaded for 24 hours with its link, which
-   * requires no other credential. A subscriber can have at most 100 files at a time. Further
-   * requests for a file fail with `RATE_LIMITED`.
+   * requires no other credential. The link ends earlier if the subscriber is blocked, closed or
+   * restricted, or changes the phone number. A subscriber can have at most 100 files at a time.
+   * Further requests for a file fail with `RATE_LIMITED`.
    *
    * Access: an API key with the scope `payments:read`; an admin (finance_user, support_user, system_admin); an internal service's signature.
    */
@@ -1715,7 +1716,9 @@ export class Operations extends Transport {
   }
 
   /**
-   * Close a support request. The customer's next message to support opens a new one.
+   * Close a support request.
+   *
+   * The customer gets the message `support_closed`. The next message to support opens a new request.
    *
    * Access: an admin (support_user, system_admin).
    */

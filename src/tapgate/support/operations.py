@@ -27,6 +27,7 @@ from tapgate.support.model import SupportRequest
 from tapgate.vault import Vault
 
 REPLY_TEMPLATE: Final = "support_reply"
+CLOSED_TEMPLATE: Final = "support_closed"
 #: Time after the last change for which requests are kept, unless they wait for support staff.
 RETENTION_PERIOD: Final = timedelta(days=90)
 #: The messenger does not send older messages.
@@ -121,16 +122,7 @@ async def reply(
             Code.OTP_REQUIRED, "Verify a one-time code sent to the subscriber's phone first."
         )
     await _append(tx, request, SupportSender.STAFF, text, vault)
-    phone_number, language = await queries.get_recipient(tx, request)
-    await enqueue_message(
-        tx,
-        vault,
-        to=phone_number,
-        template=REPLY_TEMPLATE,
-        parameters=[text],
-        language=language,
-        expires_at=tx.now() + _REPLY_LIFETIME,
-    )
+    await _enqueue(tx, request, REPLY_TEMPLATE, [text], vault)
     return await _save(
         tx,
         actor,
@@ -141,8 +133,27 @@ async def reply(
     )
 
 
-async def close(tx: Transaction, actor: Actor, request_id: int) -> SupportRequest:
-    return await _close(tx, actor, await _lock_unclosed(tx, request_id))
+async def close(tx: Transaction, actor: Actor, request_id: int, *, vault: Vault) -> SupportRequest:
+    """Close a request and tell the customer, who may still wait for a reply."""
+    request = await _lock_unclosed(tx, request_id)
+    await _enqueue(tx, request, CLOSED_TEMPLATE, [], vault)
+    return await _close(tx, actor, request)
+
+
+async def _enqueue(
+    tx: Transaction, request: SupportRequest, template: str, parameters: list[str], vault: Vault
+) -> None:
+    """Enqueue a message to the customer's current phone number."""
+    phone_number, language = await queries.get_recipient(tx, request)
+    await enqueue_message(
+        tx,
+        vault,
+        to=phone_number,
+        template=template,
+        parameters=parameters,
+        language=language,
+        expires_at=tx.now() + _REPLY_LIFETIME,
+    )
 
 
 async def _close(tx: Transaction, actor: Actor, request: SupportRequest) -> SupportRequest:

@@ -153,7 +153,11 @@ async def unassign_support_request(
 async def close_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
-    """Close a support request. The customer's next message to support opens a new one."""
-    async with request.services.transaction() as tx:
-        row = await operations.close(tx, request.actor, id)
+    """Close a support request.
+
+    The customer gets the message `support_closed`. The next message to support opens a new request.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        row = await operations.close(tx, request.actor, id, vault=services.vault)
     return await _build_record(request, row)

@@ -55,6 +55,13 @@ class SupportDesk:
     async def reply(self, request_id: str, text: str) -> None:
         response = await self.console.submit_action("support.reply", {"text": text}, id=request_id)
         assert "HX-Redirect" in response.headers, response.text
+        await self._send_messages()
+
+    async def close(self, request_id: str) -> None:
+        await self.console.submit_action("support.close", id=request_id)
+        await self._send_messages()
+
+    async def _send_messages(self) -> None:
         await MessageSender(self._harness.services, self._messenger.client).send_due()
         await self.send_outbox()
 
@@ -140,7 +147,8 @@ async def test_customer_and_support_talk_until_the_request_is_closed(
     (body,) = template["components"]
     assert body["parameters"] == [{"type": "text", "text": "We refunded the second payment."}]
 
-    await desk.console.submit_action("support.close", id=request["id"])
+    await desk.close(request["id"])
+    assert desk.get_last_sent(phone)["template"]["name"] == "support_closed"
     await phone.read_replies()
     assert "didn't understand" in await phone.send_text("purple lanterns again")
     reply = await ask_support(phone, desk, "My card does not work")

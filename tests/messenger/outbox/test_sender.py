@@ -429,6 +429,20 @@ async def test_support_reply_is_text_while_the_service_window_is_open(
     assert receipt.message["type"] == "template"
 
 
+@pytest.mark.parametrize(
+    ("language", "start"), [("en", "Our support team has closed"), ("fr", "Notre service client a")]
+)
+async def test_end_of_a_support_request_is_text_in_the_language_of_the_template(
+    sender_driver: SenderDriver, language: str, start: str
+) -> None:
+    await sender_driver.open_service_window(PHONE)
+    await _record_chat(sender_driver)
+    await sender_driver.enqueue(Template(name="support_closed", language=language, parameters=()))
+    await sender_driver.create_sender().send_due()
+    (sent,) = sender_driver.provider.list_sent_to(PHONE)
+    assert sent.message["text"]["body"].startswith(start)
+
+
 @pytest.mark.parametrize("has_chat", [True, False])
 async def test_support_reply_is_a_template_outside_the_service_window(
     sender_driver: SenderDriver, has_chat: bool

@@ -15,7 +15,8 @@ WINDOW_CLOSED_CODE: Final = "131047"
 
 #: Slightly shorter than the provider's window, for the time that sending takes.
 _WINDOW: Final = timedelta(hours=24) - timedelta(minutes=1)
-_TEXT_TEMPLATE: Final = "support_reply"
+#: Templates that are part of a conversation, with the key of their plain text.
+_TEXT_KEYS: Final = {"support_reply": "support.reply", "support_closed": "support.closed"}
 
 
 async def build_text_form(
@@ -23,13 +24,9 @@ async def build_text_form(
 ) -> TextReply | None:
     """Return the plain text to send instead of a template, or None.
 
-    Only a support reply has one, while the window is open: it is part of a conversation.
+    Only messages of support have one, while the window is open.
     """
-    if not (
-        isinstance(message, Template)
-        and message.name == _TEXT_TEMPLATE
-        and len(message.parameters) == 1
-    ):
+    if not (isinstance(message, Template) and message.name in _TEXT_KEYS):
         return None
     row = await database.fetchrow(
         """SELECT p.language FROM messenger.conversations c
@@ -43,8 +40,8 @@ async def build_text_form(
     # Without a choice in the chat, the template's language applies, which may be a code like en_US.
     preferred = row["language"] or message.language
     language = next((name for name in LANGUAGES if name == preferred), LANGUAGES[0])
-    text = texts.translate(language, "support.reply", text=message.parameters[0])
-    return TextReply(text=text)
+    text = "".join(message.parameters[:1])
+    return TextReply(text=texts.translate(language, _TEXT_KEYS[message.name], text=text))
 
 
 async def requeue_as_template(

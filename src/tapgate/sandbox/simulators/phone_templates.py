@@ -19,6 +19,9 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     ),
     "float_low": "The float of {} is low: *{}*. Top it up to keep serving customers.",
     "support_reply": "Reply from support: {} You can answer here.",
+    "support_closed": (
+        "Our support team has closed your request. If you still need help, send talk to a person."
+    ),
     "kyc_decided": "Your identity check: *{}*. {} Thank you.",
 }
 _FRENCH_TEXTS: Final[Mapping[str, str]] = {
@@ -33,6 +36,10 @@ _FRENCH_TEXTS: Final[Mapping[str, str]] = {
     ),
     "float_low": "Le solde de l'agent {} est bas : *{}*. Rechargez-le pour continuer à servir.",
     "support_reply": "Réponse de l'assistance : {} Vous pouvez répondre ici.",
+    "support_closed": (
+        "Notre service client a clos votre demande. Si vous avez encore besoin d'aide, envoyez"
+        " parler à quelqu'un."
+    ),
     "kyc_decided": "Votre vérification d'identité : *{}*. {} Merci.",
 }
 #: Template with a button that copies its first parameter.

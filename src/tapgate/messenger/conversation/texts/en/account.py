@@ -160,6 +160,9 @@ TEXTS: Final = {
     ),
     "support.requested": "I've passed this to our support team. They'll reply here in this chat.",
     "support.reply": "*Support:* {text}",
+    "support.closed": (
+        "Our support team has closed your request. If you still need help, send *talk to a person*."
+    ),
     "support.passed_on": (
         "I've passed that on to our support team. Keep writing here if there is more to add."
     ),

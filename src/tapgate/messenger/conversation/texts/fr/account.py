@@ -174,6 +174,10 @@ TEXTS: Final = {
         "J'ai transmis votre message à notre service client. Il vous répondra ici, dans ce chat."
     ),
     "support.reply": "*Service client :* {text}",
+    "support.closed": (
+        "Notre service client a clos votre demande. Si vous avez encore besoin d'aide, "
+        "envoyez *parler à quelqu'un*."
+    ),
     "support.passed_on": (
         "J'ai transmis cela à notre service client. Écrivez ici si vous avez autre chose à ajouter."
     ),
