@@ -235,9 +235,38 @@ def test_body_that_is_no_small_json_object_is_not_stored(body: bytes) -> None:
 
 
 def test_unknown_names_are_masked() -> None:
-    body = {"4071": "4071", "PIN": "4071", "piin": 4071, "amount": "5", "data": {"pin": "4071"}}
+    body = {"4071": "4071", "PIN": "4071", "amount": "5", "data": {"pin": "4071", "a4071": 1}}
     masked = msgspec.json.decode(redact_body(msgspec.json.encode(body)) or "")
-    assert masked == {"***": "***", "piin": "***", "amount": "5", "data": {"pin": "***"}}
+    assert masked == {"***": "***", "amount": "5", "data": {"pin": "***", "***": "***"}}
+    assert redact_query(b"hunter2=1&limit=5") == '{"***":"***","limit":"5"}'
+
+
+@each(
+    "fields, shown",
+    [
+        ({"first_name": "is required"}, {"first_name": "is required"}),
+        ({"data[0].amount": "is required"}, {"data[0].amount": "is required"}),
+        ({"body": "must be valid JSON"}, {"body": "must be valid JSON"}),
+        ({"hunter2": "is unknown"}, {}),
+        ({"data[0].hunter2": "is unknown", "amount": "is required"}, {"amount": "is required"}),
+    ],
+)
+def test_error_does_not_name_unknown_fields(fields: dict[str, str], shown: Any) -> None:
+    message = " ".join(f"{name} {text}" for name, text in fields.items())
+    error = {"code": "VALIDATION_FAILED", "message": message, "details": {"fields": fields}}
+    masked = msgspec.json.decode(redact_body(msgspec.json.encode(error), is_error=True) or "")
+    assert masked["details"] == {"fields": shown}
+    assert masked["message"] == (message if shown == fields else "***")
+
+
+async def test_unknown_field_name_is_not_stored(harness: Harness, request_log: RequestLog) -> None:
+    key = await harness.create_api_key("subscribers:write")
+    body = {"first_name": "Ama", "mypin_is_4071_hunter2": True, "metadata": {"hunter2": 1}}
+    await harness.post("/api/v1/subscribers?hunter2=4071", json=body, auth=key)
+    await request_log.flush()
+    rows = await harness.database.fetch("SELECT t::text FROM request_logs t")
+    assert len(rows) == 1
+    assert "hunter2" not in rows[0][0] and "first_name" in rows[0][0], rows[0][0]
 
 
 def test_deep_and_long_bodies_are_cut() -> None:

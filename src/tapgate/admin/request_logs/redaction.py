@@ -1,15 +1,18 @@
 """Redaction of logged requests: a value is kept only if its field is listed and has its format.
 
 Clients also send secrets in the wrong field. So a listed field is kept only if it cannot be a PIN,
-a code or a phone number, and everything else is masked, including the names of unknown fields.
+a code or a phone number, and everything else is masked. A field's name is kept only if a schema
+declares it, because a misplaced secret can also be a name.
 """
 
 import re
+from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from tapgate import schemas
 from tapgate.audit.entry import MASK
 
 MAX_BODY_BYTES: Final = 8 * 1024
@@ -48,13 +51,33 @@ WORDS: Final = frozenset(
 #: Texts of error responses, which never repeat a submitted value.
 _ERROR_TEXTS: Final = frozenset({"error", "message"})
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+#: Between the names of nested fields in the details of an error, such as `data[0].amount`.
+_PATH_SEPARATOR: Final = re.compile(r"\[[0-9]{1,4}\]|\.")
+#: Reported in the details of an error instead of a field.
+_WHOLE_BODY: Final = "body"
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,4})?")
 #: A date, or a word that is shorter than a credential and contains a letter or a colon. It cannot
 #: be a PIN, a code, a phone number or a card number, with or without separators.
 _WORD: Final = re.compile(
     r"20[0-9]{2}-[01][0-9]-[0-3][0-9]|(?![0-9._-]+\Z)[A-Za-z0-9][A-Za-z0-9._:-]{0,39}"
 )
+
+
+@cache
+def get_declared_names() -> frozenset[str]:
+    """Return the names of all fields in requests and responses."""
+    names, pending = set[str](), list(msgspec.Struct.__subclasses__())
+    while pending:
+        struct = pending.pop()
+        pending += struct.__subclasses__()
+        if struct.__module__.startswith(schemas.__name__):
+            names.update(struct.__struct_encode_fields__)
+    return frozenset(names | WORDS | NUMBERS | _CONTAINERS | _ERROR_TEXTS | {_WHOLE_BODY})
+
+
+def _is_declared(path: str) -> bool:
+    names = filter(None, _PATH_SEPARATOR.split(path))
+    return all(name in get_declared_names() for name in names)
 
 
 def redact_body(body: bytes, *, is_error: bool = False) -> str | None:
@@ -70,7 +93,16 @@ def redact_body(body: bytes, *, is_error: bool = False) -> str | None:
         return None
     if not isinstance(value, dict):
         return None
-    return msgspec.json.encode(_redact_object(value, is_error=is_error)).decode()
+    redacted = _redact_object(value, is_error=is_error)
+    if is_error and not all(map(_is_declared, _list_invalid_fields(value))):
+        redacted["message"] = MASK  # it names the invalid fields
+    return msgspec.json.encode(redacted).decode()
+
+
+def _list_invalid_fields(error: dict[str, Any]) -> list[str]:
+    details = error.get("details")
+    fields = details.get("fields") if isinstance(details, dict) else None
+    return list(fields) if isinstance(fields, dict) else []
 
 
 def redact_query(query: bytes) -> str | None:
@@ -95,9 +127,14 @@ def redact_path(path: str, template: str) -> str:
     )
 
 
-def _redact_object(value: dict[str, Any], depth: int = 0, *, is_error: bool = False) -> Any:
+def _redact_object(
+    value: dict[str, Any], depth: int = 0, *, is_error: bool = False
+) -> dict[str, Any]:
     return {
-        (name if _NAME.fullmatch(name) else MASK): _redact(name, item, depth + 1, is_error=is_error)
+        # The names in an error are the gateway's own, except those of invalid fields.
+        (name if is_error or name in get_declared_names() else MASK): _redact(
+            name, item, depth + 1, is_error=is_error
+        )
         for name, item in list(value.items())[:_MAX_ITEMS]
     }
 
@@ -105,7 +142,7 @@ def _redact_object(value: dict[str, Any], depth: int = 0, *, is_error: bool = Fa
 def _redact(name: str, value: Any, depth: int, *, is_error: bool = False) -> Any:
     if isinstance(value, dict):
         if is_error and name == "fields":
-            return {field: text for field, text in value.items() if _NAME.fullmatch(field)}
+            return {field: text for field, text in value.items() if _is_declared(field)}
         is_kept = name in _CONTAINERS and depth <= _MAX_DEPTH
         return _redact_object(value, depth, is_error=is_error) if is_kept else MASK
     if isinstance(value, list):
