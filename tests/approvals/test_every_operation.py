@@ -1,5 +1,8 @@
 """Each guardable operation is held, and executed once approved."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from builders.approvals import (
@@ -61,26 +64,6 @@ async def test_secrets_are_shown_once_to_the_maker(
     assert keyset["changes"] == {"name": [None, "Bureau"], "meta_read_key": [None, "***"]}
 
 
-async def test_invitation_link_is_shown_once_to_the_maker(
-    harness: Harness, platform: GuardedRecords
-) -> None:
-    await set_rules(harness, build_rule("admin_users"))
-    new_admin = {"email": "eve@example.com", "name": "Eve", "role": "support_user"}
-    approval = require_held(await platform.send("POST", "/admin/users", new_admin))
-    approver = await harness.create_admin()
-    shown = await approve(harness, approval, approver)
-    assert "/console/invitation" not in str(shown)
-    assert "/console/invitation" not in str(await get_approval(harness, approval, approver))
-    result = (await get_approval(harness, approval, platform.maker))["result"]
-    token = result["invitation"]["url"].partition("#")[2]
-    again = (await get_approval(harness, approval, platform.maker))["result"]
-    assert token not in str(again)
-    accepted = await harness.post(
-        f"{V1}/admin/invitations/accept", json={"token": token, "password": "a long passphrase 42"}
-    )
-    assert accepted.status_code == 204, accepted.text
-
-
 async def test_requests_that_the_rules_do_not_mean_are_not_held(
     harness: Harness, platform: GuardedRecords
 ) -> None:
@@ -117,10 +100,50 @@ async def test_phone_numbers_of_restricted_customers_are_masked(
     held = require_held(await platform.send("PUT", path, {"phone_number": "+23276123499"}))
     assert held["changes"]["phone_number"][1] == "+23276123499"
     await harness.database.execute("UPDATE subscribers SET restricted = true")
-    masked = await get_approval(harness, held, await harness.create_admin())
+    approver = await harness.create_admin()
+    masked = await get_approval(harness, held, approver)
     assert (masked["masked"], masked["changes"]["phone_number"]) == (True, ["***", "***"])
-    failed = await approve(harness, held)
+    blind = await decide(harness, held, "approve", approver)
+    assert parse_error(blind) == (403, "OTP_REQUIRED")
+    assert (await get_approval(harness, held, approver))["approvers"] == []
+    await grant_restricted_access(harness, platform.customer, approver)
+    assert "masked" not in await get_approval(harness, held, approver)
+    failed = await approve(harness, held, approver)  # the maker has no access
     assert (failed["status"], failed["code"]) == ("failed", "OTP_REQUIRED")
+
+
+async def grant_restricted_access(
+    harness: Harness, customer: dict[str, Any], admin: BearerAuth
+) -> None:
+    """Store that the admin has verified a code sent to the customer."""
+    await harness.database.execute(
+        """INSERT INTO restricted_access (subscriber_id, admin_id, expires_at)
+           VALUES ($1, $2, $3)""",
+        ids.decode(ids.SUBSCRIBER, customer["id"]),
+        ids.decode(ids.ADMIN, admin.id),
+        harness.services.clock() + timedelta(minutes=15),
+    )
+
+
+async def test_every_masked_request_cannot_be_approved_blindly(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await set_rules(harness, *(build_rule(operation) for operation in GUARDABLE_OPERATIONS))
+    held = [
+        require_held(await platform.send(method, path, body))
+        for _, method, path, body in await platform.list_requests()
+    ]
+    await harness.database.execute("UPDATE subscribers SET restricted = true")
+    approver, masked = await harness.create_admin(), set()
+    for approval in held:
+        record = await get_approval(harness, approval, approver)
+        if record.get("masked"):
+            masked.add(approval["operation"])
+            blind = await decide(harness, approval, "approve", approver)
+            assert parse_error(blind) == (403, "OTP_REQUIRED"), approval["operation"]
+            rejected = await decide(harness, approval, "reject", approver, reason="Unknown")
+            assert rejected.status_code == 200
+    assert masked >= {"subscriber_phone", "wallet_transfer", "processor_transfer"}
 
 
 async def test_transfers_of_restricted_customers_are_masked(

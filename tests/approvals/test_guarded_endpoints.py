@@ -61,7 +61,8 @@ UNGUARDED_ENDPOINTS = {
         "POST /admin/onboarding/dismiss", "POST /admin/onboarding/{step}/skip",
     ],
     "It concerns the admin's own account": ["POST /admin/logout"],
-    "It decides on a held request": [
+    "It decides on a held request, and who may decide": [
+        "POST /admin/users/{id}/confirm",
         "POST /approvals/{id}/approve", "POST /approvals/{id}/reject",
         "POST /approvals/{id}/cancel",
     ],

@@ -100,6 +100,7 @@ GET /admin/me -> all
 POST, GET /admin/users -> A
 PUT /admin/users/{id} -> A
 POST /admin/users/{id}/reset-factors -> A
+POST /admin/users/{id}/confirm -> A
 POST /admin/users/{id}/disable, /admin/users/{id}/enable -> A
 GET /admin/approval-rules -> all
 PUT /admin/approval-rules -> A

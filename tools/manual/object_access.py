@@ -288,6 +288,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"GET {_V1}/admin/users": (ObjectAccess.ANY,),
     f"PUT {_V1}/admin/users/{{id}}": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/users/{{id}}/reset-factors": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/users/{{id}}/confirm": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/users/{{id}}/reset-password": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/invitations/accept": (ObjectAccess.LINK,),
     f"POST {_V1}/admin/users/{{id}}/disable": (ObjectAccess.ANY,),

@@ -1776,7 +1776,10 @@ export class Operations extends Transport {
   /**
    * Get an approval.
    *
-   * Secrets in `result`, such as a new API key, are returned only once and only to the maker.
+   * Secrets in `result`, such as a new API key, are returned only once and only to the maker. The
+   * link of an invitation or a password reset is never returned to the maker, but to the approver
+   * who executed the request, in the response of `approve` if the request was executed by then.
+   * `disclosed` is true if `result` has such values.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */
@@ -1791,6 +1794,14 @@ export class Operations extends Transport {
    * ID as idempotency key and all checks repeated. If a check fails, the approval is `failed` with
    * the code of the error. Admins cannot approve their own requests, and two accounts with the same
    * email address, ignoring case and the part after a plus sign, are the same person.
+   *
+   * Two admins of whom one has seen the other's invitation or reset link cannot approve each other's
+   * requests (403) and count once among several approvers, until a third admin has confirmed the
+   * account with `POST /api/v1/admin/users/{id}/confirm`.
+   *
+   * If the values are masked, because the request concerns a restricted subscriber, the approval
+   * fails with `OTP_REQUIRED` until you have verified a code with
+   * `POST /api/v1/subscribers/{id}/restricted-access`.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
    */
@@ -1911,7 +1922,9 @@ export class Operations extends Transport {
    * Create an admin.
    *
    * Without `password`, the response contains an `invitation`: a link with which the admin sets a
-   * password that no one else knows. It works once and expires after three days.
+   * password that no one else knows. It works once and expires after three days. `link_seen_by` then
+   * has your ID: you and the admin cannot approve each other's requests until a third admin confirms
+   * the account.
    *
    * The password must have 12 to 255 characters of any kind and must not be the email address or the
    * name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -1970,6 +1983,10 @@ export class Operations extends Transport {
    * replaces earlier links. Second factors remain. An admin of single sign-on then has a password
    * instead. You cannot reset your own password (403).
    *
+   * You may be one person with the admin then, so you cannot approve each other's requests until a
+   * third admin confirms the account. If too few people could then approve requests under an
+   * approval rule, the reset fails with 422.
+   *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   resetPassword(id: string, options?: RequestOptions): Promise<schemas.Invitation> {
@@ -2011,6 +2028,20 @@ export class Operations extends Transport {
    */
   enableAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
     return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/enable`, {}, options);
+  }
+
+  /**
+   * Confirm that an account belongs to its admin.
+   *
+   * For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
+   * with the person first. The account and these admins can then approve each other's requests. Only
+   * a third admin can confirm: not the admin, not one who has seen the link and, while approval
+   * rules apply, not an admin who is connected with them by another link (403).
+   *
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
+   */
+  confirmAdmin(id: string, options?: RequestOptions): Promise<schemas.Admin> {
+    return this.send("POST", `/api/v1/admin/users/${encodeURIComponent(id)}/confirm`, {}, options);
   }
 
   /**

@@ -46,6 +46,7 @@ export interface Admin {
   last_login_at: string | null;
   status: AdminStatus;
   sso: boolean;
+  link_seen_by: string[];
 }
 
 /** Fields to change. Omitted fields keep their values. */
@@ -361,9 +362,11 @@ export interface ApprovalPage {
  *     the ID of the record that the request changes. `approvers` are the IDs of the admins who have
  *     approved it, and `required_approvers` is the number that it needs.
  *
- *     `result` is the response of the executed request. Secrets in it are shown only to the maker, in
- *     the first response of `GET /approvals/{id}`. If the request failed, `result` is the error and
- *     `code` its code.
+ *     `result` is the response of the executed request. Secrets in it are shown once: an API key to
+ *     the maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+ *     approver who executed the request, in the response of `POST /approvals/{id}/approve`.
+ *     `disclosed` is true if this response shows them. If the request failed, `result` is the error
+ *     and `code` its code.
  *
  *     `masked` is true if the request concerns a restricted subscriber and the admin has not verified
  *     a one-time code. The values of `changes` are then hidden, and `result` is null.
@@ -388,6 +391,7 @@ export interface ApprovalRecord {
   expires_at: string;
   updated_at: string;
   masked?: boolean;
+  disclosed?: boolean;
 }
 
 export interface ApprovalRejectedEvent {
@@ -1567,6 +1571,7 @@ export interface NewAdminRecord {
   last_login_at: string | null;
   status: AdminStatus;
   sso: boolean;
+  link_seen_by: string[];
   invitation?: Invitation;
 }
 

@@ -46,7 +46,13 @@ def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) ->
 
 
 def to_record(row: Mapping[str, Any]) -> Admin:
-    return build_record(Admin, row, id=ids.encode(ids.ADMIN, row["id"]))
+    return build_record(
+        Admin, row, id=ids.encode(ids.ADMIN, row["id"]), link_seen_by=_list_viewers(row)
+    )
+
+
+def _list_viewers(row: Mapping[str, Any]) -> list[str]:
+    return [ids.encode(ids.ADMIN, viewer_id) for viewer_id in row["link_viewers"]]
 
 
 def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) -> NewAdminRecord:
@@ -54,5 +60,6 @@ def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) 
         NewAdminRecord,
         row,
         id=ids.encode(ids.ADMIN, row["id"]),
+        link_seen_by=_list_viewers(row),
         invitation=msgspec.UNSET if invitation is None else invitation,
     )

@@ -9,7 +9,7 @@ from tapgate.admin.queries import ActiveSystemAdmins
 from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.approval_rules import queries as approval_rules
 from tapgate.approval_rules.check import keep_enough_approvers
-from tapgate.approval_rules.people import RolesByOperation
+from tapgate.approval_rules.people import PersonGroups, RolesByOperation
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
@@ -128,9 +128,13 @@ async def invite(
     role: str,
     unusable_hash: str,
     makers: RolesByOperation,
+    viewer_id: int,
     invitations: Invitations,
 ) -> tuple[asyncpg.Record, Invitation]:
-    """Create an admin and return the link with which the admin sets the password."""
+    """Create an admin and return the link with which the admin sets the password.
+
+    `viewer_id` is the admin who sees the link.
+    """
     row = await create(
         tx,
         actor,
@@ -140,7 +144,10 @@ async def invite(
         password_hash=unusable_hash,
         makers=makers,
     )
-    return row, await _invite(tx, row["id"], invitations)
+    invitation = await _invite(
+        tx, row["id"], makers=makers, viewer_id=viewer_id, invitations=invitations
+    )
+    return await queries.get(tx, row["id"]), invitation
 
 
 async def create_first_admin(tx: Transaction, *, email: str, password_hash: str) -> bool:
@@ -222,14 +229,18 @@ async def reset_password(
     admin_id: int,
     *,
     unusable_hash: str,
+    makers: RolesByOperation,
+    viewer_id: int | None,
     invitations: Invitations,
     sessions: Sessions,
 ) -> Invitation:
     """Make an admin's password unusable and return a link to set a new one.
 
     The admin's sessions end. Second factors remain, so the link alone does not grant access. The
-    admin no longer signs in with single sign-on.
+    admin no longer signs in with single sign-on. `viewer_id` is the admin who sees the link, or
+    None on the command line.
     """
+    await approval_rules.lock(tx)
     await queries.get(tx, admin_id, for_update=True)
     if _is_self(actor, admin_id):
         raise _build_forbidden_error("You can't reset your own password. Change it instead.")
@@ -238,7 +249,7 @@ async def reset_password(
     await sessions.end_all(tx, admin_id)
     changes = None if subject is None else {"subject": (subject, None)}
     await trail.record(tx, actor, admin_id, "password_reset", changes=changes)
-    return await _invite(tx, admin_id, invitations)
+    return await _invite(tx, admin_id, makers=makers, viewer_id=viewer_id, invitations=invitations)
 
 
 async def accept_invitation(
@@ -266,7 +277,48 @@ def build_invalid_invitation_error() -> ApiError:
     )
 
 
-async def _invite(tx: Transaction, admin_id: int, invitations: Invitations) -> Invitation:
+async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Record:
+    """Confirm that an account belongs to its admin, and not to an admin who has seen its link.
+
+    Neither of them can confirm it, nor, while approval rules apply, an admin who may be one of
+    them. The command line confirms without a check.
+    """
+    await approval_rules.lock(tx)
+    admin = await queries.get(tx, admin_id, for_update=True)
+    if not admin["link_viewers"]:
+        return admin
+    confirmer = None if actor.principal is None else actor.principal.admin_id
+    if confirmer is not None:
+        applies = await approval_rules.list_rules_in_force(tx)
+        groups = await approval_rules.load_groups(tx) if applies else PersonGroups()
+        people = [
+            (await approval_rules.find_admin(tx, each)).person
+            for each in (confirmer, admin_id, *admin["link_viewers"])
+        ]
+        own, *others = map(groups.get, people)
+        if own in others:
+            raise _build_forbidden_error(
+                "You can't confirm this account: you may be its admin, or one who has seen its "
+                "link."
+            )
+    await queries.confirm_link_views(tx, admin_id, confirmer)
+    viewers = [ids.encode(ids.ADMIN, each) for each in admin["link_viewers"]]
+    await trail.record(tx, actor, admin_id, "confirmed", changes={"link_seen_by": (viewers, [])})
+    return await queries.get(tx, admin_id)
+
+
+async def _invite(
+    tx: Transaction,
+    admin_id: int,
+    *,
+    makers: RolesByOperation,
+    viewer_id: int | None,
+    invitations: Invitations,
+) -> Invitation:
+    """Create a link. Until a third admin confirms, its viewer and the admin may be one person."""
+    if viewer_id is not None and viewer_id != admin_id:
+        async with keep_enough_approvers(tx, makers):
+            await queries.add_link_view(tx, admin_id, viewer_id)
     url, expires_at = await invitations.create(tx, admin_id)
     return Invitation(url=url, expires_at=format_rfc3339(expires_at))
 

@@ -13,7 +13,9 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
 _COLUMNS = """id, email, name, role, status, created_at, last_login_at,
-    EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso"""
+    EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS sso,
+    ARRAY(SELECT viewer_id FROM admin_link_views
+          WHERE admin_id = admins.id AND confirmed_at IS NULL ORDER BY viewer_id) AS link_viewers"""
 
 
 async def get(
@@ -63,6 +65,28 @@ async def update(tx: Transaction, admin_id: int, *, name: str, role: str) -> asy
 
 async def set_password(tx: Transaction, admin_id: int, password_hash: str) -> None:
     await tx.execute("UPDATE admins SET password_hash = $2 WHERE id = $1", admin_id, password_hash)
+
+
+async def add_link_view(tx: Transaction, admin_id: int, viewer_id: int) -> None:
+    """Store who sees an admin's new link, also if an earlier one was confirmed."""
+    await tx.execute(
+        """INSERT INTO admin_link_views (admin_id, viewer_id, seen_at) VALUES ($1, $2, $3)
+           ON CONFLICT (admin_id, viewer_id) DO UPDATE
+           SET seen_at = excluded.seen_at, confirmed_at = NULL, confirmed_by = NULL""",
+        admin_id,
+        viewer_id,
+        tx.now(),
+    )
+
+
+async def confirm_link_views(tx: Transaction, admin_id: int, confirmed_by: int | None) -> None:
+    await tx.execute(
+        """UPDATE admin_link_views SET confirmed_at = $2, confirmed_by = $3
+           WHERE admin_id = $1 AND confirmed_at IS NULL""",
+        admin_id,
+        tx.now(),
+        confirmed_by,
+    )
 
 
 async def delete_identity(tx: Transaction, admin_id: int) -> str | None:

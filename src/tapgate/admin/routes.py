@@ -209,7 +209,9 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
     """Create an admin.
 
     Without `password`, the response contains an `invitation`: a link with which the admin sets a
-    password that no one else knows. It works once and expires after three days.
+    password that no one else knows. It works once and expires after three days. `link_seen_by` then
+    has your ID: you and the admin cannot approve each other's requests until a third admin confirms
+    the account.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
     name. In staging and production it must also be hard to guess: common passwords, names, dates,
@@ -231,6 +233,7 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
                 **fields,
                 unusable_hash=unusable_hash,
                 makers=services.guarded_roles,
+                viewer_id=_get_link_viewer(request),
                 invitations=auth.invitations,
             )
         return model.to_new_record(row, invitation)
@@ -315,6 +318,10 @@ async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
     link with which the admin sets a new password. It works once, expires after three days and
     replaces earlier links. Second factors remain. An admin of single sign-on then has a password
     instead. You cannot reset your own password (403).
+
+    You may be one person with the admin then, so you cannot approve each other's requests until a
+    third admin confirms the account. If too few people could then approve requests under an
+    approval rule, the reset fails with 422.
     """
     auth = request.services.authenticator
     unusable_hash = await auth.passwords.hash_unknown()
@@ -324,6 +331,8 @@ async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
             request.actor,
             id,
             unusable_hash=unusable_hash,
+            makers=request.services.guarded_roles,
+            viewer_id=_get_link_viewer(request),
             invitations=auth.invitations,
             sessions=auth.sessions,
         )
@@ -394,6 +403,27 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     async with services.transaction() as tx:
         row = await operations.enable(tx, request.actor, id, makers=services.guarded_roles)
     return model.to_record(row)
+
+
+@endpoints.post("/users/{id}/confirm", access=_SYSTEM_ADMIN, step_up=True)
+async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
+    """Confirm that an account belongs to its admin.
+
+    For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
+    with the person first. The account and these admins can then approve each other's requests. Only
+    a third admin can confirm: not the admin, not one who has seen the link and, while approval
+    rules apply, not an admin who is connected with them by another link (403).
+    """
+    async with request.services.transaction() as tx:
+        return model.to_record(await operations.confirm(tx, request.actor, id))
+
+
+def _get_link_viewer(request: RequestContext) -> int:
+    """Return the admin who receives the link in the response, never the maker of an approval."""
+    if request.approval is not None:
+        return request.approval.executed_by
+    admin_id, _ = request.admin_and_session_ids
+    return admin_id
 
 
 def get_origin(request: RequestContext, *, is_sso: bool = False) -> SessionOrigin:

@@ -77,5 +77,7 @@ class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
+    #: ID of the admin with whose approval the request is executed.
+    executed_by: int
     require_unchanged: Callable[[Proposal | None, Any], None]
     end: Callable[[Transaction, Any], Awaitable[None]]

@@ -66,7 +66,16 @@ async def list_active_admins(reader: Database | Transaction) -> list[Person]:
 
 
 async def load_groups(reader: Database | Transaction) -> PersonGroups:
-    return PersonGroups()
+    """Return who may be one person: an admin, and those who have seen the admin's link."""
+    rows = await reader.fetch(
+        """SELECT admin.email, viewer.email AS viewer_email
+           FROM admin_link_views
+           JOIN admins admin ON admin.id = admin_id JOIN admins viewer ON viewer.id = viewer_id
+           WHERE confirmed_at IS NULL"""
+    )
+    return PersonGroups(
+        (identify_person(row["email"]), identify_person(row["viewer_email"])) for row in rows
+    )
 
 
 def _to_person(row: asyncpg.Record) -> Person:

@@ -17,7 +17,7 @@ from tapgate import ids
 from tapgate.api.guards import ApprovedCall, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
-from tapgate.approval_rules.queries import find_admin
+from tapgate.approval_rules.queries import find_admin, load_groups
 from tapgate.approvals import model, operations, queries
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.auth.actors import SYSTEM_ACTOR
@@ -26,7 +26,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.approvals import ApprovalStatus
+from tapgate.schemas.approvals import ApprovalStatus, Verdict
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 
@@ -44,14 +44,14 @@ async def execute(services: Services, approval_id: int) -> None:
     if approval.status != ApprovalStatus.APPROVED or services.run_approved is None:
         return
     try:
-        await _require_valid_approvals(services, approval)
+        executor = await _require_valid_approvals(services, approval)
         stored = await _open_request(services, approval)
         await _require_valid_key(services, stored)
         maker = await _load_maker(services, approval)
         if stored.moves_money:
-            await _execute_money_request(services, approval, stored, maker)
+            await _execute_money_request(services, approval, stored, maker, executor)
         else:
-            await _execute_in_transaction(services, approval, stored, maker)
+            await _execute_in_transaction(services, approval, stored, maker, executor)
     except ApiError as error:
         if error.status < 500 and error.code is not Code.RATE_LIMITED:
             async with services.transaction() as tx:
@@ -87,14 +87,20 @@ class ApprovalWorker:
         await queries.remove_old_calls(services.database, services.clock())
 
 
-async def _require_valid_approvals(services: Services, approval: Approval) -> None:
-    decisions = await queries.load_decisions(services.database, [approval.id])
-    if not approval.has_enough_approvals(decisions[approval.id]):
+async def _require_valid_approvals(services: Services, approval: Approval) -> int:
+    """Return the admin with whose approval the request is executed."""
+    decisions = (await queries.load_decisions(services.database, [approval.id]))[approval.id]
+    groups = await load_groups(services.database)
+    if not approval.has_enough_approvals(decisions, groups):
         raise ApiError(
             Code.FORBIDDEN,
             "An admin who approved the request may no longer approve it.",
             details={"required": approval.roles},
         )
+    if approval.executed_by is not None:
+        return approval.executed_by
+    # Approved by a process of the previous release.
+    return [item.admin_id for item in decisions if item.decision == Verdict.APPROVE][-1]
 
 
 async def _open_request(services: Services, approval: Approval) -> StoredRequest:
@@ -135,7 +141,11 @@ async def _load_maker(services: Services, approval: Approval) -> Principal:
 
 
 def _build_request(
-    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
 ) -> RequestContext:
     request = RequestContext(
         services=services,
@@ -155,7 +165,10 @@ def _build_request(
         )
 
     request.approval = ApprovedCall(
-        id=approval.public_id, require_unchanged=partial(_require_unchanged, approval), end=end
+        id=approval.public_id,
+        executed_by=executor,
+        require_unchanged=partial(_require_unchanged, approval),
+        end=end,
     )
     return request
 
@@ -177,31 +190,43 @@ def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any)
 
 
 async def _execute_money_request(
-    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
 ) -> None:
     """Execute a money request. The ledger ends the approval in its own transaction."""
     assert services.run_approved is not None
-    request = _build_request(services, approval, stored, maker)
+    request = _build_request(services, approval, stored, maker, executor)
     receipt = await services.run_approved(request)
     await queries.save_receipt(services.database, approval.id, _to_result(receipt))
 
 
 async def _execute_in_transaction(
-    services: Services, approval: Approval, stored: StoredRequest, maker: Principal
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
 ) -> None:
-    """Execute a request and end its approval in one database transaction."""
+    """Execute a request and end its approval in one database transaction.
+
+    The maker receives secrets in the result, but never a link with which an admin sets a password.
+    The approver who executed the request receives the link.
+    """
     assert services.run_approved is not None
     async with services.transaction() as tx:
         current = await queries.get(tx, approval.id, lock=True)
         if current.status != ApprovalStatus.APPROVED:
             return
         shared = dataclasses.replace(services, shared_transaction=tx)
-        request = _build_request(shared, approval, stored, maker)
+        request = _build_request(shared, approval, stored, maker, executor)
         try:
             response = await services.run_approved(request)
         except RaiseAfterCommit as rejection:
             raise rejection.error from None
-        result = _to_result(response)
+        result, has_link = _to_result(response), model.has_link(_get_body(response))
         end = partial(
             operations.end_execution,
             tx,
@@ -209,15 +234,20 @@ async def _execute_in_transaction(
             approval.id,
             currency=services.settings.currency,
         )
-        hidden = model.hide_secrets(result)
+        hidden = model.hide_secrets(result, has_link=has_link)
         if hidden == result:
             await end(result)
             return
         context = model.get_seal_context(approval.id, "result")
         sealed = services.vault.seal(msgspec.json.encode(result), context)
-        await end(hidden, sealed_result=sealed)
+        result_for = executor if has_link else approval.maker_id
+        await end(hidden, sealed_result=sealed, result_for=result_for)
 
 
 def _to_result(response: Any) -> dict[str, Any]:
-    body = response.body if isinstance(response, Reply) else response
+    body = _get_body(response)
     return {} if body is None else msgspec.to_builtins(body)
+
+
+def _get_body(response: Any) -> Any:
+    return response.body if isinstance(response, Reply) else response

@@ -8,10 +8,12 @@ import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.approval_rules.model import Rule
+from tapgate.approval_rules.people import PersonGroups
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import is_secret
 from tapgate.auth.disclosure import Subject
 from tapgate.errors import invalid_field
+from tapgate.schemas.admin import Invitation
 from tapgate.schemas.approvals import (
     AMOUNT_OPERATIONS,
     ApprovalDecision,
@@ -29,14 +31,20 @@ SUM_PERIOD: Final = timedelta(hours=24)
 NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password", "otp"})
 #: Fields that approvers do not need to see.
 _UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
-#: Fields of results that are shown only to the maker, besides those whose name indicates a secret.
-_ONE_TIME_FIELDS: Final = frozenset({"invitation", "url", "link"})
+#: Fields of results with links, besides those whose name indicates a secret.
+_LINK_FIELDS: Final = frozenset({"invitation", "url"})
 #: Fields of requests that can name a subscriber, and what they name.
 _SUBJECT_KINDS: Final = {
     "subscriber_id": "subscriber",
     "card_serial": "card",
     "from_account_id": "account",
     "to_account_id": "account",
+}
+#: What a request changes, by the prefix of the record's ID.
+_RESOURCE_KINDS: Final = {
+    ids.SUBSCRIBER: "subscriber",
+    ids.TRANSACTION: "transaction",
+    ids.ALERT: "alert",
 }
 
 
@@ -67,6 +75,10 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     #: People besides the maker who hold the API key that made the request.
     other_makers: list[str]
     fingerprint: bytes | None
+    #: The admin with whose approval the request was executed.
+    executed_by: int | None
+    #: The admin who receives the secrets in the result.
+    result_for: int | None
     roles: list[str]
     required_approvers: int
     status: str
@@ -88,19 +100,20 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
             return ApprovalStatus.EXPIRED
         return self.status
 
-    def is_made_by(self, person: str) -> bool:
-        """Return whether a person made the request, or could have made it with an API key."""
-        return person == self.maker_person or person in self.other_makers
+    def is_made_by(self, person: str, groups: PersonGroups) -> bool:
+        """Return whether a person may have made the request, directly or with an API key."""
+        makers = {groups.get(maker) for maker in (self.maker_person, *self.other_makers)}
+        return groups.get(person) in makers
 
-    def has_enough_approvals(self, decisions: Collection[Decision]) -> bool:
+    def has_enough_approvals(self, decisions: Collection[Decision], groups: PersonGroups) -> bool:
         """Return whether enough different people who still may approve have approved."""
         persons = {
-            decision.person
+            groups.get(decision.person)
             for decision in decisions
             if decision.decision == Verdict.APPROVE
             and decision.is_active
             and decision.role in self.roles
-            and not self.is_made_by(decision.person)
+            and not self.is_made_by(decision.person, groups)
         }
         return len(persons) >= self.required_approvers
 
@@ -191,16 +204,24 @@ def _mask(name: str, value: Any) -> Any:
     return MASK if value is not None and is_secret(name) else value
 
 
-def hide_secrets(value: Any) -> Any:
+def hide_secrets(value: Any, *, has_link: bool = False) -> Any:
     """Return a result without the values that are shown only once."""
     if isinstance(value, Mapping):
         return {
             name: MASK
-            if item is not None and (is_secret(name) or name in _ONE_TIME_FIELDS)
+            if item is not None and (is_secret(name) or (has_link and name in _LINK_FIELDS))
             else hide_secrets(item)
             for name, item in value.items()
         }
     return [hide_secrets(item) for item in value] if isinstance(value, list) else value
+
+
+def has_link(response: Any) -> bool:
+    """Return whether a response has a link with which an admin sets a password."""
+    if isinstance(response, Invitation):
+        return True
+    fields = getattr(response, "__struct_fields__", ())
+    return any(isinstance(getattr(response, name), Invitation) for name in fields)
 
 
 def to_record(
@@ -210,12 +231,9 @@ def to_record(
     currency: str,
     now: datetime,
     masked: bool = False,
-    result: dict[str, Any] | None = None,
 ) -> ApprovalRecord:
-    """Return the record for clients. `result` replaces the stored one, which has no secrets."""
+    """Return the record for clients, without the secrets in the result."""
     changes = {name: [MASK, MASK] for name in approval.changes} if masked else approval.changes
-    if result is None:
-        result = approval.result
     amount = approval.amount
     return ApprovalRecord(
         id=approval.public_id,
@@ -236,7 +254,7 @@ def to_record(
         decisions=[_to_decision_record(decision) for decision in decisions],
         status=approval.get_status(now),
         code=approval.code,
-        result=None if masked else result,
+        result=None if masked else approval.result,
         created_at=clock.format_rfc3339(approval.created_at),
         expires_at=clock.format_rfc3339(approval.expires_at),
         updated_at=clock.format_rfc3339(approval.updated_at),
@@ -256,14 +274,13 @@ def _to_decision_record(decision: Decision) -> ApprovalDecision:
 
 def list_subjects(approval: Approval) -> list[Subject]:
     """Return whom the changes and the result may disclose: a receipt contains balances."""
-    subscriber = get_guarded_subscriber(approval)
-    if subscriber is not None:
-        return [Subject("subscriber", subscriber)]
-    return [
+    subjects = [
         Subject(kind, approval.changes[name][1])
         for name, kind in _SUBJECT_KINDS.items()
         if name in approval.changes
     ]
+    kind = _RESOURCE_KINDS.get((approval.resource_id or "")[:4])
+    return subjects if kind is None else [*subjects, Subject(kind, str(approval.resource_id))]
 
 
 def get_guarded_subscriber(approval: Approval) -> str | None:

@@ -10,7 +10,7 @@ from tapgate import clock, ids
 from tapgate.api.guards import Requirement
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import Rule, build_rule_change_requirement
-from tapgate.approval_rules.people import Person, RolesByOperation
+from tapgate.approval_rules.people import Person, PersonGroups, RolesByOperation
 from tapgate.approval_rules.queries import (
     delete_suspension,
     find_admin,
@@ -207,12 +207,24 @@ async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
     again when the admin is enabled, so a repeated approval can be the last one that was missing.
     """
     approval = await _lock_pending(tx, actor, approval_id)
-    decisions = await _load_decisions(tx, approval_id)
+    decisions, groups = await _load_decisions(tx, approval_id), await load_groups(tx)
     approver = await _require_approver(tx, actor, approval, decisions)
+    if approval.is_made_by(approver.person, groups):
+        raise _build_forbidden_error(
+            "You or the maker have seen the other's invitation or reset link. Another admin must "
+            "confirm the account first.",
+            "another admin",
+        )
+    if await find_hidden_subjects(tx, actor.principal, tx.now(), model.list_subjects(approval)):
+        raise ApiError(
+            Code.OTP_REQUIRED,
+            "The values are hidden, because the request concerns a restricted subscriber. Verify "
+            "an access code first.",
+        )
     if not any(decision.admin_id == approver.admin_id for decision in decisions):
         await _add_decision(tx, approval_id, approver, Verdict.APPROVE, None)
         await _trail.record(tx, actor, approval.public_id, "approved")
-    if not approval.has_enough_approvals(await _load_decisions(tx, approval_id)):
+    if not approval.has_enough_approvals(await _load_decisions(tx, approval_id), groups):
         return False
     await queries.change_status(
         tx,
@@ -220,6 +232,7 @@ async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
         ApprovalStatus.PENDING,
         ApprovalStatus.APPROVED,
         next_attempt_at=tx.now() + EXECUTION_PERIOD,
+        executed_by=approver.admin_id,
     )
     return True
 
@@ -260,8 +273,12 @@ async def end_execution(
     *,
     currency: str,
     sealed_result: bytes | None = None,
+    result_for: int | None = None,
 ) -> None:
-    """Store that a request was executed, in the transaction that executes it."""
+    """Store that a request was executed, in the transaction that executes it.
+
+    `result_for` is the admin who receives the secrets in the sealed result.
+    """
     is_changed = await queries.change_status(
         tx,
         approval_id,
@@ -269,6 +286,7 @@ async def end_execution(
         ApprovalStatus.EXECUTED,
         result=result,
         sealed_result=sealed_result,
+        result_for=result_for,
     )
     if not is_changed:
         raise RuntimeError("the approval is not waiting for its execution")
@@ -293,7 +311,7 @@ async def fail_execution(tx: Transaction, actor: Actor, approval_id: int, error:
 
 
 async def record_disclosure(tx: Transaction, actor: Actor, approval_id: int) -> None:
-    """Record that the maker received the secrets in the result."""
+    """Record that the maker or the approver received the secrets in the result."""
     await _trail.record(tx, actor, ids.encode(ids.APPROVAL, approval_id), "result_disclosed")
 
 
@@ -339,11 +357,14 @@ async def _lock_pending(tx: Transaction, actor: Actor, approval_id: int) -> Appr
 async def _require_approver(
     tx: Transaction, actor: Actor, approval: Approval, decisions: Sequence[Decision]
 ) -> Person:
-    """Return the admin who decides, or raise 403 if this person may not."""
+    """Return the admin who decides, or raise 403 if this person may not.
+
+    People who have seen each other's links may reject each other's requests.
+    """
     assert actor.principal is not None
     assert actor.principal.admin_id is not None
     approver = await find_admin(tx, actor.principal.admin_id, for_share=True)
-    if approver.admin_id == approval.maker_id or approval.is_made_by(approver.person):
+    if approval.is_made_by(approver.person, PersonGroups()):
         raise _build_forbidden_error("You can't decide on your own request.", "another admin")
     if not approver.is_active or approver.role not in approval.roles:
         raise _build_forbidden_error("Your role can't approve this request.", *approval.roles)

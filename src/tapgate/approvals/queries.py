@@ -21,6 +21,11 @@ from tapgate.store.transaction import Transaction
 _SELECT: Final = """
     SELECT a.id, a.operation, a.operations, a.summary, a.changes, a.amount, a.resource_id,
            a.maker_id, maker.name AS maker_name, a.maker_person, a.other_makers, a.fingerprint,
+           a.executed_by,
+           coalesce(a.result_for, CASE WHEN a.operation <> 'admin_users' THEN a.maker_id ELSE (
+               SELECT d.admin_id FROM approval_decisions d
+               WHERE d.approval_id = a.id AND d.decision = 'approve'
+               ORDER BY d.decided_at DESC LIMIT 1) END) AS result_for,
            a.roles, a.required_approvers, a.status, a.code, a.result,
            a.sealed_result IS NOT NULL AS has_secrets, a.attempts,
            a.created_at, a.expires_at, a.updated_at

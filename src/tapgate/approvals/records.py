@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
-
-import msgspec
 
 from tapgate.api.services import Services
 from tapgate.approvals import model, queries
@@ -14,18 +11,9 @@ from tapgate.auth.principals import Principal
 from tapgate.schemas.approvals import ApprovalRecord
 
 
-async def build(
-    services: Services,
-    principal: Principal,
-    approval: Approval,
-    *,
-    result: dict[str, Any] | None = None,
-) -> ApprovalRecord:
-    """Return the record of one approval. `result` replaces the stored one."""
+async def build(services: Services, principal: Principal, approval: Approval) -> ApprovalRecord:
     (record,) = await build_all(services, principal, [approval])
-    if result is None:
-        return record
-    return msgspec.structs.replace(record, result=result)
+    return record
 
 
 async def build_all(

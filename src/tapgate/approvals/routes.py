@@ -133,23 +133,17 @@ async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Pag
 async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Get an approval.
 
-    Secrets in `result`, such as a new API key, are returned only once and only to the maker.
+    Secrets in `result`, such as a new API key, are returned only once and only to the maker. The
+    link of an invitation or a password reset is never returned to the maker, but to the approver
+    who executed the request, in the response of `approve` if the request was executed by then.
+    `disclosed` is true if `result` has such values.
     """
-    approval = await _get_visible(request, id)
-    is_maker = request.principal.admin_id == approval.maker_id
-    result = None
-    if is_maker and approval.has_secrets and request.method == "GET":
-        services = request.services
-        async with services.transaction() as tx:
-            sealed = await queries.take_sealed_result(tx, id)
-            await operations.record_disclosure(tx, request.actor, id)
-        if sealed is not None:
-            plain = services.vault.open(sealed, model.get_seal_context(id, "result"))
-            result = msgspec.json.decode(plain)
-    return await records.build(request.services, request.principal, approval, result=result)
+    approval = await queries.get(request.services.database, id)
+    queries.require_visible(request.principal, approval)
+    return await _build_record(request, approval, discloses=request.method == "GET")
 
 
-@endpoints.post("/{id}/approve", errors=_DECISION_ERRORS, step_up=True)
+@endpoints.post("/{id}/approve", errors=(*_DECISION_ERRORS, Code.OTP_REQUIRED), step_up=True)
 async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Approve a request.
 
@@ -157,12 +151,20 @@ async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRe
     ID as idempotency key and all checks repeated. If a check fails, the approval is `failed` with
     the code of the error. Admins cannot approve their own requests, and two accounts with the same
     email address, ignoring case and the part after a plus sign, are the same person.
+
+    Two admins of whom one has seen the other's invitation or reset link cannot approve each other's
+    requests (403) and count once among several approvers, until a third admin has confirmed the
+    account with `POST /api/v1/admin/users/{id}/confirm`.
+
+    If the values are masked, because the request concerns a restricted subscriber, the approval
+    fails with `OTP_REQUIRED` until you have verified a code with
+    `POST /api/v1/subscribers/{id}/restricted-access`.
     """
     async with request.services.transaction() as tx:
         is_complete = await operations.approve(tx, request.actor, id)
     if is_complete:
         await execute(request.services, id)
-    return await _build_record(request, id)
+    return await _build_record(request, await queries.get(request.services.database, id))
 
 
 @endpoints.post("/{id}/reject", errors=_DECISION_ERRORS)
@@ -171,7 +173,7 @@ async def reject_request(request: RequestContext, id: ApprovalId, body: Reason) 
     currency = request.services.settings.currency
     async with request.services.transaction() as tx:
         await operations.reject(tx, request.actor, id, body.reason, currency=currency)
-    return await _build_record(request, id)
+    return await _build_record(request, await queries.get(request.services.database, id))
 
 
 @endpoints.post("/{id}/cancel", errors=_DECISION_ERRORS)
@@ -179,15 +181,22 @@ async def cancel_request(request: RequestContext, id: ApprovalId) -> ApprovalRec
     """Cancel your own request."""
     async with request.services.transaction() as tx:
         await operations.cancel(tx, request.actor, id)
-    return await _build_record(request, id)
+    return await _build_record(request, await queries.get(request.services.database, id))
 
 
-async def _get_visible(request: RequestContext, approval_id: int) -> Approval:
-    approval = await queries.get(request.services.database, approval_id)
-    queries.require_visible(request.principal, approval)
-    return approval
-
-
-async def _build_record(request: RequestContext, approval_id: int) -> ApprovalRecord:
-    approval = await queries.get(request.services.database, approval_id)
-    return await records.build(request.services, request.principal, approval)
+async def _build_record(
+    request: RequestContext, approval: Approval, *, discloses: bool = True
+) -> ApprovalRecord:
+    """Return the record, with the secrets in the result if the admin has not received them yet."""
+    services = request.services
+    record = await records.build(services, request.principal, approval)
+    is_recipient = approval.has_secrets and request.principal.admin_id == approval.result_for
+    if not discloses or not is_recipient:
+        return record
+    async with services.transaction() as tx:
+        sealed = await queries.take_sealed_result(tx, approval.id)
+        if sealed is None:
+            return record
+        await operations.record_disclosure(tx, request.actor, approval.id)
+    plain = services.vault.open(sealed, model.get_seal_context(approval.id, "result"))
+    return msgspec.structs.replace(record, result=msgspec.json.decode(plain), disclosed=True)

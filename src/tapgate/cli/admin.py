@@ -34,13 +34,11 @@ def reset_password(
     """
 
     async def task(services: Any) -> None:
-        from tapgate.admin import operations, queries  # noqa: PLC0415
+        from tapgate.admin import operations  # noqa: PLC0415
         from tapgate.approvals.operations import require_unguarded_reset  # noqa: PLC0415
 
         auth, actor = services.authenticator, operator.build_actor()
-        admin = await queries.find_by_email(services.database, email)
-        if admin is None:
-            raise ApiError(Code.NOT_FOUND, f"there is no admin with the email address {email}")
+        admin = await _find_admin(services, email)
         unusable_hash = await auth.passwords.hash_unknown()
         async with services.transaction() as tx:
             await require_unguarded_reset(tx, admin["id"])
@@ -53,12 +51,42 @@ def reset_password(
                 actor,
                 admin["id"],
                 unusable_hash=unusable_hash,
+                makers={},
+                viewer_id=None,
                 invitations=auth.invitations,
                 sessions=auth.sessions,
             )
         print(invitation.url)
 
     run_with_services(task)
+
+
+@app.command()
+def confirm(email: Annotated[str, typer.Argument(help="Email address of the admin.")]) -> None:
+    """Confirm that an account belongs to its admin.
+
+    For an account whose invitation or reset link another admin has seen, if no third admin can
+    confirm it in the console. Check with the person first.
+    """
+
+    async def task(services: Any) -> None:
+        from tapgate.admin import operations  # noqa: PLC0415
+
+        admin = await _find_admin(services, email)
+        async with services.transaction() as tx:
+            await operations.confirm(tx, operator.build_actor(), admin["id"])
+        print("Confirmed.")
+
+    run_with_services(task)
+
+
+async def _find_admin(services: Any, email: str) -> Any:
+    from tapgate.admin import queries  # noqa: PLC0415
+
+    admin = await queries.find_by_email(services.database, email)
+    if admin is None:
+        raise ApiError(Code.NOT_FOUND, f"there is no admin with the email address {email}")
+    return admin
 
 
 @app.command("suspend-approvals")

@@ -9,8 +9,8 @@ _PIN_ACTIONS: Final = "pin_changed pin_reset pin_reset_requested pin_verified"
 _ACTIONS: Final[Mapping[str, str]] = {
     "access": "denied",
     "account_rule": "updated",
-    "admin": "created disabled enabled factor_enrolled factor_removed factor_verified factors_reset"
-    " login logout password_changed password_reset password_set password_verified"
+    "admin": "confirmed created disabled enabled factor_enrolled factor_removed factor_verified"
+    " factors_reset login logout password_changed password_reset password_set password_verified"
     " preferences_changed recovery_codes_replaced session_ended sso_linked totp_started updated",
     "agent": f"activated created suspended terminated updated {_PIN_ACTIONS}",
     "alert": "assigned created investigated repeated resolved unassigned",

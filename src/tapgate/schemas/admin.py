@@ -164,6 +164,9 @@ class Admin(AdminFields, frozen=True, kw_only=True):
     status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
     #: Whether the admin signs in with single sign-on and has no password.
     sso: bool
+    #: IDs of the admins who have seen the admin's invitation or reset link, until a third admin
+    #: confirms the account.
+    link_seen_by: list[str]
 
 
 class NewAdminRecord(Admin, frozen=True, kw_only=True):

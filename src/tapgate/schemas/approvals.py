@@ -152,9 +152,11 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     the ID of the record that the request changes. `approvers` are the IDs of the admins who have
     approved it, and `required_approvers` is the number that it needs.
 
-    `result` is the response of the executed request. Secrets in it are shown only to the maker, in
-    the first response of `GET /approvals/{id}`. If the request failed, `result` is the error and
-    `code` its code.
+    `result` is the response of the executed request. Secrets in it are shown once: an API key to
+    the maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+    approver who executed the request, in the response of `POST /approvals/{id}/approve`.
+    `disclosed` is true if this response shows them. If the request failed, `result` is the error
+    and `code` its code.
 
     `masked` is true if the request concerns a restricted subscriber and the admin has not verified
     a one-time code. The values of `changes` are then hidden, and `result` is null.
@@ -179,6 +181,7 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str
     updated_at: str
     masked: bool | msgspec.UnsetType = msgspec.UNSET
+    disclosed: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalResponse(msgspec.Struct, kw_only=True):

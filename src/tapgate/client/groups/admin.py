@@ -102,6 +102,10 @@ class Admin(OperationGroup[M]):
     def reset_factors(self, id: str) -> AdminRecord:
         """Remove the second factors of another admin and end the admin's sessions."""
 
+    @acts("POST /api/v1/admin/users/{id}/confirm")
+    def confirm(self, id: str) -> AdminRecord:
+        """Confirm that an account belongs to its admin, as a third admin."""
+
     @acts("POST /api/v1/admin/users/{id}/reset-password")
     def reset_password(self, id: str) -> Invitation:
         """Make another admin's password unusable and return a link to set a new one."""

@@ -66,6 +66,15 @@ ACTIONS = (
         success_message="Second factors removed.",
         is_dangerous=True,
     ),
+    Action(
+        name="administrator.confirm",
+        endpoint=f"POST {_ITEM_PATH}/confirm",
+        title="Confirm this account?",
+        description="Check with the person that the account is theirs. They can then approve "
+        "requests of the admins who have seen their link.",
+        button="Confirm account",
+        success_message="Account confirmed.",
+    ),
     _build_state_action(
         "disable", "Signs them out everywhere and blocks sign-in. You can enable them again."
     ),

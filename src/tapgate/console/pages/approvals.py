@@ -38,6 +38,8 @@ ACTIONS: Final = (
         description="With the last approval that it needs, the request is executed immediately.",
         button="Approve",
         success_message="Request approved.",
+        result_template="approvals/link.html",
+        result_field="disclosed",
     ),
     Action(
         name="approval.reject",
