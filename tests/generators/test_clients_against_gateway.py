@@ -193,3 +193,25 @@ async def test_postman_collection_signs_and_takes_a_first_payment(
         folder=tmp_path,
     )  # fmt: skip
     assert re.search(r"requests │ +12 │ +0 │", output), output
+
+
+@needs_newman
+async def test_whole_postman_collection_keeps_its_session_until_it_logs_out(
+    base_url: str, tmp_path: Path
+) -> None:
+    variables = {"base_url": base_url, **{f"admin_{name}": ADMIN[name] for name in ADMIN}}
+    options = [part for item in variables.items() for part in ("--env-var", "=".join(item))]
+    await run_command(
+        NODE_MODULES / ".bin" / "newman", "run", COLLECTION, "--reporters", "json",
+        "--reporter-json-export", "run.json", *options,
+        folder=tmp_path, statuses=(0, 1),
+    )  # fmt: skip
+    run = json.loads((tmp_path / "run.json").read_text())["run"]
+    answers = [
+        (execution["item"]["name"], execution["response"]["code"])
+        for execution in run["executions"]
+        if "{{admin_token}}" in json.dumps(execution["item"]["request"].get("auth", {}))
+    ]
+    assert len(answers) > 100
+    assert [name for name, status in answers if status == 401] == []
+    assert answers[-1] == (run["executions"][-1]["item"]["name"], 204)

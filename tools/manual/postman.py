@@ -104,6 +104,9 @@ _CHECK_SCRIPT = """
 pm.test("The status is documented", () => pm.expect([{statuses}]).to.include(pm.response.code));
 """.strip()
 
+#: Ends the session, so it is the last request of the collection.
+_LAST_OPERATION = "log_out"
+
 Operation = Mapping[str, Any]
 
 
@@ -123,7 +126,8 @@ def build_collection(document: dict[str, Any]) -> dict[str, Any]:
             operation_id = operation["operationId"]
             if not operation_id.endswith("_alias") and not path.startswith("/docs"):
                 items[operation_id] = item = _build_item(method.upper(), path, operation)
-                folders[operation["tags"][0]].append(item)
+                if operation_id != _LAST_OPERATION:
+                    folders[operation["tags"][0]].append(item)
     descriptions = {tag["name"]: tag.get("description", "") for tag in document["tags"]}
     return {
         "info": {"name": "Tapgate", "description": _DESCRIPTION, "schema": _SCHEMA},
@@ -133,6 +137,11 @@ def build_collection(document: dict[str, Any]) -> dict[str, Any]:
                 {"name": name, "description": descriptions[name], "item": content}
                 for name, content in folders.items()
             ),
+            {
+                "name": "Log out",
+                "description": "Ends the session of all other requests.",
+                "item": [items[_LAST_OPERATION]] if _LAST_OPERATION in items else [],
+            },
         ],
         "event": [_build_script("prerequest", _LOGIN_SCRIPT)],
         "variable": [{"key": key, "value": value} for key, value in _VARIABLES.items()],
