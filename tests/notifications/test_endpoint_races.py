@@ -5,6 +5,7 @@ Once a change is confirmed, no process sends with the old settings.
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from drivers.webhooks import (
     ENDPOINTS_URL,
+    ReceivedWebhook,
     WebhookReceiver,
     attempt_due_deliveries,
     list_deliveries,
@@ -297,6 +299,94 @@ async def test_concurrent_410_responses_disable_the_endpoint_once(
     entries = await harness.list_audit_entries(endpoints[0], "webhook_endpoint.disabled")
     events = await harness.get(f"{ENDPOINTS_URL}/{endpoints[1]}/deliveries", auth=admin)
     assert (len(entries), len(events.json()["data"])) == (1, 1)
+
+
+class GoneReceiver(WebhookReceiver):
+    """Once `expected` requests are in flight, returns 410 to the first.
+
+    The others wait for `allow_responses` and then get `responses`.
+    """
+
+    def __init__(self, expected: int) -> None:
+        super().__init__()
+        self._expected = expected
+        self._all_received = asyncio.Event()
+
+    async def respond(self, request: ReceivedWebhook) -> bytes:
+        self.received.append(request)
+        is_first = len(self.received) == 1
+        if len(self.received) == self._expected:
+            self._all_received.set()
+        await self._all_received.wait()
+        if is_first:
+            return b"HTTP/1.1 410 X\r\nContent-Length: 0\r\n\r\n"
+        await self.allow_responses.wait()
+        return self.responses.pop(0) if self.responses else b"HTTP/1.1 204 X\r\n\r\n"
+
+
+async def test_deliveries_in_flight_are_cancelled_when_the_endpoint_is_disabled(
+    harness: Harness,
+) -> None:
+    admin, services, receiver = await harness.create_admin("A"), harness.services, GoneReceiver(5)
+    async with receiver.listen():
+        body = {"url": receiver.url, "events": ["card.linked"]}
+        created = (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+        path = f"{ENDPOINTS_URL}/{created['id']}"
+        workers = [WebhookWorker(services, {}) for _ in range(2)]
+        for worker, count in zip(workers, (3, 2), strict=True):
+            for _ in range(count):
+                await publish_event(services)
+            await worker.start_due_attempts()
+        for _ in range(2):  # these wait
+            await publish_event(services)
+
+        async def get_status() -> str:
+            return str((await harness.get(path, auth=admin)).json()["status"])
+
+        await wait_until_equal(get_status, "disabled")
+        receiver.enqueue_statuses(500, 410, 204)
+        receiver.responses.append(b"")  # closes the connection
+        receiver.allow_responses.set()
+        await asyncio.gather(*(worker.wait_until_idle() for worker in workers))
+        rows = await list_deliveries(services)
+        assert sorted(row["status"] for row in rows[:5]) == [
+            "cancelled", "cancelled", "cancelled", "delivered", "failed",
+        ]  # fmt: skip
+        assert [(row["status"], row["attempts"]) for row in rows[5:]] == [("pending", 0)] * 2
+        listed = await harness.get(f"{path}/deliveries?status=cancelled", auth=admin)
+        cancelled = listed.json()["data"]
+        assert [item["next_attempt_at"] for item in cancelled] == [None] * 3
+        assert all(item["last_error"] for item in cancelled)
+
+        await harness.put(path, json={"status": "active"}, auth=admin)
+        redelivery = f"{path}/deliveries/{cancelled[0]['id']}/redeliver"
+        assert (await harness.post(redelivery, auth=admin)).json()["status"] == "pending"
+        await attempt_due_deliveries(services)
+        statuses = Counter(row["status"] for row in await list_deliveries(services))
+        assert statuses == {"cancelled": 2, "delivered": 4, "failed": 1}
+
+
+async def test_delivery_in_flight_is_retried_after_a_pause(
+    harness: Harness, receiver: WebhookReceiver
+) -> None:
+    admin, services = await harness.create_admin("A"), harness.services
+    body = {"url": f"{receiver.url}/slow", "events": ["*"]}
+    created = (await harness.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    path = f"{ENDPOINTS_URL}/{created['id']}"
+    receiver.enqueue_statuses(500)
+    await publish_event(services)
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
+
+    async def count_received() -> int:
+        return len(receiver.received)
+
+    await wait_until_equal(count_received, 1)
+    await harness.put(path, json={"status": "paused"}, auth=admin)
+    receiver.allow_responses.set()
+    await worker.wait_until_idle()
+    (row,) = await list_deliveries(services)
+    assert (row["status"], row["last_status"]) == ("pending", 500)
 
 
 async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_audit_log(

@@ -3257,7 +3257,7 @@ export interface WebhookDeliveryPage {
   masked?: boolean;
 }
 
-export type WebhookDeliveryStatus = "pending" | "delivered" | "failed";
+export type WebhookDeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
 
 export interface WebhookEndpointDisabledEvent {
   type: "webhook_endpoint.disabled";

@@ -81,6 +81,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    CANCELLED = "cancelled"  # in flight without success while the endpoint was disabled
 
 
 class AttemptError(StrEnum):

@@ -51,16 +51,24 @@ _DELIVERED = ResultUpdate(
 )
 #: False once an admin has requested a redelivery, which then stays due.
 _SAME_LEASE = "job.next_attempt_at = result.leased_until"
+#: Whether the endpoint was disabled while the request was in flight.
+_IS_CANCELLED = """(result.was_sent AND EXISTS (
+    SELECT FROM webhook_endpoints endpoint
+    WHERE endpoint.id = job.endpoint_id AND endpoint.status = 'disabled'))"""
 _FAILED = ResultUpdate(
     _QUEUE,
     f"""{_RESULT}, attempt_log = {build_log_sql("job.attempt_log", "result.attempt")},
-        status = CASE WHEN {_SAME_LEASE} AND result.retry_at IS NULL
-                      THEN 'failed' ELSE job.status END,
-        next_attempt_at = CASE WHEN {_SAME_LEASE} THEN result.retry_at
-                               ELSE job.next_attempt_at END,
-        ended_at = CASE WHEN {_SAME_LEASE} AND result.retry_at IS NULL
+        status = CASE WHEN NOT {_SAME_LEASE} THEN job.status
+                      WHEN result.retry_at IS NULL THEN 'failed'
+                      WHEN {_IS_CANCELLED} THEN 'cancelled'
+                      ELSE job.status END,
+        next_attempt_at = CASE WHEN NOT {_SAME_LEASE} THEN job.next_attempt_at
+                               WHEN {_IS_CANCELLED} THEN NULL
+                               ELSE result.retry_at END,
+        ended_at = CASE WHEN {_SAME_LEASE} AND (result.retry_at IS NULL OR {_IS_CANCELLED})
                         THEN result.failed_at ELSE job.ended_at END""",
     {
+        "was_sent": "boolean",
         "leased_until": "timestamptz",
         "retry_at": "timestamptz",
         "failed_at": "timestamptz",
@@ -168,7 +176,8 @@ async def record_failed_attempts(
 ) -> None:
     """Record failed attempts and schedule the next ones at the given times.
 
-    If the time is None, the delivery fails. A redelivery requested during the attempt stays due.
+    If the time is None, the delivery fails. If the endpoint was disabled while the request was in
+    flight, the delivery is cancelled. A redelivery requested during the attempt stays due.
     """
     await _FAILED.record(
         database,
@@ -176,6 +185,7 @@ async def record_failed_attempts(
             (
                 delivery,
                 {
+                    "was_sent": not result.is_internal,
                     "leased_until": delivery.next_attempt_at,
                     "retry_at": retry_at,
                     "failed_at": now,
