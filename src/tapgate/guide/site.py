@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -53,6 +53,8 @@ class GuideSite:
         self._assets = PackagedFiles(_PACKAGE, "assets", _HEADERS)
         self._shared_assets = PackagedFiles("tapgate.console", "assets", _HEADERS)
         self._replies: dict[str, Reply[bytes]] = {}
+        # Rendering costs more than a rate limit saves by rejecting a request.
+        self._render_error_page = lru_cache(maxsize=32)(self._render_error)
         # One thread, because rendering a long document takes CPU time that payments need too.
         self._threads = BoundedThreadPool("guide pages", threads=1, max_pending=50)
 
@@ -69,9 +71,17 @@ class GuideSite:
             return self.render_error(app, request, error)
 
     def render_error(self, app: App, request: RequestContext, error: ApiError) -> Reply[bytes]:
-        reply = self._render_page("error.html", status=error.status, message=error.message)
-        reply.headers = {**error.headers, **reply.headers}
-        return reply
+        return Reply(
+            self._render_error_page(error.status, error.message),
+            status=error.status,
+            headers={**error.headers, **_HEADERS},
+            content_type=_HTML,
+        )
+
+    def _render_error(self, status: int, message: str | None) -> bytes:
+        body = self._render_page("error.html", status=status, message=message).body
+        assert isinstance(body, bytes)
+        return body
 
     async def _get_reply(self, request: RequestContext) -> Reply[bytes]:
         path = request.path.removeprefix(PREFIX).removeprefix("/")

@@ -25,7 +25,7 @@ from tapgate.http.responses import render_result
 from tapgate.http.route import Route, RouteLabel
 from tapgate.http.router import Router
 from tapgate.http.throttle import build_rate_limit_error
-from tapgate.http.token_buckets import RateLimitResult
+from tapgate.http.token_buckets import RateLimit, RateLimitResult
 from tapgate.http.tracing import RequestIdSource
 from tapgate.runtime import logs
 
@@ -34,6 +34,13 @@ R = TypeVar("R", bound=Route)
 SiteHandler = Callable[[C, Request], Awaitable[Response]]
 
 _log = structlog.get_logger()
+
+#: Health checks per second and address. Monitoring and load balancers need far fewer.
+PROBE_RATE_LIMIT = RateLimit(500, 1000)
+#: How long the server does not read from the connection of a stranger that exceeded a rate limit.
+#: Otherwise the rejections of a flood would cost as much as the requests that the limit prevents.
+RATE_LIMITED_PAUSE_SECONDS = 1.0
+_TOO_MANY_REQUESTS = 429
 
 _UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
 
@@ -147,7 +154,13 @@ class WebApp(ABC, Generic[C, R]):
         )
         # Not `_replace`, which costs several times as much.
         status, _, body, pause, stream = response
+        if status == _TOO_MANY_REQUESTS and self._is_direct_stranger(context, request):
+            pause = RATE_LIMITED_PAUSE_SECONDS
         return Response(status, full_head, body, pause, stream)
+
+    def _is_direct_stranger(self, context: C, request: Request) -> bool:
+        """Return whether nobody but one unauthenticated client uses the connection."""
+        return context.caller_id is None and not self._client_addresses.is_trusted(request.peer)
 
     async def _handle(
         self, route: R, parameters: list[str], context: C, request: Request
@@ -187,10 +200,18 @@ class WebApp(ABC, Generic[C, R]):
         if not route.is_public:
             await self.authorize(route, context)
         elif route.is_unlimited:
-            context.rate_limit_result = self._services.throttle.default_limit.build_result(True, 0)
+            self._charge_probe(context)
         else:
             await self.charge_address(context)
         return render_result(route.status, await route.run(context, parameters))
+
+    def _charge_probe(self, context: C) -> None:
+        """Charge a health check to the node's own limit per address, which needs no cache."""
+        throttle, key = self._services.throttle, f"probe:{get_address_key(context.ip)}"
+        result = throttle.take_on_node(key, PROBE_RATE_LIMIT)
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
+        context.rate_limit_result = throttle.default_limit.build_result(True, 0)
 
     async def charge_address(self, context: C) -> None:
         """Take a token from the bucket of the client address, or raise 429 if none is left."""

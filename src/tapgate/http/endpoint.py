@@ -132,8 +132,8 @@ class EndpointOptions(TypedDict, total=False):
     - `moves_money`: The endpoint moves money and accepts an idempotency key.
     - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
       before any value is checked.
-    - `unlimited`: Public requests are not charged to the rate limit of their address. For cheap
-      endpoints that load balancers call.
+    - `unlimited`: Public requests are not charged to the rate limit of their address, but to a
+      higher one per node. For cheap endpoints that load balancers call.
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can hold requests until other admins approve them.

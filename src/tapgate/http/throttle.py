@@ -60,6 +60,10 @@ class Throttle:
                 return await self._cache_buckets.take(key, rate)
         return self._node_buckets.take(key, rate)
 
+    def take_on_node(self, key: str, rate: RateLimit) -> RateLimitResult:
+        """Try to take one token from a bucket of this node, even if there is a cache."""
+        return self._node_buckets.take(key, rate)
+
     async def take_leased(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
         """Try to take one token, from those that this node has leased if the bucket is busy.
 
