@@ -25,7 +25,7 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books test generators pictures torture fuzz audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
+.PHONY: help run cluster two-books test generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
 	@echo 'make two-books     move money between two installations, killing processes; TRANSFERS=, KILLS=, SEED='
 	@echo 'make fuzz          run random tests with all examples, and call every endpoint; REQUESTS=, SEED='
+	@echo 'make soak          run every hostile client against both services; SECONDS= per client, SHAPE='
 	@echo 'make audit         scan packages for known vulnerabilities and files for secrets'
 	@echo 'make bench         compare payments with pgbench; SECONDS= per phase, ROUNDS='
 	@echo 'make bench-webhooks  compare payments with and without a webhook; SECONDS=, ROUNDS='
@@ -103,6 +104,10 @@ RANDOM_TESTS := $(addprefix tests/,api/test_fuzzed_requests.py general_ledger/te
 fuzz: .venv/installed-dev
 	@TAPGATE_EXAMPLES=all $(BIN)/pytest -q -n 2 $(RANDOM_TESTS)
 	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+
+soak: SECONDS = 60
+soak: .venv/installed-dev
+	@PYTHONPATH=tests exec $(BIN)/python -m soak --seconds $(SECONDS) $(if $(SHAPE),--shape $(SHAPE))
 
 # Requires internet access: a package that cannot be looked up is an error.
 audit: .venv/installed-dev
