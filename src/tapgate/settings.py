@@ -131,6 +131,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.environment == PRODUCTION
 
     @property
+    def has_secure_cookies(self) -> bool:
+        """Whether browsers use HTTPS, so that they must not send cookies over plain HTTP."""
+        return self.is_production or (self.public_url or "").startswith("https://")
+
+    @property
     def requires_secrets(self) -> bool:
         """Whether secrets must be set and strong. If False, missing secrets are generated."""
         return requires_secrets(self.environment)

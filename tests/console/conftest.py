@@ -2,10 +2,13 @@
 
 import pytest
 
+from api.builders import log_capture
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.sandbox.gateway import create_app
+
+__all__ = ["log_capture"]
 
 
 @pytest.fixture

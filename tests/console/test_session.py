@@ -11,6 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
+from api.builders import LogCapture
 from builders.auth import EMAIL, PASSWORD, enroll_app
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
@@ -68,6 +69,19 @@ async def test_production_cookie_has_the_host_prefix(console_clients: ConsoleCli
     console.client.cookies.clear()
     console.client.cookies.set(SESSION_COOKIE, token)
     assert not await _is_signed_in(console), "the cookie without the prefix must be ignored"
+
+
+async def test_cookie_is_secure_wherever_the_console_has_an_https_address(
+    console_clients: ConsoleClients,
+) -> None:
+    services = console_clients.harness.services
+    services.settings = msgspec.structs.replace(
+        services.settings, environment="staging", public_url="https://staging.example.com"
+    )
+    console = console_clients.create_signed_out("https://gateway")
+    response = await console.sign_in(EMAIL, PASSWORD)
+    assert _parse_cookie(response, f"__Host-{SESSION_COOKIE}")["secure"]
+    assert await _is_signed_in(console)
 
 
 async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
@@ -395,3 +409,16 @@ async def test_unknown_path_has_a_page_for_browsers_and_json_for_clients(
     for path, headers in (("/nothing-here", dict[str, str]()), ("/api/v1/nothing-here", browser)):
         response = await ada.get(path, **headers)
         assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_log_line_names_the_page_without_its_values(
+    ada: ConsoleClient, log_capture: LogCapture
+) -> None:
+    for path in ("/console/subscribers/sub_secret", "/console/nodes", "/console/no-such-page"):
+        await ada.get(path)
+    assert [line["endpoint"] for line in log_capture.records] == [
+        "/console/subscribers/{id}",
+        "/console/nodes",
+        "/console",
+    ]
+    assert "sub_secret" not in log_capture.text

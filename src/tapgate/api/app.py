@@ -57,6 +57,9 @@ class Site(Protocol):
     #: Path prefix of the site's pages.
     prefix: str
 
+    def get_route(self, path: str) -> str:
+        """Return the template of a page's path for logs and traces, without values."""
+
     async def authorize(self, app: "App", request: RequestContext) -> int:
         """Authenticate the caller, charge its rate limit and return the body limit in bytes.
 
@@ -220,8 +223,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
             if path == site.prefix or is_below:
                 assets = f"{site.prefix}{logs.ASSETS_SUFFIX}"
                 is_asset = path.startswith(f"{assets}/")
-                found = label._replace(name=assets) if is_asset else label
-                return found, partial(self._serve_site, site)
+                name = assets if is_asset else site.get_route(path)
+                return label._replace(name=name), partial(self._serve_site, site)
         if not methods and self._sites and _is_page_request(context):
             site, label = self._sites[0]  # renders its page for unknown paths
             return label, partial(self._serve_site, site)

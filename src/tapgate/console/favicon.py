@@ -24,6 +24,9 @@ class Favicon:
     def __init__(self) -> None:
         self._assets = PackagedFiles("tapgate.console", "assets", _HEADERS)
 
+    def get_route(self, path: str) -> str:
+        return self.prefix
+
     async def authorize(self, app: App, request: RequestContext) -> int:
         """Charge the rate limit of the address. The image accepts no body."""
         await app.charge_address(request)

@@ -12,6 +12,9 @@ class RootRedirect:
 
     prefix = "/"
 
+    def get_route(self, path: str) -> str:
+        return self.prefix
+
     async def authorize(self, app: App, request: RequestContext) -> int:
         """Charge the rate limit of the address. The page accepts no body."""
         await app.charge_address(request)

@@ -97,7 +97,7 @@ def _decode(text: str) -> str | None:
 
 
 def _get_cookie(request: RequestContext, names: tuple[str, str]) -> str | None:
-    name = names[request.services.settings.is_production]
+    name = names[request.services.settings.has_secure_cookies]
     return parse_cookies(request.get_header(b"cookie")).get(name)
 
 
@@ -109,8 +109,8 @@ def _build_cookie(
     *,
     same_site: str = "Strict",
 ) -> str:
-    is_production = request.services.settings.is_production
-    name, secure = names[is_production], "; Secure" if is_production else ""
+    is_secure = request.services.settings.has_secure_cookies
+    name, secure = names[is_secure], "; Secure" if is_secure else ""
     return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
 
 

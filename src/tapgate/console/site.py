@@ -82,6 +82,10 @@ class PageSite:
         for page in pages:
             self._router.add(page.method, page.path, page)
 
+    def get_route(self, path: str) -> str:
+        methods, _ = self._router.find(path) or ({}, [])
+        return next((page.path for page in methods.values()), self.prefix)
+
     async def authorize(self, app: App, request: RequestContext) -> int:
         if request.caller is not None:
             request.caller = caller = await session.authenticate(request, NO_CHARGE)

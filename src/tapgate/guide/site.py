@@ -58,6 +58,9 @@ class GuideSite:
         # One thread, because rendering a long document takes CPU time that payments need too.
         self._threads = BoundedThreadPool("guide pages", threads=1, max_pending=50)
 
+    def get_route(self, path: str) -> str:
+        return self.prefix
+
     async def authorize(self, app: App, request: RequestContext) -> int:
         await app.charge_address(request)
         return _MAX_BODY_BYTES

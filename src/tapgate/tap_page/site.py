@@ -65,6 +65,9 @@ class TapPage:
         self._template = _load_template()
         self._assets = PackagedFiles(_PACKAGE, "assets", _SECURITY_HEADERS)
 
+    def get_route(self, path: str) -> str:
+        return self.prefix
+
     async def authorize(self, app: App, request: RequestContext) -> int:
         """Charge the rate limit of the address. The page accepts no body."""
         await app.charge_address(request)
