@@ -181,6 +181,27 @@ async def test_archive_moves_old_months_to_files(
     assert (await run_tapgate(services, "archive"))[2].startswith("tapgate: name a folder")
 
 
+async def test_sessions_of_one_or_all_admins_are_ended_on_the_server(
+    services: Services, harness: Harness, client: httpx2.AsyncClient
+) -> None:
+    admins = [await harness.create_admin() for _ in range(3)]
+
+    async def list_statuses() -> list[int]:
+        return [(await client.get("/api/v1/admin/me", auth=one)).status_code for one in admins]
+
+    rows = await services.database.fetch("SELECT email FROM admins ORDER BY id")
+    status, output, _ = await run_tapgate(services, "admin", "end-sessions", rows[0]["email"])
+    assert (status, output) == (0, "Ended the sessions of 1 admins.\n")
+    assert await list_statuses() == [401, 200, 200]
+    status, output, _ = await run_tapgate(services, "admin", "end-sessions", "--all")
+    assert (status, output) == (0, "Ended the sessions of 2 admins.\n")
+    assert await list_statuses() == [401] * 3
+    ended = "SELECT count(*) FROM audit_entries WHERE event = 'admin.session_ended'"
+    assert await services.database.fetchval(ended) == 3
+    for arguments in ([], ["x@example.com"], ["--all", rows[0]["email"]]):
+        assert (await run_tapgate(services, "admin", "end-sessions", *arguments))[0] == 1
+
+
 async def test_password_and_factors_of_an_admin_are_reset_on_the_server(
     services: Services, harness: Harness, client: httpx2.AsyncClient
 ) -> None:

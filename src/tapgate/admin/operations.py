@@ -1,5 +1,7 @@
 """Operations on admins. Each change and its audit entry share one database transaction."""
 
+from collections.abc import Iterable
+
 import asyncpg
 import msgspec
 
@@ -81,6 +83,15 @@ async def record_rejected_passkey(
             reason=f"Passkey rejected. {error.reason}",
         ),
     )
+
+
+async def end_sessions(
+    tx: Transaction, actor: Actor, admin_ids: Iterable[int], *, sessions: Sessions
+) -> None:
+    """End all sessions of these admins, who can sign in again."""
+    for admin_id in admin_ids:
+        await sessions.end_all(tx, admin_id)
+        await trail.record(tx, actor, admin_id, "session_ended", reason="Ended on the server")
 
 
 async def record_token_reuse(tx: Transaction, actor: Actor, admin_id: int) -> None:

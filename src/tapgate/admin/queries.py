@@ -112,6 +112,12 @@ async def find_by_email(source: Database | asyncpg.Connection, email: str) -> as
     return await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE email = $1", email.lower())
 
 
+async def list_signed_in(tx: Transaction) -> list[int]:
+    """Return the IDs of admins who have a session."""
+    rows = await tx.fetch("SELECT DISTINCT admin_id FROM sessions WHERE ended_at IS NULL")
+    return [row["admin_id"] for row in rows]
+
+
 class ActiveSystemAdmins(NamedTuple):
     all: set[int]
     local: set[int]  # those who sign in with a password

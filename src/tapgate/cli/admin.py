@@ -11,13 +11,13 @@ from tapgate.errors import ApiError, Code, invalid_field
 _MAX_REASON_LENGTH = 255
 
 app = typer.Typer(
-    help="Help admins who cannot log in, and suspend approvals.", no_args_is_help=True
+    help="Help admins who cannot log in, end sessions, and suspend approvals.", no_args_is_help=True
 )
 
 
 @app.callback()
 def describe() -> None:
-    """Help admins who cannot log in, and suspend approvals."""
+    """Help admins who cannot log in, end sessions, and suspend approvals."""
 
 
 @app.command("reset-password")
@@ -76,6 +76,31 @@ def confirm(email: Annotated[str, typer.Argument(help="Email address of the admi
         async with services.transaction() as tx:
             await operations.confirm(tx, operator.build_actor(), admin["id"])
         print("Confirmed.")
+
+    run_with_services(task)
+
+
+@app.command("end-sessions")
+def end_sessions(
+    email: Annotated[str | None, typer.Argument(help="Email address of the admin.")] = None,
+    everyone: Annotated[
+        bool, typer.Option("--all", help="End the sessions of all admins.")
+    ] = False,
+) -> None:
+    """End all sessions of an admin, or of all admins. They can sign in again."""
+
+    async def task(services: Any) -> None:
+        from tapgate.admin import operations, queries  # noqa: PLC0415
+
+        if (email is None) is not everyone:
+            raise ApiError(Code.INVALID_REQUEST, "name an admin, or use --all")
+        admin = None if email is None else await _find_admin(services, email)
+        async with services.transaction() as tx:
+            admin_ids = await queries.list_signed_in(tx) if admin is None else [admin["id"]]
+            await operations.end_sessions(
+                tx, operator.build_actor(), admin_ids, sessions=services.authenticator.sessions
+            )
+        print(f"Ended the sessions of {len(admin_ids)} admins.")
 
     run_with_services(task)
 
