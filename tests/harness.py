@@ -242,6 +242,24 @@ class Harness:
             )
         return record
 
+    async def create_subscriber_with_old_name(
+        self, first_name: str, last_name: str = "Kamara", **fields: Any
+    ) -> dict[str, Any]:
+        """Create a subscriber with a name that only earlier releases accepted."""
+        record = await self.create_subscriber(**fields)
+        await self.database.execute(
+            """WITH renamed AS (
+                   UPDATE subscribers SET first_name = $2, last_name = $3 WHERE id = $1
+                   RETURNING account_id)
+               UPDATE accounts SET holder_name = $2 || ' ' || $3,
+                                   public_name = $2 || ' ' || left($3, 1) || '.'
+               WHERE id = (SELECT account_id FROM renamed)""",
+            ids.decode(ids.SUBSCRIBER, record["id"]),
+            first_name,
+            last_name,
+        )
+        return record | {"first_name": first_name, "last_name": last_name}
+
     async def create_restricted_subscriber(self, **fields: Any) -> dict[str, Any]:
         record = await self.create_subscriber(**fields)
         response = await self.put(

@@ -58,6 +58,7 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
         "occurrences": 1,
         "assignee": None,
         "assignee_name": None,
+        "investigation_notes": None,
         "resolution_notes": None,
         "resolved_by": None,
         "resolved_at": None,
@@ -253,6 +254,9 @@ async def test_investigation_sets_the_status_and_is_audited(harness: Harness) ->
     )
     first, second = await harness.list_audit_entries(alert["id"], "alert.investigated")
     assert (first["reason"], second["reason"]) == ("Called the customer", None)
+    await harness.post(url, json={"note": "No answer"}, auth=admin)
+    record = (await harness.get(f"{ALERTS_URL}/{alert['id']}", auth=admin)).json()
+    assert record["investigation_notes"] == "Called the customer\nNo answer"
     assert first["changes"] == {"status": ["open", "investigating"]}
 
 

@@ -67,7 +67,10 @@ async def test_child_card_shows_its_spending_and_escapes_the_name(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     parent, serial = await harness.create_subscriber(), await create_card(harness)
-    await link_child_card(harness, serial, parent["id"], child_name=XSS_PAYLOAD)
+    await link_child_card(harness, serial, parent["id"])
+    await harness.database.execute(
+        "UPDATE cards SET holder_name = $2 WHERE serial = $1", serial, XSS_PAYLOAD
+    )
     response = await ada.get(f"/console/cards/{serial}")
     assert 'max="100.00" aria-label="Spent with this card"' in response.text
     assert "&lt;script&gt;" in response.text and XSS_PAYLOAD not in response.text

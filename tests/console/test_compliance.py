@@ -45,7 +45,7 @@ DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 async def test_held_transfer_is_shown_and_can_be_released(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer = await harness.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
+    payer = await harness.create_subscriber_with_old_name(XSS_PAYLOAD, balance="500")
     receiver = await harness.create_subscriber(first_name="Mohamed")
     alert = await create_held_transfer(harness, payer, receiver)
     queue = (await officer.get(QUEUE_URL)).text
@@ -66,7 +66,8 @@ async def test_held_transfer_is_shown_and_can_be_released(
     assert response.headers["HX-Redirect"] == page
     assert alert not in (await officer.get(QUEUE_URL)).text
     assert alert in (await officer.get(f"{QUEUE_URL}?status=investigating")).text
-    assert "Called them" in await officer.get_page_text(page)
+    page_text = await officer.get_page_text(page)
+    assert "Investigation</dt>" in page_text and "Called them</span>" in page_text
 
     await officer.submit_action(
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert

@@ -57,8 +57,8 @@ def test_scripts_do_not_build_html_from_strings() -> None:
 
 async def test_rendered_pages_contain_no_inline_code(ada: ConsoleClient, harness: Harness) -> None:
     """Covers every page without path parameters, with injection payloads in names and queries."""
-    person = await harness.create_subscriber(
-        first_name="<script>alert(1)</script>", last_name="\"' onclick='alert(1)"
+    person = await harness.create_subscriber_with_old_name(
+        "<script>alert(1)</script>", "\"' onclick='alert(1)"
     )
     await harness.create_card(person["id"])
     await ada.submit_action(

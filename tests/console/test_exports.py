@@ -12,7 +12,7 @@ from tapgate.console.pages import exports
 async def test_every_exported_list_returns_its_columns(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    await harness.create_subscriber(first_name="=Sum", address="1, Main Street")
+    await harness.create_subscriber_with_old_name("=Sum", address="1, Main Street")
     await send_message(harness, "Secret words")
     for path, export in exports.EXPORTS.items():
         response = await ada.get(f"/console/export/{path.rpartition('/')[2]}")

@@ -227,7 +227,7 @@ async def test_search_page_lists_results_or_opens_the_only_one(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     people = [
-        await harness.create_subscriber(first_name="Isata", last_name=name)
+        await harness.create_subscriber_with_old_name("Isata", name)
         for name in ("<b>Bah</b>", "Barrie")
     ]
     text = (await ada.get("/console/search?q=isata")).text

@@ -1492,7 +1492,7 @@ export class Operations extends Transport {
    *
    * An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
    * one-time code. The `details` of a masked alert contain only the fields written by a compliance
-   * rule, and its `resolution_notes` is null.
+   * rule, and its `investigation_notes` and `resolution_notes` are null.
    *
    * `card_serial` selects the unresolved alert about a clone of this card. A masked alert is not
    * found by it, because it would reveal whose card it is.

@@ -227,7 +227,7 @@ export interface AlertPage {
  *
  *     `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
  *     not verified a one-time code. Then `details` contains only the fields written by a compliance
- *     rule, and `resolution_notes` is null.
+ *     rule, and `investigation_notes` and `resolution_notes` are null.
  */
 export interface AlertRecord {
   id: string;
@@ -241,6 +241,7 @@ export interface AlertRecord {
   occurrences: number;
   assignee: string | null;
   assignee_name: string | null;
+  investigation_notes: string | null;
   resolution_notes: string | null;
   resolved_by: string | null;
   resolved_at: string | null;

@@ -63,6 +63,7 @@ _TEXT_EXAMPLES: Final = {
     "new_password": "another long pass phrase",
     "password": "a long pass phrase",
     "reason": "Requested by the customer",
+    "investigation_notes": "Called the customer",
     "resolution_notes": "Confirmed by the customer",
     "card_identifier": "TAP-000001",
     "currency": "SLE",
@@ -105,8 +106,8 @@ _NULL_FIELDS: Final = frozenset(
         "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
         "kyc_pending_since", "last_status", "next_cursor", "original", "original_transaction_id",
         "parent_agent_id", "parent_subscriber_id", "pin_locked_until", "reason",
-        "resolution_notes", "resolved_at", "resolved_by", "response", "status_reason",
-        "suspend_reason", "window_seconds",
+        "investigation_notes", "resolution_notes", "resolved_at", "resolved_by", "response",
+        "status_reason", "suspend_reason", "window_seconds",
     }
 )  # fmt: skip
 #: Fields omitted from examples because only some responses have them.

@@ -91,7 +91,7 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
     not verified a one-time code. Then `details` contains only the fields written by a compliance
-    rule, and `resolution_notes` is null.
+    rule, and `investigation_notes` and `resolution_notes` are null.
     """
 
     id: str
@@ -105,6 +105,7 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int
     assignee: str | None
     assignee_name: str | None
+    investigation_notes: str | None
     resolution_notes: str | None
     resolved_by: str | None
     resolved_at: str | None

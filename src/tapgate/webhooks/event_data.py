@@ -206,7 +206,8 @@ def _redact_transaction(record: dict[str, Any]) -> dict[str, Any]:
 
 def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
     details = remove_personal_details(record["details"])
-    return record | {"details": details, "resolution_notes": None, "masked": True}
+    notes = dict.fromkeys(("investigation_notes", "resolution_notes"))
+    return record | notes | {"details": details, "masked": True}
 
 
 def _redact_support_request(record: dict[str, Any]) -> dict[str, Any]:

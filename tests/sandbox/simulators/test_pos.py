@@ -90,8 +90,12 @@ async def test_unknown_processor_or_terminal_is_rejected(
 
 async def test_merchant_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
     admin = await harness.create_admin()
-    merchant = {"name": XSS_PAYLOAD, "phone_number": "+23276000001", "email": "shop@example.com"}
+    merchant = {"name": "Shop", "phone_number": "+23276000001", "email": "shop@example.com"}
     created = (await harness.post("/api/v1/processors", json=merchant, auth=admin)).json()
+    await harness.database.execute(
+        "UPDATE accounts SET holder_name = $1, public_name = $1 WHERE kind = 'settlement'",
+        XSS_PAYLOAD,
+    )
     path = f"/api/v1/processors/{created['processor_id']}/terminals"
     await harness.post(path, json={"name": '"><b>Till'}, auth=admin)
     response = await ada.get("/simulator/pos")

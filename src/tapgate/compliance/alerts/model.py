@@ -22,6 +22,8 @@ from tapgate.schemas.records import build_record
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
 _MAX_KEY_LENGTH = 255
+#: Older notes are only in the audit log.
+_MAX_NOTES_LENGTH = 10_000
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int
     assignee: int | None
     assignee_name: str | None
+    investigation_notes: str | None
     resolution_notes: str | None
     resolved_by: int | None
     resolved_at: datetime | None
@@ -53,7 +56,11 @@ def to_record(alert: Alert, *, masked: bool = False) -> AlertRecord:
     if not masked:
         return record
     return msgspec.structs.replace(
-        record, details=remove_personal_details(alert.details), resolution_notes=None, masked=True
+        record,
+        details=remove_personal_details(alert.details),
+        investigation_notes=None,
+        resolution_notes=None,
+        masked=True,
     )
 
 
@@ -63,9 +70,16 @@ def get_open_key(alert: NewAlert) -> str | None:
     return asked_by[:_MAX_KEY_LENGTH] if isinstance(asked_by, str) and asked_by else None
 
 
-def mark_investigating(alert: Alert, now: datetime) -> Alert:
+def mark_investigating(alert: Alert, note: str | None, now: datetime) -> Alert:
+    """Return the alert under investigation, with a note below earlier ones."""
     require_unresolved(alert)
-    return msgspec.structs.replace(alert, status=AlertStatus.INVESTIGATING, updated_at=now)
+    notes = [text for text in (alert.investigation_notes, note) if text is not None]
+    return msgspec.structs.replace(
+        alert,
+        status=AlertStatus.INVESTIGATING,
+        investigation_notes="\n".join(notes)[-_MAX_NOTES_LENGTH:] if notes else None,
+        updated_at=now,
+    )
 
 
 def mark_resolved(

@@ -51,11 +51,15 @@ async def assign(
 
 
 async def investigate(tx: Transaction, actor: Actor, alert_id: int, note: str | None) -> Alert:
-    """Mark an alert as under investigation. The note is stored in the audit log."""
+    """Mark an alert as under investigation. The note is also stored in the audit log."""
     before = await queries.get(tx, alert_id, for_update=True)
-    after = model.mark_investigating(before, tx.now())
+    after = model.mark_investigating(before, note, tx.now())
     await queries.save(tx, after)
-    old, new = model.to_record(before), model.to_record(after)
+    old = model.to_record(before)
+    # The note is the reason of the audit entry, so it is not also listed as a change.
+    new = model.to_record(
+        msgspec.structs.replace(after, investigation_notes=before.investigation_notes)
+    )
     await _trail.record_change(tx, actor, new.id, "investigated", old, new, reason=note)
     return after
 

@@ -18,7 +18,7 @@ from tapgate.store.transaction import Transaction
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
     review, details, occurrences, assignee,
     (SELECT name FROM admins WHERE admins.id = alerts.assignee) AS assignee_name,
-    resolution_notes, resolved_by, resolved_at, created_at, updated_at"""
+    investigation_notes, resolution_notes, resolved_by, resolved_at, created_at, updated_at"""
 _SELECT: Final = f"SELECT {_COLUMNS} FROM alerts"
 #: Alerts about clones, whose `open_key` is the card's serial.
 _IS_OPEN_CLONE_ALERT: Final = f"""alert_type = '{CLONE_ALERT_TYPE}'
@@ -113,7 +113,8 @@ async def save(tx: Transaction, alert: Alert) -> None:
     The caller must hold the lock on the alert.
     """
     columns = (
-        "status", "assignee", "resolution_notes", "resolved_by", "resolved_at", "updated_at",
+        "status", "assignee", "investigation_notes", "resolution_notes", "resolved_by",
+        "resolved_at", "updated_at",
     )  # fmt: skip
     await update_row(tx, "alerts", alert, columns)
 
