@@ -136,7 +136,7 @@ async def _register_customers(ada: Admin, app: App, participants: Participants) 
     deposit = _format_amount(OPENING_BALANCES[plan.BANK] + customer_total)
     require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
     for name in CUSTOMERS:
-        customer = await app.register_customer(f"{name.title()} Kamara")
+        customer = await app.register_customer()
         await app.link_card(participants.cards[name], customer)
         participants.ids[name], participants.phones[name] = customer.id, customer.phone
         body = {"partner_id": bank, "subscriber_id": customer.id, "partner_reference": name}
