@@ -32,7 +32,7 @@ help:
 	@echo 'make run           start the gateway on port 8000 and the messenger on 8001, with data in .tapgate'
 	@echo 'make cluster       start three gateways on replicated PostgreSQL behind HAProxy; DATA=, DEMO='
 	@echo 'make test          check style, types and imports, and run the tests; PROCESSES='
-	@echo 'make generators    install the client generators that some tests use (TypeScript needs npm)'
+	@echo 'make generators    install client generators and identity providers that some tests use (needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
 	@echo 'make torture CLUSTER=1  the same with the nodes of a cluster; ROUNDS=, SEED=, FAULT='
@@ -78,7 +78,8 @@ test: .venv/installed-dev
 		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
 		exit $$tests
 
-generators: .venv/generators/python.installed .venv/generators/node.installed
+generators: .venv/generators/python.installed .venv/generators/node.installed \
+	.venv/generators/canaille.installed
 
 pictures: .venv/installed-dev
 	@rm -rf .pictures && mkdir .pictures
@@ -149,6 +150,7 @@ lock: .venv/installed-dev
 	@echo 'patroni[etcd3,psycopg3]' | $(COMPILE) --upgrade \
 		--output-file requirements-cluster.lock -
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
+	@echo 'canaille[oidc,server,front]' | $(COMPILE) --upgrade --output-file requirements-canaille.lock -
 	@echo 'Update the minor releases in src/tapgate/store/postgres_releases.py too.'
 
 clean:
@@ -182,6 +184,14 @@ clean:
 	@$(BIN)/python -m venv --clear .venv/generators/python
 	@.venv/generators/python/bin/python $(PIP) install \
 		--require-hashes --requirement requirements-generators.lock
+	@touch $@
+
+# An identity provider for the tests of single sign-on.
+.venv/generators/canaille.installed: .venv/installed-dev requirements-canaille.lock
+	@echo 'Installing Canaille ...'
+	@$(BIN)/python -m venv --clear .venv/generators/canaille
+	@$(BIN)/uv pip install --quiet --system-certs --python .venv/generators/canaille/bin/python \
+		--require-hashes --requirement requirements-canaille.lock
 	@touch $@
 
 # Patroni in a separate environment, with its own versions of shared packages; etcd and HAProxy

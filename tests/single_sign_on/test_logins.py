@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import jwt
 import pyotp
 import pytest
 
@@ -418,12 +419,30 @@ async def test_logout_url_of_the_provider(
     response = await harness.get(f"{ME}/oidc-logout", headers=headers)
     url = urlsplit(response.json()["logout_url"])
     assert f"{url.scheme}://{url.netloc}{url.path}" == f"{provider.issuer}/logout"
-    assert parse_qs(url.query) == {
+    parameters = parse_qs(url.query)
+    (hint,) = parameters.pop("id_token_hint")
+    assert parameters == {
         "client_id": [CLIENT_ID],
         "post_logout_redirect_uri": ["http://127.0.0.1:8000/console/sign-in"],
     }
+    claims = jwt.decode(hint, options={"verify_signature": False})
+    assert (claims["iss"], claims["aud"]) == (provider.issuer, CLIENT_ID)
+    stored = "SELECT sealed_id_token FROM sessions WHERE is_sso"
+    assert hint.encode() not in await harness.database.fetchval(stored)
+    await harness.post("/api/v1/admin/logout", headers=headers)
+    assert await harness.database.fetchval(stored) is None
     local = await harness.get(f"{ME}/oidc-logout", headers=ada)
     assert local.json() == {"logout_url": None}
+
+
+async def test_long_id_token_is_not_part_of_the_logout_url(
+    sso: SsoClient, harness: Harness
+) -> None:
+    groups = [ADMIN_GROUP, *(f"group-{number}" for number in range(500))]
+    headers = await sso.require_login(groups=groups)
+    response = await harness.get(f"{ME}/oidc-logout", headers=headers)
+    parameters = parse_qs(urlsplit(response.json()["logout_url"]).query)
+    assert parameters.keys() == {"client_id", "post_logout_redirect_uri"}
 
 
 @each("path", ["", "/start"])

@@ -2106,7 +2106,8 @@ export class Operations extends Transport {
    * Get the URL that ends the session at the identity provider.
    *
    * `logout_url` is null if this session was not started with single sign-on, or if the provider
-   * has no such page. Log out first, then open it in the browser.
+   * has no such page. It contains the ID token of the session (`id_token_hint`), so that the
+   * provider need not ask which session to end. Get it, log out, then open it in the browser.
    *
    * Access: an admin (compliance_user, finance_user, support_user, system_admin).
    */

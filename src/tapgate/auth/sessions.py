@@ -102,6 +102,7 @@ class Sessions:
         has_verified_factor: bool = False,
         password_hash: str | None = None,
         origin: SessionOrigin = UNKNOWN_ORIGIN,
+        id_token: str | None = None,
     ) -> Tokens:
         """Start a session for an admin who has been authenticated.
 
@@ -111,7 +112,7 @@ class Sessions:
 
         If second factors are required and the admin has none, the session may only enroll one.
         Admins of the identity provider can only start sessions with single sign-on, so that the
-        provider can end their access.
+        provider can end their access. Such a session keeps its `id_token`, sealed.
         """
         now = tx.now()
         admin = await tx.fetchrow(
@@ -148,6 +149,8 @@ class Sessions:
             user_agent=origin.user_agent and origin.user_agent[:_MAX_USER_AGENT_LENGTH],
             is_console=origin.is_console,
             is_sso=origin.is_sso,
+            sealed_id_token=id_token
+            and self._vault.seal(id_token.encode(), build_id_token_context(session_id)),
         )
         await self._delete_oldest(tx, admin_id)
         tokens = await self._issue_tokens(tx, session_id, admin, now)
@@ -183,7 +186,8 @@ class Sessions:
 
     async def end(self, tx: Transaction, session_id: int) -> None:
         await tx.execute(
-            "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
+            """UPDATE sessions SET ended_at = $2, sealed_id_token = NULL
+               WHERE id = $1 AND ended_at IS NULL""",
             session_id,
             tx.now(),
         )
@@ -194,13 +198,22 @@ class Sessions:
     ) -> None:
         """End the sessions of an admin, for example when the admin is disabled."""
         await tx.execute(
-            "UPDATE sessions SET ended_at = $2 "
-            "WHERE admin_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $3::bigint",
+            """UPDATE sessions SET ended_at = $2, sealed_id_token = NULL
+               WHERE admin_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $3::bigint""",
             admin_id,
             tx.now(),
             except_session,
         )
         await self.publish_change(tx)
+
+    async def get_id_token(self, session_id: int) -> str | None:
+        """Return the ID token of a session of single sign-on, or None."""
+        sealed = await self._database.fetchval(
+            "SELECT sealed_id_token FROM sessions WHERE id = $1", session_id
+        )
+        if sealed is None:
+            return None
+        return self._vault.open(sealed, build_id_token_context(session_id)).decode()
 
     async def require_active(self, tx: Transaction, session_id: int) -> None:
         """Raise 401 if the session has ended since the request was authenticated."""
@@ -376,6 +389,11 @@ class Sessions:
 
     def _hash(self, refresh_token: str) -> bytes:
         return self._vault.keyed_hash(_HASH_PURPOSE, refresh_token.encode())
+
+
+def build_id_token_context(session_id: int) -> bytes:
+    """Return the vault context that binds a sealed ID token to its session."""
+    return b"id_token %d" % session_id
 
 
 def _build_ended_error() -> ApiError:

@@ -11,6 +11,7 @@ from tapgate.approvals.model import get_seal_context as build_approval_context
 from tapgate.auth.factors import build_vault_context as build_totp_context
 from tapgate.auth.hmac_keys import build_vault_context as build_hmac_key_context
 from tapgate.auth.oidc.logins import build_identity_context
+from tapgate.auth.sessions import build_id_token_context
 from tapgate.auth.webhook_secrets import build_vault_context as build_partner_context
 from tapgate.card_proofs.issuer_keys import build_master_context, build_own_keys_context
 from tapgate.card_proofs.issuer_keys import build_vault_context as build_keyset_context
@@ -63,6 +64,7 @@ SEALED_COLUMNS: Final = (
     SealedColumn(
         "oidc_logins", "sealed_identity", "single sign-ons", build_identity_context, ("state_hash",)
     ),
+    SealedColumn("sessions", "sealed_id_token", "ID tokens of sessions", build_id_token_context),
     SealedColumn("webhook_endpoints", "secret", "endpoint secrets", build_endpoint_context),
     SealedColumn(
         "webhook_endpoints", "previous_secret", "previous endpoint secrets", build_endpoint_context

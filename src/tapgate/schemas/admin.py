@@ -114,7 +114,7 @@ class OidcLogin(OidcStepUp, kw_only=True):
     passkey: AssertedCredential | None = None
 
 
-class OidcLogout(msgspec.Struct, frozen=True, kw_only=True):
+class OidcLogout(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     logout_url: str | None
 
 

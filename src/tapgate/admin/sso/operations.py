@@ -62,6 +62,7 @@ async def start_session(
         admin["id"],
         has_verified_factor=sign_in.factor is not None,
         origin=sign_in.origin,
+        id_token=sign_in.identity.id_token,
     )
     reason = _REASON + (f", second factor: {sign_in.factor}" if sign_in.factor else "")
     await trail.record(tx, admins.act_as(actor, admin), admin["id"], "login", reason=reason)

@@ -157,11 +157,14 @@ async def get_oidc_logout(request: RequestContext) -> OidcLogout:
     """Get the URL that ends the session at the identity provider.
 
     `logout_url` is null if this session was not started with single sign-on, or if the provider
-    has no such page. Log out first, then open it in the browser.
+    has no such page. It contains the ID token of the session (`id_token_hint`), so that the
+    provider need not ask which session to end. Get it, log out, then open it in the browser.
     """
-    oidc = request.services.authenticator.oidc
-    has_page = request.principal.is_sso and oidc is not None
-    return OidcLogout(logout_url=await oidc.get_logout_url() if oidc and has_page else None)
+    auth, (_, session_id) = request.services.authenticator, request.admin_and_session_ids
+    if auth.oidc is None or not request.principal.is_sso:
+        return OidcLogout(logout_url=None)
+    id_token = await auth.sessions.get_id_token(session_id)
+    return OidcLogout(logout_url=await auth.oidc.get_logout_url(id_token))
 
 
 def _require_sso_session(request: RequestContext) -> None:

@@ -13,10 +13,13 @@ import msgspec
 from tapgate.auth.oidc.provider import KEY_PARAMETERS, Provider, TokenResponse
 from tapgate.errors import ApiError, Code
 from tapgate.oidc_settings import OidcSettings
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import TEXT_RULE, EmailRule, InvalidValueError
 
 _MAX_TOKEN_LENGTH: Final = 64 * 1024
 _MAX_SUBJECT_LENGTH: Final = 255
+#: Of a token in the logout URL. Many servers reject URLs of more than 8 KiB.
+_MAX_HINT_LENGTH: Final = 6000
 _LEEWAY_SECONDS: Final = 60
 _EMAIL_RULE: Final = EmailRule(allow_single_label=True)
 _SIGNATURE_ONLY: Final = {
@@ -34,7 +37,7 @@ class InvalidIdTokenError(ApiError):
         self.reason = reason
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class Identity(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Who signed in, according to the provider."""
 
     issuer: str
@@ -43,6 +46,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: None if the role claim has no value of the role map.
     role: str | None
+    #: The ID token, with which the session ends at the provider; None if it is long.
+    id_token: str | None = None
 
 
 class _Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +103,7 @@ async def verify_id_token(
         email=email,
         name=_get_name(claims, email),
         role=find_role(payload, settings),
+        id_token=response.id_token if len(response.id_token) <= _MAX_HINT_LENGTH else None,
     )
 
 

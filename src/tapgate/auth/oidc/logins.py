@@ -155,8 +155,12 @@ class OidcLogins:
         if not is_open:
             raise _build_expired_error()
 
-    async def get_logout_url(self) -> str | None:
-        """Return the URL that ends the session at the provider, or None if it has none."""
+    async def get_logout_url(self, id_token: str | None) -> str | None:
+        """Return the URL that ends the session at the provider, or None if it has none.
+
+        With the session's ID token, most providers end the session without asking, and redirect to
+        the sign-in page.
+        """
         try:
             endpoint = (await self._provider.get_metadata()).end_session_endpoint
         except ProviderError:
@@ -166,6 +170,7 @@ class OidcLogins:
         parameters = {
             "client_id": self._settings.client_id,
             "post_logout_redirect_uri": self._public_url + SIGN_IN_PATH,
+            **({} if id_token is None else {"id_token_hint": id_token}),
         }
         return add_query(endpoint, parameters)
 
