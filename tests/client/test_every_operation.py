@@ -177,6 +177,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     assert (await admin.admin.confirm(other.id)).link_seen_by == []
     token = (await admin.admin.reset_password(other.id)).url.partition("#")[2]
     await admin.admin.accept_invitation(token=token, password=f"new {PASSWORD}")
+    assert (await admin.admin.get_offboarding(other.id)).api_keys == []
     assert (await admin.admin.disable_user(other.id)).status == "disabled"
     assert (await admin.admin.enable_user(other.id)).status == "active"
     assert other.id in [user.id async for user in admin.admin.list_users(limit=1)]

@@ -380,3 +380,24 @@ async def test_rotated_api_key_is_shown_once_and_the_old_key_works_in_the_grace_
     for secret in (old, match[1]):
         response = await harness.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert response.status_code == 200
+
+
+async def test_disabling_an_administrator_lists_their_api_keys(
+    console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness
+) -> None:
+    ben = await console_clients.create_signed_in("A")
+    form = {"name": _XSS_PAYLOAD, "scopes": "cards:read"}
+    await ben.submit_action("api_key.create", form)
+    key_id, ben_id = await harness.database.fetchrow("SELECT id, created_by FROM api_keys")
+    public_id = ids.encode(ids.KEY, key_id)
+    disable_path = f"/console/actions/administrator.disable?id={ids.encode(ids.ADMIN, ben_id)}"
+    dialog = await ada.get_partial(disable_path)
+    assert dialog.status_code == 200 and _XSS_PAYLOAD not in dialog.text
+    assert "may know these API keys" in dialog.text and "Created by" in dialog.text
+    for verb in ("rotate", "revoke"):
+        assert f"/console/actions/api_key.{verb}?id={public_id}" in dialog.text
+    await ada.submit_action("api_key.rotate", {"grace_seconds": "0"}, id=public_id)
+    assert "Rotated by" in await ada.get_page_text("/console/api-keys")
+    await ada.submit_action("api_key.revoke", id=public_id)
+    dialog = await ada.get_partial(disable_path)
+    assert "has created or rotated no API key" in dialog.text

@@ -154,6 +154,7 @@ ADDED_ACCESS = {
     "GET /docs/{file}": "public",  # assets of the /docs page
     "GET /api/v1/admin/partners/{id}": "A",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
+    "GET /api/v1/admin/users/{id}/offboarding": "A",
     "POST /api/v1/admin/users/{id}/reset-password": "A",  # returns an invitation link
     "POST /api/v1/admin/invitations/accept": "public",  # the token is the credential
     "POST /api/v1/admin/login/oidc/start": "public",  # single sign-on

@@ -93,7 +93,9 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(harness: Ha
     second = (await harness.get(url, params=rest, auth=admin)).json()
     listed_ids = [key["api_key_id"] for key in first["data"] + second["data"]]
     assert listed_ids == [keys[1].id, keys[0].id, partner["api_key_id"]]
-    assert set(first["data"][0]) == {"api_key_id", "created_at", "last_used_at"}
+    assert set(first["data"][0]) == {
+        "api_key_id", "created_at", "created_by", "created_by_name", "last_used_at",
+    }  # fmt: skip
     assert second["has_more"] is False
 
 

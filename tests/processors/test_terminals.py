@@ -197,7 +197,8 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(harness: Ha
         (new["api_key_id"], None, None),
     ]
     assert set(keys[0]) == {
-        "api_key_id", "terminal_id", "terminal_name", "created_at", "last_used_at",
+        "api_key_id", "terminal_id", "terminal_name", "created_at", "created_by",
+        "created_by_name", "last_used_at",
     }  # fmt: skip
     assert second["has_more"] is False
 

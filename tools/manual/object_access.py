@@ -291,6 +291,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_V1}/admin/users/{{id}}/confirm": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/users/{{id}}/reset-password": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/invitations/accept": (ObjectAccess.LINK,),
+    f"GET {_V1}/admin/users/{{id}}/offboarding": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/users/{{id}}/disable": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/users/{{id}}/enable": (ObjectAccess.ANY,),
     f"POST {_V1}/admin/api-keys": (ObjectAccess.NO_OBJECT,),

@@ -2006,6 +2006,20 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get what to do before you disable an admin.
+   *
+   * `api_keys` are the keys that the admin created or was the last to rotate, newest first and at
+   * most 100. The admin may know them: rotate or delete them. `scarce_approvers` lists the approval
+   * rules that would have no spare approver without the admin. With fewer people than a rule
+   * requires, disabling the admin fails with 422.
+   *
+   * Access: an admin (system_admin).
+   */
+  getOffboarding(id: string, options?: RequestOptions): Promise<schemas.Offboarding> {
+    return this.send("GET", `/api/v1/admin/users/${encodeURIComponent(id)}/offboarding`, {}, options);
+  }
+
+  /**
    * Disable an admin.
    *
    * The admin can no longer log in. All sessions of the admin end, in every process and normally
@@ -2321,11 +2335,12 @@ export class Operations extends Transport {
    * List API keys.
    *
    * Newest first, without deleted keys and without the secrets. `last_used_at` is accurate to within
-   * a minute.
+   * a minute. `admin_id` selects the keys that an admin created or was the last to rotate: rotate or
+   * delete them when the admin leaves.
    *
    * Access: an admin (system_admin).
    */
-  listApiKeys(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.ApiKeyPage, schemas.ApiKeyRecord> {
+  listApiKeys(query: { limit?: number; cursor?: string; admin_id?: string; } = {}, options?: RequestOptions): List<schemas.ApiKeyPage, schemas.ApiKeyRecord> {
     return this.list("GET", `/api/v1/admin/api-keys`, { query }, options);
   }
 

@@ -302,6 +302,11 @@ export interface ApiKeyRecord {
   expires_at: string | null;
   last_used_at: string | null;
   created_at: string;
+  created_by: string | null;
+  created_by_name: string | null;
+  rotated_by: string | null;
+  rotated_by_name: string | null;
+  rotated_at: string | null;
 }
 
 /** API key record that includes the key itself, returned only on creation and rotation. */
@@ -316,6 +321,11 @@ export interface ApiKeyWithSecret {
   expires_at: string | null;
   last_used_at: string | null;
   created_at: string;
+  created_by: string | null;
+  created_by_name: string | null;
+  rotated_by: string | null;
+  rotated_by_name: string | null;
+  rotated_at: string | null;
   key: string;
 }
 
@@ -1735,6 +1745,12 @@ export type NodeStatus = "ready" | "not_ready" | "offline";
 
 export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "disk_full" | "clock_offset" | "no_synchronous_standby";
 
+/** What to do before an admin is disabled. */
+export interface Offboarding {
+  api_keys: ApiKeyRecord[];
+  scarce_approvers: ScarceApprovers[];
+}
+
 export interface OidcLogin {
   login_token: string;
   state: string;
@@ -1887,6 +1903,8 @@ export interface PartnerKeyPage {
 export interface PartnerKeyRecord {
   api_key_id: string;
   created_at: string;
+  created_by: string | null;
+  created_by_name: string | null;
   last_used_at: string | null;
 }
 
@@ -2457,6 +2475,18 @@ export interface RuleUpdate {
   status?: RuleStatus | null;
 }
 
+/**
+ * Approval rule without a spare approver.
+ *
+ *     `available` people can approve, and the rule requires `approvers`.
+ */
+export interface ScarceApprovers {
+  operation: string;
+  roles: string[];
+  approvers: number;
+  available: number;
+}
+
 /** Schema of the database. `pending` names the migrations that are not applied yet. */
 export interface SchemaRecord {
   newest_migration: string;
@@ -2554,6 +2584,8 @@ export interface SigningKeyRecord {
   terminal_id: string | null;
   terminal_name: string | null;
   created_at: string;
+  created_by: string | null;
+  created_by_name: string | null;
   last_used_at: string | null;
 }
 
@@ -3289,6 +3321,11 @@ export interface WebhookEndpointRecord {
   status_changed_at: string;
   failing_since: string | null;
   last_failure_at: string | null;
+  created_by: string | null;
+  created_by_name: string | null;
+  rotated_by: string | null;
+  rotated_by_name: string | null;
+  rotated_at: string | null;
 }
 
 export type WebhookEndpointStatus = "active" | "paused" | "disabled";
@@ -3310,6 +3347,11 @@ export interface WebhookEndpointWithSecret {
   status_changed_at: string;
   failing_since: string | null;
   last_failure_at: string | null;
+  created_by: string | null;
+  created_by_name: string | null;
+  rotated_by: string | null;
+  rotated_by_name: string | null;
+  rotated_at: string | null;
   secret: string;
 }
 

@@ -7,9 +7,20 @@ from typing import Any
 import msgspec
 
 from tapgate import ids
+from tapgate.admin.api_keys import model as api_keys
+from tapgate.approval_rules.people import ApproverCount
+from tapgate.auth.api_keys import ApiKey
 from tapgate.errors import ApiError, invalid_field
 from tapgate.password_strength import is_breached, is_weak_password
-from tapgate.schemas.admin import Admin, Factor, Invitation, Me, NewAdminRecord
+from tapgate.schemas.admin import (
+    Admin,
+    Factor,
+    Invitation,
+    Me,
+    NewAdminRecord,
+    Offboarding,
+    ScarceApprovers,
+)
 from tapgate.schemas.records import build_record
 from tapgate.settings import Settings
 
@@ -62,4 +73,21 @@ def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) 
         id=ids.encode(ids.ADMIN, row["id"]),
         link_seen_by=_list_viewers(row),
         invitation=msgspec.UNSET if invitation is None else invitation,
+    )
+
+
+def to_offboarding(keys: Sequence[ApiKey], counts: Sequence[ApproverCount]) -> Offboarding:
+    """Return what to do before an admin is disabled, with the approvers who would remain."""
+    return Offboarding(
+        api_keys=[api_keys.to_record(key) for key in keys],
+        scarce_approvers=[
+            ScarceApprovers(
+                operation=count.rule.operation,
+                roles=list(count.rule.roles),
+                approvers=count.rule.approvers,
+                available=count.available,
+            )
+            for count in counts
+            if count.maker is not None and count.available <= count.rule.approvers
+        ],
     )

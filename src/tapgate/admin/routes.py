@@ -10,6 +10,7 @@ from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
 from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
+from tapgate.approval_rules.check import load_approver_counts
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.errors import ApiError, Code
@@ -24,6 +25,7 @@ from tapgate.schemas.admin import (
     Me,
     NewAdmin,
     NewAdminRecord,
+    Offboarding,
     Refresh,
     Tokens,
 )
@@ -33,6 +35,9 @@ from tapgate.schemas.passkeys import PasskeyLogin, RequestOptions
 from tapgate.schemas.records import AdminId
 
 endpoints = Endpoints("Admin", "/api/v1/admin")
+
+#: In `GET /api/v1/admin/users/{id}/offboarding`.
+MAX_LISTED_KEYS = 100
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")
@@ -361,6 +366,24 @@ async def accept_invitation(request: RequestContext, body: InvitationAcceptance)
             invitations=auth.invitations,
             sessions=auth.sessions,
         )
+
+
+@endpoints.get("/users/{id}/offboarding", access=_SYSTEM_ADMIN)
+async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
+    """Get what to do before you disable an admin.
+
+    `api_keys` are the keys that the admin created or was the last to rotate, newest first and at
+    most 100. The admin may know them: rotate or delete them. `scarce_approvers` lists the approval
+    rules that would have no spare approver without the admin. With fewer people than a rule
+    requires, disabling the admin fails with 422.
+    """
+    services = request.services
+    await queries.get(services.database, id)
+    keys = await services.authenticator.api_keys.list_page(
+        before=None, limit=MAX_LISTED_KEYS, admin_id=id
+    )
+    counts = await load_approver_counts(services.database, services.guarded_roles, without=id)
+    return model.to_offboarding(keys, counts)
 
 
 @endpoints.post(

@@ -104,6 +104,7 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
 PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "actor_id": "Only entries of this actor",
     "address": "Only agents whose address contains this text",
+    "admin_id": "Only keys that this admin created or was the last to rotate",
     "agent_type": "Only agents of this type",
     "api_key_id": "API key ID",
     "as_of": "Include entries up to this time or date. Default: now",

@@ -19,7 +19,7 @@ async def create_signing_key(
     tx: Transaction, actor: Actor, hmac_keys: HmacKeys, **owner_ids: int | None
 ) -> NewHmacKey:
     """Create a key for the owner, which is named as in `HmacKeys.create`."""
-    key = await hmac_keys.create(tx, **owner_ids)
+    key = await hmac_keys.create(tx, created_by=actor.admin_id, **owner_ids)
     changes = {
         field: (None, ids.encode(_PREFIXES[field], owner_id))
         for field, owner_id in owner_ids.items()

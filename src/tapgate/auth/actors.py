@@ -26,6 +26,11 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         return self.record["id"]
 
+    @property
+    def admin_id(self) -> int | None:
+        """ID of the admin who performs the operation; None for other actors."""
+        return None if self.principal is None else self.principal.admin_id
+
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
 #: Actor of operations that no request causes, such as background work and the setup of the demo.

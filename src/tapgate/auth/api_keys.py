@@ -13,7 +13,7 @@ from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
-from tapgate.auth.secret_rows import delete_row, rotate_secret
+from tapgate.auth.secret_rows import delete_row, rotate_secret, select_name
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import Network
@@ -59,9 +59,24 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     burst: int | None = None
     allowed_ips: list[Network] | None = None
     last_used_at: datetime | None = None
+    #: The admin who created the key; None for a key of the command line.
+    created_by: int | None = None
+    created_by_name: str | None = None
+    #: The admin who rotated the key last.
+    rotated_by: int | None = None
+    rotated_by_name: str | None = None
+    rotated_at: datetime | None = None
 
 
-_COLUMNS = ", ".join(ApiKey.__struct_fields__)
+_STORED_FIELDS = (
+    "id", "prefix", "name", "scopes", "expires_at", "created_at", "rate_limit", "burst",
+    "allowed_ips", "last_used_at", "rotated_at",
+)  # fmt: skip
+_CREATOR = "CASE WHEN NOT has_unknown_holder THEN api_keys.created_by END"
+_LAST_ROTATOR = "api_keys.rotated_by[cardinality(api_keys.rotated_by)]"
+_COLUMNS = f"""{", ".join(_STORED_FIELDS)},
+    {_CREATOR} AS created_by, {select_name(_CREATOR)} AS created_by_name,
+    {_LAST_ROTATOR} AS rotated_by, {select_name(_LAST_ROTATOR)} AS rotated_by_name"""
 
 
 class _CachedKey(msgspec.Struct, frozen=True):
@@ -110,15 +125,14 @@ class ApiKeys:
             burst=burst,
             allowed_ips=allowed_ips,
         )
-        columns = ApiKey.__struct_fields__
         others = {
             "key_hash": self._hash(key),
             "secret_key_id": self._vault.key_id,
             "created_by": created_by,
             "has_unknown_holder": has_unknown_holder,
         }
-        await insert_row(tx, "api_keys", record, columns, **others)
-        return record, key
+        await insert_row(tx, "api_keys", record, _STORED_FIELDS, **others)
+        return await self.get(tx, record.id), key
 
     async def save(self, tx: Transaction, key: ApiKey) -> None:
         """Update the settings of a key that `tx` has locked."""
@@ -147,14 +161,15 @@ class ApiKeys:
             secret_key_id=self._vault.key_id,
         )
         await tx.execute(
-            """UPDATE api_keys SET rotated_by = array_remove(rotated_by, $2) || $2,
+            """UPDATE api_keys SET rotated_by = array_remove(rotated_by, $2) || $2, rotated_at = $3,
                       has_unknown_holder = has_unknown_holder AND previous_until IS NOT NULL
                WHERE id = $1""",
             key.id,
             rotated_by,
+            tx.now(),
         )
         await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
-        return msgspec.structs.replace(key, prefix=prefix), secret
+        return await self.get(tx, key.id), secret
 
     async def delete(self, tx: Transaction, key_id: int) -> None:
         require_record(ids.KEY, await delete_row(tx, "api_keys", key_id))
@@ -176,13 +191,21 @@ class ApiKeys:
         )
         return None if row is None else ApiKey(**row)
 
-    async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """Return keys that are not deleted, newest first, with ids below `before` if it is set."""
+    async def list_page(
+        self, *, before: int | None, limit: int, admin_id: int | None = None
+    ) -> list[ApiKey]:
+        """Return keys that are not deleted, newest first, with ids below `before` if it is set.
+
+        With `admin_id`, only keys that this admin created or was the last to rotate.
+        """
         rows = await self._database.fetch(
-            f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
-            "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",
+            f"""SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL
+                AND ($1::bigint IS NULL OR id < $1)
+                AND ($3::bigint IS NULL OR $3 IN ({_CREATOR}, {_LAST_ROTATOR}))
+                ORDER BY id DESC LIMIT $2""",
             before,
             limit,
+            admin_id,
         )
         return [ApiKey(**row) for row in rows]
 

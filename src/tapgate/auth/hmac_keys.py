@@ -15,7 +15,7 @@ from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
-from tapgate.auth.secret_rows import delete_row
+from tapgate.auth.secret_rows import delete_row, select_name
 from tapgate.clock import Clock
 from tapgate.errors import Code
 from tapgate.schemas.pagination import PageQuery
@@ -67,6 +67,9 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
     terminal_name: str | None
     created_at: datetime
     last_used_at: datetime | None
+    #: The admin who created the key; None if unknown.
+    created_by: int | None
+    created_by_name: str | None
 
 
 class HmacKey(msgspec.Struct, frozen=True):
@@ -91,6 +94,7 @@ class HmacKeys:
         self,
         tx: Transaction,
         *,
+        created_by: int | None = None,
         processor_id: int | None = None,
         terminal_id: int | None = None,
         partner_id: int | None = None,
@@ -106,6 +110,7 @@ class HmacKeys:
             partner_id=partner_id,
             secret=self._vault.seal(key.secret.encode(), build_vault_context(key.id)),
             created_at=tx.now(),
+            created_by=created_by,
             request_scope="none",
         )
         return key
@@ -132,9 +137,10 @@ class HmacKeys:
         conditions.add("deleted_at IS NULL")
         rows = await conditions.fetch(
             self._database,
-            """SELECT id, terminal_id,
+            f"""SELECT id, terminal_id,
                    (SELECT name FROM terminals WHERE id = terminal_id) AS terminal_name, created_at,
-                   last_used_at
+                   last_used_at, created_by,
+                   {select_name("hmac_keys.created_by")} AS created_by_name
                FROM hmac_keys""",
         )
         return [SigningKey(**row) for row in rows]

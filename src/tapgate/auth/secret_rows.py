@@ -7,6 +7,11 @@ import asyncpg
 from tapgate.store.transaction import Transaction
 
 
+def select_name(column: str) -> str:
+    """Return SQL for the name of the admin whose ID a column of another table contains."""
+    return f"(SELECT admins.name FROM admins WHERE admins.id = {column})"
+
+
 async def rotate_secret(
     tx: Transaction,
     table: str,

@@ -34,7 +34,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     may also come from the response. `result_template` renders the response instead of a redirect,
     with `result_field` only if the response has this field.
     `message_field` is the response field whose text replaces `success_message`. `sends_body` sends
-    a body although there are no fields.
+    a body although there are no fields. `preview_path` is a resource that `preview_template` shows
+    in the form, for example what the action affects.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     result_field: str | None = None
     message_field: str | None = None
     sends_body: bool = False
+    preview_path: str | None = None
+    preview_template: str | None = None
 
     def __post_init__(self) -> None:
         if not self.button:
@@ -122,6 +125,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
             chosen=chosen.ids,
             request_id=_new_idempotency_key(request, action),
             names=await _load_names(request, action),
+            preview=await _load_preview(request, action),
             fingerprint=None
             if action.prefill_path is None
             else stale_check.fingerprint(_get_field_values(action, values)),
@@ -290,6 +294,15 @@ async def _load_names(request: PageRequest, action: Action) -> dict[str, str]:
     return {record["id"]: record["title"] for record in records if record["title"] != record["id"]}
 
 
+async def _load_preview(request: PageRequest, action: Action) -> dict[str, Any] | None:
+    if action.preview_path is None:
+        return None
+    preview: dict[str, Any] = await request.get(
+        action.preview_path, **_get_path_params(action, request.query)
+    )
+    return preview
+
+
 async def _build_body(request: PageRequest, action: Action) -> dict[str, Any]:
     form, body, problems = request.form, dict[str, Any](), dict[str, str]()
     country = request.context.services.settings.country
@@ -368,6 +381,7 @@ def _render_form(
     fingerprint: str | None,
     chosen: Mapping[str, str | None],
     names: Mapping[str, str] | None = None,
+    preview: Mapping[str, Any] | None = None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     invalid = (error.details or {}).get("fields", {}) if error is not None else {}
@@ -392,5 +406,6 @@ def _render_form(
         },
         path_params=_get_path_params(action, request.query),
         names=names or {},
+        preview=preview,
         address=f"{request.context.path}?{request.context.query.decode('ascii', 'ignore')}",
     )

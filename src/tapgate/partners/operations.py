@@ -59,7 +59,7 @@ async def create(
         overdraft=partner.overdraft,
     )
     await queries.add(tx, partner, webhook_secret.sealed)
-    key = await hmac_keys.create(tx, partner_id=partner.id)
+    key = await hmac_keys.create(tx, created_by=actor.admin_id, partner_id=partner.id)
     record = model.to_record(partner)
     changes = {
         "name": (None, record.name),

@@ -49,7 +49,7 @@ async def create(
         currency=currency,
     )
     await queries.add(tx, processor)
-    key = await hmac_keys.create(tx, processor_id=processor.id)
+    key = await hmac_keys.create(tx, created_by=actor.admin_id, processor_id=processor.id)
     changes = {
         "name": (None, processor.name),
         "status": (None, processor.status),

@@ -6,11 +6,13 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from tapgate import ids
 from tapgate.schemas.clearable_fields import OrEmptyRule
 from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Choice,
     CompanyEmail,
+    IdRule,
     IntegerRange,
     InvalidValueError,
     Label,
@@ -22,6 +24,7 @@ from tapgate.schemas.fields import (
     Timestamp,
     TimestampRule,
 )
+from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.passkeys import AssertedCredential
 
 _MAX_RATE_LIMIT: Final = 1_000_000
@@ -261,6 +264,37 @@ class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str | None
     last_used_at: str | None
     created_at: str
+    #: Null for a key that was created on the command line.
+    created_by: str | None
+    created_by_name: str | None
+    #: The last rotation; null if the key was not rotated.
+    rotated_by: str | None
+    rotated_by_name: str | None
+    rotated_at: str | None
+
+
+class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval rule without a spare approver.
+
+    `available` people can approve, and the rule requires `approvers`.
+    """
+
+    operation: str
+    roles: list[str]
+    approvers: int
+    available: int
+
+
+class Offboarding(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do before an admin is disabled."""
+
+    api_keys: list[ApiKeyRecord]
+    scarce_approvers: list[ScarceApprovers]
+
+
+class ApiKeyFilters(PageQuery, kw_only=True):
+    #: Only keys that this admin created or was the last to rotate.
+    admin_id: Annotated[str, IdRule(ids.ADMIN)] | None = None
 
 
 class ApiKeyWithSecret(Redacted, ApiKeyRecord, frozen=True, kw_only=True):

@@ -91,6 +91,9 @@ class PartnerDepositReceipt(Receipt, kw_only=True):
 class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     api_key_id: str
     created_at: str
+    #: Null for keys that were created before this was recorded.
+    created_by: str | None
+    created_by_name: str | None
     last_used_at: str | None
 
 

@@ -125,4 +125,7 @@ class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     terminal_id: str | None
     terminal_name: str | None
     created_at: str
+    #: Null for keys that were created before this was recorded.
+    created_by: str | None
+    created_by_name: str | None
     last_used_at: str | None

@@ -140,6 +140,13 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Start of the current series of failed attempts; null if the last attempt succeeded.
     failing_since: str | None
     last_failure_at: str | None
+    #: Null for endpoints that were created before this was recorded.
+    created_by: str | None
+    created_by_name: str | None
+    #: The last rotation of the secret; null if there was none.
+    rotated_by: str | None
+    rotated_by_name: str | None
+    rotated_at: str | None
 
 
 class WebhookEndpointFilters(PageQuery, kw_only=True):

@@ -50,6 +50,7 @@ async def create(
         url=new.url,
         events=_remove_duplicates(new.events),
         secret=_seal_secret(vault, endpoint_id, secret),
+        created_by=actor.admin_id,
     )
     changes = {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])}
     await _record_change(tx, actor, endpoint_id, "created", changes, signals=signals)
@@ -100,7 +101,9 @@ async def rotate_secret(
     """
     secret = signing.new_standard_secret()
     sealed = _seal_secret(vault, endpoint_id, secret)
-    row = await queries.rotate_secret(tx, endpoint_id, sealed, grace_seconds)
+    row = await queries.rotate_secret(
+        tx, endpoint_id, sealed, grace_seconds, rotated_by=actor.admin_id
+    )
     changes = {"grace_seconds": (None, grace_seconds)}
     await _trail.record(tx, actor, _encode_id(endpoint_id), "secret_rotated", changes=changes)
     await signals.publish_and_wait(tx, ENDPOINTS_CHANGED)

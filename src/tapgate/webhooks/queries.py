@@ -13,8 +13,10 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.webhooks.delivery_queue import build_log_sql
 
-_ENDPOINT_COLUMNS = """id, url, events, status, status_reason, status_changed_at, failing_since,
-    last_failure_at"""
+_ENDPOINT_COLUMNS = f"""id, url, events, status, status_reason, status_changed_at, failing_since,
+    last_failure_at, created_by, rotated_by, rotated_at,
+    {secret_rows.select_name("webhook_endpoints.created_by")} AS created_by_name,
+    {secret_rows.select_name("webhook_endpoints.rotated_by")} AS rotated_by_name"""
 #: An endpoint that is disabled, or whose last attempt failed.
 IS_FAILING = "(status = 'disabled' OR status = 'active' AND failing_since IS NOT NULL)"
 _DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
@@ -40,16 +42,24 @@ async def list_page(database: Database, query: WebhookEndpointFilters) -> list[a
 
 
 async def insert(
-    tx: Transaction, *, endpoint_id: int, url: str, events: Sequence[str], secret: bytes
+    tx: Transaction,
+    *,
+    endpoint_id: int,
+    url: str,
+    events: Sequence[str],
+    secret: bytes,
+    created_by: int | None,
 ) -> asyncpg.Record:
     return await tx.fetchrow(
-        f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
-            VALUES ($1, $2, $3, $4, $5, $5) RETURNING {_ENDPOINT_COLUMNS}""",
+        f"""INSERT INTO webhook_endpoints
+                (id, url, events, secret, created_at, status_changed_at, created_by)
+            VALUES ($1, $2, $3, $4, $5, $5, $6) RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         url,
         events,
         secret,
         tx.now(),
+        created_by,
     )
 
 
@@ -88,7 +98,7 @@ async def save(
 
 
 async def rotate_secret(
-    tx: Transaction, endpoint_id: int, secret: bytes, grace_seconds: int
+    tx: Transaction, endpoint_id: int, secret: bytes, grace_seconds: int, *, rotated_by: int | None
 ) -> asyncpg.Record:
     row = await secret_rows.rotate_secret(
         tx,
@@ -100,6 +110,8 @@ async def rotate_secret(
         grace_seconds=grace_seconds,
         condition="deleted_at IS NULL",
         returning=_ENDPOINT_COLUMNS,
+        rotated_by=rotated_by,
+        rotated_at=tx.now(),
     )
     return require_record(ids.WEBHOOK_ENDPOINT, row)
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from tapgate import ids
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
@@ -11,6 +12,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.admin import (
     ApiKeyChanges,
+    ApiKeyFilters,
     ApiKeyRecord,
     ApiKeyWithSecret,
     NewApiKey,
@@ -18,7 +20,7 @@ from tapgate.schemas.admin import (
 )
 from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import Rotation
-from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import ApiKeyId
 
 endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
@@ -79,14 +81,17 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
 
 
 @endpoints.get("")
-async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
+async def list_api_keys(request: RequestContext, query: ApiKeyFilters) -> Page[ApiKeyRecord]:
     """List API keys.
 
     Newest first, without deleted keys and without the secrets. `last_used_at` is accurate to within
-    a minute.
+    a minute. `admin_id` selects the keys that an admin created or was the last to rotate: rotate or
+    delete them when the admin leaves.
     """
     keys = await request.services.authenticator.api_keys.list_page(
-        before=query.before_id, limit=query.limit + 1
+        before=query.before_id,
+        limit=query.limit + 1,
+        admin_id=None if query.admin_id is None else ids.decode(ids.ADMIN, query.admin_id),
     )
     return paginate(keys, query, model.to_record)
 

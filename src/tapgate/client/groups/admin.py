@@ -12,6 +12,7 @@ from tapgate.schemas.admin import (
     Invitation,
     Me,
     NewAdminRecord,
+    Offboarding,
     OidcLogout,
     OidcStart,
     Tokens,
@@ -114,6 +115,10 @@ class Admin(OperationGroup[M]):
     def accept_invitation(self, *, token: str, password: str) -> None:
         """Set the password with an invitation link."""
 
+    @reads("GET /api/v1/admin/users/{id}/offboarding")
+    def get_offboarding(self, id: str) -> Offboarding:
+        """Get the API keys to rotate or delete, and the scarce approvers, before disabling."""
+
     @acts("POST /api/v1/admin/users/{id}/disable")
     def disable_user(self, id: str) -> AdminRecord: ...
 
@@ -159,7 +164,10 @@ class Admin(OperationGroup[M]):
         """Replace the key. The old key remains valid for `grace_seconds`, by default 0."""
 
     @lists("GET /api/v1/admin/api-keys")
-    def list_api_keys(self, *, limit: int | None = None) -> Page[ApiKeyRecord]: ...
+    def list_api_keys(
+        self, *, admin_id: str | None = None, limit: int | None = None
+    ) -> Page[ApiKeyRecord]:
+        """List API keys, or those that an admin created or was the last to rotate."""
 
     @sets("DELETE /api/v1/admin/api-keys/{id}")
     def delete_api_key(self, id: str) -> None: ...

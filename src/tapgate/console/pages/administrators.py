@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from tapgate.console.actions import Action
 from tapgate.console.components.lists import add_list_page
 from tapgate.console.components.state_actions import build_state_action
@@ -75,8 +77,12 @@ ACTIONS = (
         button="Confirm account",
         success_message="Account confirmed.",
     ),
-    _build_state_action(
-        "disable", "Signs them out everywhere and blocks sign-in. You can enable them again."
+    msgspec.structs.replace(
+        _build_state_action(
+            "disable", "Signs them out everywhere and blocks sign-in. You can enable them again."
+        ),
+        preview_path=f"{_ITEM_PATH}/offboarding",
+        preview_template="administrators/offboarding.html",
     ),
     _build_state_action("enable", "They can sign in again with their current password."),
 )

@@ -31,7 +31,9 @@ async def add(
     )
     await processors.require_exists(tx, processor_id)
     await queries.add(tx, terminal)
-    key = await hmac_keys.create(tx, processor_id=processor_id, terminal_id=terminal.id)
+    key = await hmac_keys.create(
+        tx, created_by=actor.admin_id, processor_id=processor_id, terminal_id=terminal.id
+    )
     terminal = msgspec.structs.replace(terminal, api_key_id=key.id)
     record = model.to_record(terminal)
     changes: Changes = {
