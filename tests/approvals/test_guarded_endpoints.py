@@ -25,7 +25,7 @@ UNGUARDED_ENDPOINTS = {
         "POST /subscribers/{id}/restricted-access/verify",
     ],
     "It moves money that the party already has; rules guard how it gets there": [
-        "POST /agents/{id}/payout-commission", "POST /compliance/alerts/{id}/resolve",
+        "POST /agents/{id}/payout-commission",
     ],
     "It takes rights away, which must not wait": [
         "POST /admin/users/{id}/disable", "DELETE /admin/api-keys/{id}",
@@ -38,12 +38,11 @@ UNGUARDED_ENDPOINTS = {
     ],
     "It concerns records that cannot move money without the guarded operations": [
         "POST /subscribers", "POST /subscribers/{id}/unblock",
-        "POST /subscribers/{id}/kyc-documents", "POST /subscribers/{id}/kyc-decision",
+        "POST /subscribers/{id}/kyc-documents",
         "PUT /cards/{serial}", "POST /cards/{serial}/unblock", "POST /cards/upload-csv",
         "POST /cards/{serial}/personalize", "POST /cards/{serial}/personalize/confirm",
-        "POST /processors", "POST /processors/{id}/activate", "POST /processors/{id}/terminals",
-        "POST /processors/{id}/terminals/{terminal_id}/unblock", "POST /processors/{id}/keys",
-        "POST /admin/partners/{id}/activate", "POST /agents", "PUT /agents/{id}",
+        "POST /processors/{id}/activate", "POST /processors/{id}/terminals/{terminal_id}/unblock",
+        "POST /admin/partners/{id}/activate", "POST /agents",
         "POST /agents/{id}/activate",
     ],
     "It changes no money, rule or right": [
@@ -53,11 +52,10 @@ UNGUARDED_ENDPOINTS = {
         "POST /subscribers/{id}/kyc-review/assign", "POST /subscribers/{id}/kyc-review/unassign",
         "POST /support/requests/{id}/unassign",
         "POST /support/requests/{id}/reply", "POST /support/requests/{id}/assign",
-        "POST /support/requests/{id}/close", "POST /admin/webhook-endpoints",
-        "PUT /admin/webhook-endpoints/{id}", "POST /admin/webhook-endpoints/{id}/rotate-secret",
+        "POST /support/requests/{id}/close",
         "POST /admin/webhook-endpoints/{id}/test", "DELETE /admin/webhook-endpoints/{id}",
         "POST /admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver",
-        "POST /ledger/verify", "PUT /ledger/gl-codes", "PUT /admin/branding",
+        "POST /ledger/verify", "PUT /ledger/gl-codes",
         "POST /admin/onboarding/dismiss", "POST /admin/onboarding/{step}/skip",
     ],
     "It concerns the admin's own account": ["POST /admin/logout"],

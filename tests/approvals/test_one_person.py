@@ -48,6 +48,11 @@ GUARDED_STATE = (
     "SELECT id, scopes, key_hash, deleted_at FROM api_keys WHERE 'payments:write' = ANY (scopes)",
     "SELECT * FROM card_keysets",
     "SELECT * FROM hmac_keys",
+    "SELECT id, phone_number, commission_tier FROM agents",
+    "SELECT id, kyc_level FROM accounts",
+    "SELECT id, url, events, secret FROM webhook_endpoints",
+    "SELECT * FROM branding",
+    "SELECT id, status FROM transactions WHERE status = 'under_review'",
     "SELECT id, webhook_secret FROM partners",
     "SELECT id, phone_number FROM subscribers",
 )

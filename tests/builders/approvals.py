@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 
 from builders.participants import create_agent
+from builders.payments import create_held_transfer
 from harness import BearerAuth, Harness, HmacAuth
 from tapgate import ids
 from tapgate.api.access import ROLES_BY_LETTER
@@ -99,6 +100,10 @@ class GuardedRecords:
         self.partner: HmacAuth = await harness.create_partner()
         self.paying_key = await harness.create_api_key("payments:write")
         self.writing_key = await harness.create_api_key("subscribers:write")
+        hook = {"url": "https://shop.example/hook", "events": ["alert.created"]}
+        created = await self.send("POST", "/admin/webhook-endpoints", hook)
+        self.webhook_endpoint = created.json()["id"]
+        self.held_alert, _, _ = await create_held_transfer(harness)
         self.disabled = await harness.create_admin("S")
         url = f"{V1}/admin/users/{self.disabled.id}/disable"
         assert (await harness.post(url, auth=self.maker)).status_code == 200
@@ -183,6 +188,38 @@ class GuardedRecords:
                 "subscriber_phone", "PUT", f"/subscribers/{customer['id']}",
                 {"phone_number": "+23276123499"},
             ),
+            ("agent_phone", "PUT", f"/agents/{agent['id']}", {"phone_number": "+23276123498"}),
+            ("agent_phone", "PUT", f"/agents/{agent['id']}", {"commission_tier": 2}),
+            (
+                "merchant_keys", "POST", "/processors",
+                {
+                    "name": "Kiosk", "public_name": "Kiosk", "phone_number": "+23276000009",
+                    "email": "kiosk@example.com",
+                },
+            ),
+            ("merchant_keys", "POST", f"/processors/{processor}/keys", {}),
+            ("merchant_keys", "POST", f"/processors/{processor}/terminals", {"name": "Till 9"}),
+            (
+                "review_release", "POST", f"/compliance/alerts/{self.held_alert['id']}/resolve",
+                {
+                    "status": "resolved", "resolution_notes": "Checked",
+                    "transaction_decision": "release",
+                },
+            ),
+            ("kyc_level", "PUT", f"/subscribers/{customer['id']}", {"kyc_level": 2}),
+            (
+                "webhook_endpoints", "POST", "/admin/webhook-endpoints",
+                {"url": "https://shop.example/2", "events": ["*"]},
+            ),
+            (
+                "webhook_endpoints", "PUT", f"/admin/webhook-endpoints/{self.webhook_endpoint}",
+                {"url": "https://shop.example/3"},
+            ),
+            (
+                "webhook_endpoints", "POST",
+                f"/admin/webhook-endpoints/{self.webhook_endpoint}/rotate-secret", {},
+            ),
+            ("branding", "PUT", "/admin/branding", {"name": "Salone Pay"}),
         ]  # fmt: skip
 
     async def get_account(self, holder_id: str, kind: str) -> str:

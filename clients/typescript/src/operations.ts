@@ -1548,6 +1548,9 @@ export class Operations extends Transport {
    * not accept it. If a released transaction cannot be credited to the receiver, it fails and its
    * funds are returned to the sender. `message` describes the outcome.
    *
+   * Who asked for the transaction, directly or with an API key they created or rotated, cannot
+   * release it (403), with or without an approval rule.
+   *
    * Access: an admin (compliance_user, system_admin).
    */
   resolveAlert(id: string, body: schemas.Resolution, options?: RequestOptions): Promise<schemas.AlertResponse> {

@@ -351,7 +351,7 @@ export interface ApprovalExecutedEvent {
   data: ApprovalRecord;
 }
 
-export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "approval_rules";
+export type ApprovalOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding" | "approval_rules";
 
 /**
  * One page of a list.
@@ -1188,7 +1188,7 @@ export interface GlCodes {
   data: GlCode[];
 }
 
-export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone";
+export type GuardableOperation = "agent_fund" | "partner_fund" | "wallet_transfer" | "processor_transfer" | "fee_rules" | "commission_rules" | "account_rules" | "compliance_rules" | "admin_users" | "api_keys" | "keysets" | "overdraft_limits" | "subscriber_phone" | "agent_phone" | "merchant_keys" | "review_release" | "kyc_level" | "webhook_endpoints" | "branding";
 
 /** Health of the gateway. Older gateways omit the fields after `wallet_core`. */
 export interface Health {

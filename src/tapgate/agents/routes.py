@@ -2,11 +2,14 @@
 
 from operator import itemgetter
 
+import msgspec
+
 from tapgate import money, pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -24,6 +27,7 @@ from tapgate.schemas.agents import (
     AgentResponse,
     AgentUpdate,
 )
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.messages import MessageRecord
 from tapgate.schemas.pagination import Page, PageQuery, paginate
@@ -99,9 +103,25 @@ async def _changes_phone(request: RequestContext, id: int, body: AgentUpdate) ->
     return body.phone_number != agent.phone_number
 
 
+async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) -> Proposal | None:
+    agent = to_record(await queries.get(request.services.database, id))
+    if body.phone_number in (None, agent.phone_number) and body.commission_tier in (
+        None,
+        agent.commission_tier,
+    ):
+        return None
+    return Proposal(
+        operations=(Operation.AGENT_PHONE,),
+        summary=f"Change the phone number or commission tier of agent {agent.name}",
+        resource_id=agent.id,
+        before=msgspec.to_builtins(agent),
+    )
+
+
 @endpoints.put(
     "/{id}",
     access=_ADMIN_ACCESS,
+    guard=Guard(_describe_update, Operation.AGENT_PHONE),
     step_up=FieldStepUp("phone_number", _changes_phone),
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
 )

@@ -35,26 +35,40 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     them hold the request, the one that requires the most approvals applies. With a `requirement`,
     the request is held in any case.
 
-    `before` has the current values of the fields that the request sets. `amount` is in minor
-    units.
+    `before` has the current values of the fields that the request sets, and `implied` the values
+    that it sets without naming them. `amount` is in minor units. `other_makers` are people besides
+    the maker who cannot approve the request.
     """
 
     operations: tuple[Operation, ...]
     summary: str
     resource_id: str | None = None
     before: Mapping[str, Any] = {}
+    implied: Mapping[str, Any] = {}
     amount: int | None = None
+    other_makers: tuple[str, ...] = ()
     requirement: Requirement | None = None
 
 
 class Guard:
-    """Endpoint guard, with the operations that requests can count as."""
+    """Endpoint guard, with the operations that requests can count as.
+
+    With `ends_in_ledger`, the handler ends an approval in the ledger's transaction, as endpoints
+    that move money do.
+    """
 
     def __init__(
-        self, describe: Callable[..., Awaitable[Proposal | None]], *operations: Operation
+        self,
+        describe: Callable[..., Awaitable[Proposal | None]],
+        *operations: Operation,
+        ends_in_ledger: bool = False,
     ) -> None:
         self.describe = describe
         self.operations = operations
+        self.ends_in_ledger = ends_in_ledger
+
+    def replace_describe(self, describe: Callable[..., Awaitable[Proposal | None]]) -> "Guard":
+        return Guard(describe, *self.operations, ends_in_ledger=self.ends_in_ledger)
 
 
 def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[str]]:

@@ -181,7 +181,8 @@ def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any)
     """
     if proposal is None:
         return  # it changes nothing any more
-    changes = model.build_changes(model.get_stored_fields(body), proposal.before)
+    fields = {**model.get_stored_fields(body), **proposal.implied}
+    changes = model.build_changes(fields, proposal.before)
     if msgspec.json.decode(msgspec.json.encode(changes)) != approval.changes:
         raise ApiError(
             Code.VALIDATION_FAILED,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +22,6 @@ from tapgate.schemas.approvals import (
     ApprovalRule,
     ApprovalRules,
     ApprovalStatus,
-    Operation,
     Verdict,
 )
 
@@ -29,6 +29,8 @@ from tapgate.schemas.approvals import (
 SUM_PERIOD: Final = timedelta(hours=24)
 #: Fields of requests that are never stored.
 NEVER_STORED_FIELDS: Final = frozenset({"pin", "agent_pin", "new_pin", "password", "otp"})
+#: Longest text that approvers see. Longer ones are files in data URIs.
+_MAX_SHOWN_LENGTH: Final = 4096
 #: Fields that approvers do not need to see.
 _UNSHOWN_FIELDS: Final = frozenset({"request_id", "currency"})
 #: Fields of results with links, besides those whose name indicates a secret.
@@ -192,7 +194,7 @@ def get_stored_fields(body: Any) -> dict[str, Any]:
 def build_changes(body: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the old and new values of the fields that a request sets, without secrets."""
     return {
-        name: [_mask(name, before.get(name)), _mask(name, value)]
+        name: [_to_shown(name, before.get(name)), _to_shown(name, value)]
         for name, value in body.items()
         if name not in _UNSHOWN_FIELDS
         and value is not None
@@ -200,8 +202,13 @@ def build_changes(body: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
     }
 
 
-def _mask(name: str, value: Any) -> Any:
-    return MASK if value is not None and is_secret(name) else value
+def _to_shown(name: str, value: Any) -> Any:
+    """Mask a secret, and replace a file by a hash."""
+    if value is not None and is_secret(name):
+        return MASK
+    if isinstance(value, str) and len(value) > _MAX_SHOWN_LENGTH:
+        return f"sha256:{sha256(value.encode()).hexdigest()}"
+    return value
 
 
 def hide_secrets(value: Any, *, has_link: bool = False) -> Any:
@@ -283,8 +290,6 @@ def list_subjects(approval: Approval) -> list[Subject]:
     return subjects if kind is None else [*subjects, Subject(kind, str(approval.resource_id))]
 
 
-def get_guarded_subscriber(approval: Approval) -> str | None:
-    """Return the public ID of the subscriber whose personal data the changes have, or None."""
-    if approval.operation != Operation.SUBSCRIBER_PHONE:
-        return None
-    return approval.resource_id
+def get_phone_owner(approval: Approval) -> str | None:
+    """Return the public ID of the subscriber or agent whose phone number changes, or None."""
+    return approval.resource_id if "phone_number" in approval.changes else None

@@ -333,7 +333,7 @@ async def _publish(
 ) -> ApprovalRecord:
     """Publish an event without phone numbers and data of restricted subscribers."""
     hidden = await find_hidden_subjects(tx, None, tx.now(), model.list_subjects(approval))
-    masked = bool(hidden) or model.get_guarded_subscriber(approval) is not None
+    masked = bool(hidden) or model.get_phone_owner(approval) is not None
     record = model.to_record(approval, decisions, currency=currency, now=tx.now(), masked=masked)
     await publish(tx, event_type, record)
     return record

@@ -5,11 +5,13 @@ from hashlib import sha256
 import msgspec
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.branding import BrandingRecord, BrandingUpdate
 
 endpoints = Endpoints("Branding", "/api/v1/admin/branding")
@@ -41,7 +43,21 @@ async def get_branding_logo(request: RequestContext) -> Reply[bytes]:
     )
 
 
-@endpoints.put("", access=Access(roles="A"), body_limit=MEBIBYTE)
+async def _describe_update(request: RequestContext, body: BrandingUpdate) -> Proposal:
+    await operations.decode_logo(body.logo)
+    return Proposal(
+        operations=(Operation.BRANDING,),
+        summary="Change the branding",
+        before=msgspec.to_builtins(to_record(await _get(request, fresh=True))),
+    )
+
+
+@endpoints.put(
+    "",
+    access=Access(roles="A"),
+    body_limit=MEBIBYTE,
+    guard=Guard(_describe_update, Operation.BRANDING),
+)
 async def update_branding(request: RequestContext, body: BrandingUpdate) -> BrandingRecord:
     """Change the branding.
 

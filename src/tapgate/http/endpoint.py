@@ -284,7 +284,7 @@ class Endpoints:
             guard = options.get("guard")
             if guard is not None and id_prefixes:
                 describe = _decode_ids(guard.describe, id_prefixes)
-                options["guard"] = type(guard)(describe, *guard.operations)
+                options["guard"] = guard.replace_describe(describe)
             step_up = options.get("step_up")
             if isinstance(step_up, FieldStepUp) and id_prefixes:
                 is_changed = _decode_ids(step_up.is_changed, id_prefixes)

@@ -5,11 +5,13 @@ To rotate a key, create a new key and delete the old one.
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.processors import NewSigningKey, SigningKeyRecord
@@ -23,7 +25,22 @@ def _to_record(key: SigningKey) -> SigningKeyRecord:
     return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
 
 
-@endpoints.post("", status=201, errors=(Code.TERMINAL_NOT_FOUND,), step_up=True)
+async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -> Proposal:
+    processor = await queries.get(request.services.database, id)
+    return Proposal(
+        operations=(Operation.MERCHANT_KEYS,),
+        summary=f"Create a signing key for merchant {processor.name}",
+        resource_id=ids.encode(ids.PROCESSOR, id),
+    )
+
+
+@endpoints.post(
+    "",
+    status=201,
+    errors=(Code.TERMINAL_NOT_FOUND,),
+    step_up=True,
+    guard=Guard(_describe_key, Operation.MERCHANT_KEYS),
+)
 async def create_signing_key(
     request: RequestContext, id: ProcessorId, body: NewSigningKey
 ) -> SigningKeyCreated:

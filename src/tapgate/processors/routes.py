@@ -41,7 +41,19 @@ _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
 
 
-@endpoints.post("", access=Access(roles="A"), status=201, step_up=True)
+async def _describe_creation(request: RequestContext, body: NewProcessor) -> Proposal:
+    return Proposal(
+        operations=(Operation.MERCHANT_KEYS,), summary=f"Create merchant {body.name} with its key"
+    )
+
+
+@endpoints.post(
+    "",
+    access=Access(roles="A"),
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation, Operation.MERCHANT_KEYS),
+)
 async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor with its first signing key.
 

@@ -40,6 +40,12 @@ class Operation(StrEnum):
     KEYSETS = "keysets"
     OVERDRAFT_LIMITS = "overdraft_limits"
     SUBSCRIBER_PHONE = "subscriber_phone"
+    AGENT_PHONE = "agent_phone"
+    MERCHANT_KEYS = "merchant_keys"
+    REVIEW_RELEASE = "review_release"
+    KYC_LEVEL = "kyc_level"
+    WEBHOOK_ENDPOINTS = "webhook_endpoints"
+    BRANDING = "branding"
     APPROVAL_RULES = "approval_rules"
 
 

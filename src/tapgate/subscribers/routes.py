@@ -161,30 +161,38 @@ async def get_limits(request: RequestContext, id: SubscriberId) -> Limits:
 async def _describe_update(
     request: RequestContext, id: int, body: SubscriberUpdate
 ) -> Proposal | None:
-    if body.phone_number is None:
+    if body.phone_number is None and body.kyc_level is None:
         return None
     services = request.services
     subscriber = await queries.get_accessible(
         services.database, request.caller, services.clock(), id
     )
-    if body.phone_number == subscriber.phone_number:
+    changes_phone = body.phone_number not in (None, subscriber.phone_number)
+    raises_level = body.kyc_level is not None and body.kyc_level > subscriber.kyc_level
+    if not changes_phone and not raises_level:
         return None
     return Proposal(
-        operations=(Operation.SUBSCRIBER_PHONE,),
-        summary=f"Change the phone number of customer {subscriber.public_id}",
+        operations=(
+            *([Operation.SUBSCRIBER_PHONE] if changes_phone else []),
+            *([Operation.KYC_LEVEL] if raises_level else []),
+        ),
+        summary=f"Change the phone number of customer {subscriber.public_id}"
+        if changes_phone
+        else f"Raise the KYC level of customer {subscriber.public_id} to {body.kyc_level}",
         resource_id=subscriber.public_id,
         before=msgspec.to_builtins(_to_record(request, subscriber)),
     )
 
 
 async def _changes_phone(request: RequestContext, id: int, body: SubscriberUpdate) -> bool:
-    return await _describe_update(request, id, body) is not None
+    proposal = await _describe_update(request, id, body)
+    return proposal is not None and Operation.SUBSCRIBER_PHONE in proposal.operations
 
 
 @endpoints.put(
     "/{id}",
     access=Access(scope="subscribers:write", roles="ASC", service=True),
-    guard=Guard(_describe_update, Operation.SUBSCRIBER_PHONE),
+    guard=Guard(_describe_update, Operation.SUBSCRIBER_PHONE, Operation.KYC_LEVEL),
     step_up=FieldStepUp("phone_number", _changes_phone),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),

@@ -38,6 +38,9 @@ _FINGERPRINT_ADDED_FIELDS: Final = ("recipient_phone_number",)
 
 _fields_encoder = msgspec.json.Encoder(order="deterministic")
 
+#: Callers behind whom is an admin.
+_RECORDED_KINDS: Final = ("admin", "api_key")
+
 _CHANNEL_BY_PRINCIPAL: Final = {
     "api_key": Channel.API,
     "admin": Channel.ADMIN,
@@ -55,6 +58,11 @@ async def submit(services: Services, caller: Audience, command: Command) -> Outc
     """
     if caller is not None and (command.payer_pin is not None or command.payee_pin is not None):
         command = msgspec.structs.replace(command, pin_credential=caller.pin_credential)
+    if caller is not None and caller.kind in _RECORDED_KINDS:
+        # Who asked for a transaction may not release it from review.
+        command = msgspec.structs.replace(
+            command, context={**(command.context or {}), "requested_by": caller.id}
+        )
     if has_full_disclosure(caller) or not _may_be_subscriber(command.payee):
         return await services.ledger.submit(command)
     if caller is not None and caller.kind == "admin":

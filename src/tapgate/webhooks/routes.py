@@ -2,12 +2,17 @@
 
 from operator import itemgetter
 
+import msgspec
+
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate.schemas.webhooks import (
+    EndpointStatus,
     NewWebhookEndpoint,
     SecretRotation,
     WebhookDelivery,
@@ -24,7 +29,44 @@ from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 endpoints = Endpoints("Webhooks", "/api/v1/admin/webhook-endpoints", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201, step_up=True)
+async def _describe_creation(request: RequestContext, body: NewWebhookEndpoint) -> Proposal:
+    return Proposal(
+        operations=(Operation.WEBHOOK_ENDPOINTS,), summary=f"Create webhook endpoint {body.url}"
+    )
+
+
+async def _describe_update(
+    request: RequestContext, id: int, body: WebhookEndpointUpdate
+) -> Proposal | None:
+    endpoint = model.to_record(await queries.get(request.services.database, id))
+    before = msgspec.to_builtins(endpoint)
+    changed = {
+        name: value
+        for name, value in msgspec.to_builtins(body).items()
+        if value is not None and value != before.get(name)
+    }
+    if changed in ({}, {"status": EndpointStatus.PAUSED}):
+        return None  # pausing never waits
+    return Proposal(
+        operations=(Operation.WEBHOOK_ENDPOINTS,),
+        summary=f"Change webhook endpoint {endpoint.url}",
+        resource_id=endpoint.id,
+        before=before,
+    )
+
+
+async def _describe_rotation(request: RequestContext, id: int, body: SecretRotation) -> Proposal:
+    endpoint = model.to_record(await queries.get(request.services.database, id))
+    return Proposal(
+        operations=(Operation.WEBHOOK_ENDPOINTS,),
+        summary=f"Rotate the secret of webhook endpoint {endpoint.url}",
+        resource_id=endpoint.id,
+    )
+
+
+@endpoints.post(
+    "", status=201, step_up=True, guard=Guard(_describe_creation, Operation.WEBHOOK_ENDPOINTS)
+)
 async def create_webhook_endpoint(
     request: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
@@ -63,7 +105,7 @@ async def get_webhook_endpoint(
     return model.to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}", step_up=True)
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.WEBHOOK_ENDPOINTS))
 async def update_webhook_endpoint(
     request: RequestContext, id: WebhookEndpointId, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
@@ -80,7 +122,11 @@ async def update_webhook_endpoint(
         return await operations.update(tx, request.actor, id, body, signals=services.signals)
 
 
-@endpoints.post("/{id}/rotate-secret", step_up=True)
+@endpoints.post(
+    "/{id}/rotate-secret",
+    step_up=True,
+    guard=Guard(_describe_rotation, Operation.WEBHOOK_ENDPOINTS),
+)
 async def rotate_webhook_secret(
     request: RequestContext, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:

@@ -1,5 +1,8 @@
 """Operations on alerts: create, assign, investigate and resolve."""
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import msgspec
 
 from tapgate import ids
@@ -90,11 +93,14 @@ async def resolve_review(
     actor: Actor,
     alert: Alert,
     resolution: Resolution,
+    *,
+    end_approval: Callable[[Transaction, Any], Awaitable[None]] | None = None,
 ) -> tuple[Alert, str]:
     """Resolve an alert that holds a transaction; also return a message about its outcome.
 
     The ledger applies the review decision and closes the alert in the same database transaction.
-    Either both happen or neither does, and only one of two concurrent decisions is applied.
+    Either both happen or neither does, and only one of two concurrent decisions is applied. The
+    approval of the decision, if it needed one, ends in the same database transaction too.
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == TransactionDecision.RELEASE
@@ -110,6 +116,8 @@ async def resolve_review(
         # No other request can have resolved the alert, because that requires the review decision
         # that is applied here.
         resolved = await resolve(tx, actor, alert.id, resolution, changes)
+        if end_approval is not None:
+            await end_approval(tx, {"status": result.status})
         await _transaction_trail.record(
             tx,
             actor,
@@ -131,6 +139,8 @@ async def resolve_review(
     async with open_transaction() as tx:
         decided = await queries.get_transaction_status(tx, alert.transaction_id)
         resolved = await resolve(tx, actor, alert.id, resolution)
+        if end_approval is not None:
+            await end_approval(tx, {"status": decided})
     return resolved, f"Alert resolved. The transaction was decided earlier: {decided}."
 
 

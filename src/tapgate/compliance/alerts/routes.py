@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
@@ -17,8 +18,10 @@ from tapgate.compliance.alerts.model import (
     require_unresolved,
     to_record,
 )
+from tapgate.compliance.alerts.requesters import list_requesters, require_other_person
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.compliance import (
     AlertCreated,
     AlertFilters,
@@ -27,6 +30,7 @@ from tapgate.schemas.compliance import (
     Investigation,
     NewAlert,
     Resolution,
+    TransactionDecision,
 )
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import AlertId
@@ -129,21 +133,56 @@ async def investigate_alert(
     )
 
 
-@endpoints.post("/{id}/resolve", errors=(Code.ALREADY_RESOLVED,))
+async def _describe_resolution(
+    request: RequestContext, id: int, body: Resolution
+) -> Proposal | None:
+    database = request.services.database
+    alert = await queries.get(database, id)
+    require_unresolved(alert)
+    require_transaction_decision(alert, body)
+    if body.transaction_decision != TransactionDecision.RELEASE or alert.transaction_id is None:
+        return None
+    requesters = await list_requesters(database, alert.transaction_id)
+    await require_other_person(database, request.principal, requesters)
+    return Proposal(
+        operations=(Operation.REVIEW_RELEASE,),
+        summary=f"Release transaction {ids.encode(ids.TRANSACTION, alert.transaction_id)}",
+        resource_id=ids.encode(ids.ALERT, id),
+        other_makers=tuple(requesters),
+    )
+
+
+@endpoints.post(
+    "/{id}/resolve",
+    errors=(Code.ALREADY_RESOLVED,),
+    guard=Guard(_describe_resolution, Operation.REVIEW_RELEASE, ends_in_ledger=True),
+)
 async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     An alert that holds a transaction for review requires `transaction_decision`. Other alerts do
     not accept it. If a released transaction cannot be credited to the receiver, it fails and its
     funds are returned to the sender. `message` describes the outcome.
+
+    Who asked for the transaction, directly or with an API key they created or rotated, cannot
+    release it (403), with or without an approval rule.
     """
     services, message = request.services, "Alert resolved"
     alert = await queries.get(services.database, id)
     require_unresolved(alert)
     require_transaction_decision(alert, body)
     if alert.review:
+        if body.transaction_decision == TransactionDecision.RELEASE:
+            assert alert.transaction_id is not None
+            requesters = await list_requesters(services.database, alert.transaction_id)
+            await require_other_person(services.database, request.principal, requesters)
         alert, message = await operations.resolve_review(
-            services.transaction, services.ledger, request.actor, alert, body
+            services.transaction,
+            services.ledger,
+            request.actor,
+            alert,
+            body,
+            end_approval=None if request.approval is None else request.approval.end,
         )
     else:
         async with services.transaction() as tx:

@@ -79,6 +79,11 @@ def build_recommended_rules() -> list[dict[str, Any]]:
     roles = {
         Operation.COMPLIANCE_RULES: compliance,
         Operation.SUBSCRIBER_PHONE: compliance,
+        Operation.REVIEW_RELEASE: compliance,
+        Operation.KYC_LEVEL: compliance,
+        Operation.MERCHANT_KEYS: admins,
+        Operation.WEBHOOK_ENDPOINTS: admins,
+        Operation.BRANDING: admins,
         Operation.ADMIN_USERS: admins,
         Operation.API_KEYS: admins,
         Operation.KEYSETS: admins,

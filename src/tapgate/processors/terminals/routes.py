@@ -2,6 +2,7 @@
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -9,6 +10,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.common import OptionalReason
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.processors import (
@@ -24,7 +26,18 @@ from tapgate.transactions.submit import decode_id
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 
 
-@endpoints.post("", status=201, step_up=True)
+async def _describe_terminal(request: RequestContext, id: int, body: NewTerminal) -> Proposal:
+    processor = await processors.get(request.services.database, id)
+    return Proposal(
+        operations=(Operation.MERCHANT_KEYS,),
+        summary=f"Add a terminal with its key to merchant {processor.name}",
+        resource_id=ids.encode(ids.PROCESSOR, id),
+    )
+
+
+@endpoints.post(
+    "", status=201, step_up=True, guard=Guard(_describe_terminal, Operation.MERCHANT_KEYS)
+)
 async def add_terminal(
     request: RequestContext, id: ProcessorId, body: NewTerminal
 ) -> TerminalAdded:

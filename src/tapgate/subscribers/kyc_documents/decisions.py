@@ -95,7 +95,7 @@ async def decide(
     """
     seen = await subscribers.get(tx, subscriber_id)
     before = await subscribers.lock_editable(tx, actor, subscriber_id)
-    level = _get_level(before, request)
+    level = get_level(before, request)
     _require_undecided(seen, before, request)
     decision = KycDecision(request.decision)
     if decision is KycDecision.APPROVE:
@@ -111,7 +111,7 @@ async def decide(
     return after
 
 
-def _get_level(subscriber: Subscriber, request: KycDecisionRequest) -> int:
+def get_level(subscriber: Subscriber, request: KycDecisionRequest) -> int:
     """Return the level after the decision; raise if it cannot be approved."""
     current = subscriber.kyc_level
     if request.decision != KycDecision.APPROVE:

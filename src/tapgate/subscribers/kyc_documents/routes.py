@@ -1,9 +1,11 @@
 """KYC document endpoints."""
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Guard, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
+from tapgate.schemas.approvals import Operation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.subscribers import (
@@ -111,9 +113,29 @@ async def get_kyc_document_image(
     )
 
 
+async def _describe_decision(
+    request: RequestContext, id: int, body: KycDecisionRequest
+) -> Proposal | None:
+    services = request.services
+    subscriber = await subscribers.get_accessible(
+        services.database, request.caller, services.clock(), id
+    )
+    level = decisions.get_level(subscriber, body)
+    if level <= subscriber.kyc_level:
+        return None  # also a rejection, which never waits
+    return Proposal(
+        operations=(Operation.KYC_LEVEL,),
+        summary=f"Raise the KYC level of customer {subscriber.public_id} to {level}",
+        resource_id=subscriber.public_id,
+        before={"kyc_level": subscriber.kyc_level},
+        implied={"kyc_level": level},
+    )
+
+
 @endpoints.post(
     "/kyc-decision",
     access=Access(roles="AC"),
+    guard=Guard(_describe_decision, Operation.KYC_LEVEL),
     errors=(
         *_READ_ERRORS,
         Code.NOT_CLOSABLE,

@@ -1,0 +1,58 @@
+"""The people who asked for a transaction, and may not release it from review."""
+
+from tapgate import ids
+from tapgate.approval_rules.queries import find_admin, load_groups
+from tapgate.auth.principals import Principal
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+
+
+async def list_requesters(reader: Database | Transaction, transaction_id: int) -> list[str]:
+    """Return the people who asked for a transaction: an admin, or those who hold the API key.
+
+    Everyone who created or rotated an API key has had its secret. Transactions of customers,
+    terminals and services have no requester.
+    """
+    row = await reader.fetchrow(
+        """SELECT coalesce(context ->> 'requested_by', scope) AS requested_by,
+                  context ->> 'approval_id' AS approval_id
+           FROM transactions WHERE id = $1""",
+        transaction_id,
+    )
+    if row is None:
+        return []
+    admin_ids, people = [], list[str]()
+    requested_by = row["requested_by"] or ""
+    admin_id, key_id = (
+        ids.decode(ids.ADMIN, requested_by),
+        ids.decode(ids.KEY, requested_by),
+    )
+    if admin_id is not None:
+        admin_ids.append(admin_id)
+    elif key_id is not None:
+        holders = await reader.fetchrow(
+            "SELECT created_by, rotated_by FROM api_keys WHERE id = $1", key_id
+        )
+        admin_ids += [] if holders is None else [holders["created_by"], *holders["rotated_by"]]
+    if row["approval_id"] is not None:
+        people += await reader.fetchval(
+            "SELECT maker_person || other_makers FROM approvals WHERE id = $1",
+            ids.decode(ids.APPROVAL, row["approval_id"]),
+        )
+    return people + [(await find_admin(reader, each)).person for each in admin_ids]
+
+
+async def require_other_person(
+    reader: Database | Transaction, principal: Principal, requesters: list[str]
+) -> None:
+    """Raise 403 if the admin may be one of the people who asked for the transaction."""
+    if principal.admin_id is None or not requesters:
+        return
+    groups, person = await load_groups(reader), await find_admin(reader, principal.admin_id)
+    if groups.get(person.person) in map(groups.get, requesters):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "You asked for this transaction, so another admin must release it.",
+            details={"required": ["another admin"]},
+        )

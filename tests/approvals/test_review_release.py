@@ -1,0 +1,188 @@
+"""Who asked for a transaction cannot release it, with or without an approval rule."""
+
+from typing import Any
+
+import pytest
+
+from builders.approvals import (
+    V1,
+    GuardedRecords,
+    approve,
+    build_rule,
+    decide,
+    require_held,
+    set_email,
+    set_rules,
+)
+from builders.payments import get_transaction_status, list_alerts, update_rule
+from harness import PIN, BearerAuth, Harness, parse_error
+
+RELEASE = {"status": "resolved", "resolution_notes": "OK", "transaction_decision": "release"}
+
+
+async def transfer(harness: Harness, auth: BearerAuth) -> dict[str, Any]:
+    """Transfer money with a request that is held for review, and return its alert."""
+    await update_rule(harness, "Large amount", threshold="100")
+    sender, receiver = [await harness.create_subscriber(balance="900") for _ in range(2)]
+    body = {
+        "from_account_id": sender["account_id"],
+        "to_account_id": receiver["account_id"],
+        "amount": "500",
+        "pin": PIN,
+    }
+    sent = await harness.post(f"{V1}/wallet/transfer", json=body, auth=auth)
+    assert sent.json()["status"] == "under_review", sent.text
+    (alert,) = await list_alerts(harness, subscriber_id=sender["id"])
+    return alert
+
+
+async def release(harness: Harness, alert: dict[str, Any], auth: BearerAuth) -> Any:
+    return await harness.post(
+        f"{V1}/compliance/alerts/{alert['id']}/resolve", json=RELEASE, auth=auth
+    )
+
+
+async def test_admin_cannot_release_an_own_transaction(harness: Harness) -> None:
+    ada, ben = await harness.create_admin(), await harness.create_admin("C")
+    alert = await transfer(harness, ada)
+    assert parse_error(await release(harness, alert, ada)) == (403, "FORBIDDEN")
+    second = await harness.create_admin()
+    for auth, email in ((ada, "ada@example.com"), (second, "Ada+2@example.com")):
+        await set_email(harness, auth, email)
+    assert parse_error(await release(harness, alert, second)) == (403, "FORBIDDEN")
+    assert (await release(harness, alert, ben)).status_code == 200
+    assert await get_transaction_status(harness, alert["transaction_id"]) == ("completed", None)
+
+
+async def test_admin_can_reject_an_own_transaction(harness: Harness) -> None:
+    ada = await harness.create_admin()
+    alert = await transfer(harness, ada)
+    rejected = await harness.post(
+        f"{V1}/compliance/alerts/{alert['id']}/resolve",
+        json={**RELEASE, "transaction_decision": "reject"},
+        auth=ada,
+    )
+    assert rejected.status_code == 200
+
+
+async def test_holders_of_an_api_key_cannot_release_its_transactions(harness: Harness) -> None:
+    creator, rotator, other = [await harness.create_admin() for _ in range(3)]
+    body = {"name": "Shop", "scopes": ["payments:write"]}
+    created = (await harness.post(f"{V1}/admin/api-keys", json=body, auth=creator)).json()
+    rotated = await harness.post(
+        f"{V1}/admin/api-keys/{created['id']}/rotate", json={}, auth=rotator
+    )
+    alert = await transfer(harness, BearerAuth(rotated.json()["key"], created["id"]))
+    for holder in (creator, rotator):
+        assert parse_error(await release(harness, alert, holder)) == (403, "FORBIDDEN")
+    assert (await release(harness, alert, other)).status_code == 200
+
+
+async def test_guarded_release_is_executed_once_by_other_people(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    ada = platform.maker
+    alert = await transfer(harness, ada)
+    await set_rules(harness, build_rule("review_release", roles=["system_admin"]))
+    ben, cleo = await harness.create_admin(), await harness.create_admin()
+    assert parse_error(await release(harness, alert, ada)) == (403, "FORBIDDEN")
+    held = require_held(await release(harness, alert, ben))
+    # The admin who asked for the transaction cannot approve its release either.
+    assert parse_error(await decide(harness, held, "approve", ada)) == (403, "FORBIDDEN")
+    executed = await approve(harness, held, cleo)
+    assert (executed["status"], executed["code"]) == ("executed", None)
+    assert await get_transaction_status(harness, alert["transaction_id"]) == ("completed", None)
+    actor = await harness.database.fetchval(
+        "SELECT actor FROM audit_entries WHERE event = 'alert.resolved' AND resource_id = $1",
+        alert["id"],
+    )
+    assert (actor["id"], actor["approval_id"]) == (ben.id, held["id"])
+
+
+async def test_transactions_of_an_approval_have_all_its_makers(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    await update_rule(harness, "Large amount", threshold="100")
+    await set_rules(harness, build_rule("wallet_transfer", roles=["system_admin"]))
+    sender, receiver = [await harness.create_subscriber(balance="900") for _ in range(2)]
+    body = {
+        "from_account_id": sender["account_id"],
+        "to_account_id": receiver["account_id"],
+        "amount": "500",
+    }
+    held = require_held(await platform.send("POST", "/wallet/transfer", body))
+    cleo = await harness.create_admin()
+    assert (await approve(harness, held, cleo))["status"] == "executed"
+    (alert,) = await list_alerts(harness, subscriber_id=sender["id"])
+    assert parse_error(await release(harness, alert, platform.maker)) == (403, "FORBIDDEN")
+    assert (await release(harness, alert, cleo)).status_code == 200
+
+
+@pytest.mark.parametrize("decision", ["reject", "more_needed"])
+async def test_kyc_decisions_wait_only_if_they_raise_the_level(
+    harness: Harness, platform: GuardedRecords, decision: str
+) -> None:
+    await harness.database.execute(
+        "UPDATE subscribers SET kyc_status = 'PENDING', kyc_pending_since = now()"
+    )
+    await harness.database.execute("UPDATE account_rules SET requirements = '{}'")
+    await set_rules(harness, build_rule("kyc_level", roles=["system_admin", "compliance_user"]))
+    customer = f"/subscribers/{platform.customer['id']}"
+    held = require_held(
+        await platform.send("POST", f"{customer}/kyc-decision", {"decision": "approve"})
+    )
+    assert held["changes"]["kyc_level"] == [1, 2]
+    assert (await platform.send("PUT", customer, {"kyc_level": 3})).status_code == 202
+    executed = await approve(harness, held, await harness.create_admin("C"))
+    assert (executed["status"], executed["code"]) == ("executed", None)
+    assert (await platform.get(customer))["kyc_level"] == 2
+    assert (await platform.send("PUT", customer, {"kyc_level": 1})).status_code == 200
+    await harness.database.execute(
+        "UPDATE subscribers SET kyc_status = 'PENDING', kyc_pending_since = now()"
+    )
+    body = {"decision": decision, "reason": "Blurred"}
+    decided = await platform.send("POST", f"{customer}/kyc-decision", body)
+    assert decided.status_code != 202
+    pause = f"/admin/webhook-endpoints/{platform.webhook_endpoint}"
+    assert (await platform.send("PUT", pause, {"status": "paused"})).status_code == 200
+
+
+async def test_agent_phone_change_waits_and_delays_the_pin_reset(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    """One admin could change the number, reset the PIN a day later and take the float."""
+    await set_rules(harness, build_rule("agent_phone"))
+    path = f"/agents/{platform.agent['id']}"
+    held = require_held(await platform.send("PUT", path, {"phone_number": "+23276123498"}))
+    assert held["changes"]["phone_number"][1] == "+23276123498"
+    assert (await platform.get(path))["phone_number"] == platform.agent["phone_number"]
+    assert (await platform.send("PUT", path, {"address": "12 Main Street"})).status_code == 200
+    assert (await approve(harness, held))["status"] == "executed"
+    reset = await platform.send("POST", f"{path}/reset-pin")
+    assert parse_error(reset) == (403, "FORBIDDEN")
+    assert "until" in reset.json()["details"]
+    event = await harness.database.fetchval(
+        "SELECT count(*) FROM events WHERE data::text LIKE '%+23276123498%'"
+    )
+    assert event == 0
+
+
+@pytest.mark.parametrize("operation", ["merchant_keys", "webhook_endpoints"])
+async def test_secrets_of_new_keys_go_to_the_maker_once(
+    harness: Harness, platform: GuardedRecords, operation: str
+) -> None:
+    await set_rules(harness, build_rule(operation))
+    approver = await harness.create_admin()
+    for name, method, path, body in await platform.list_requests():
+        if name != operation:
+            continue
+        held = require_held(await platform.send(method, path, body))
+        executed = await approve(harness, held, approver)
+        secrets = {key: value for key, value in executed["result"].items() if "secret" in key}
+        if method == "PUT":
+            continue
+        assert set(secrets.values()) == {"***"}, path
+        url = f"{V1}/approvals/{held['id']}"
+        for auth, is_shown in ((approver, False), (platform.maker, True), (platform.maker, False)):
+            result = (await harness.get(url, auth=auth)).json()["result"]
+            assert all((result[key] != "***") is is_shown for key in secrets), path
