@@ -172,9 +172,9 @@ def start_nginx(stub_port: int, certificate: Path, folder: Path, *, internal: bo
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     file.write_text(
-        f"pid {folder}/pid; daemon off; error_log stderr; events {{}} http {{ {temporary}\n"
-        + adapt(text, stub_port, internal=internal)
-        + "}"
+        # Only root can write the log that servers without one of their own share.
+        f"pid {folder}/pid; daemon off; error_log stderr; events {{}}"
+        f" http {{ access_log off; {temporary}\n" + adapt(text, stub_port, internal=internal) + "}"
     )
     return [program, "-c", str(file), "-p", str(folder)]
 
