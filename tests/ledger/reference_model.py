@@ -67,6 +67,7 @@ class ModelTransaction:
     created_at: datetime
     refunded: int = 0
     posted_at: datetime | None = None
+    is_unpinned: bool = False
     unmatched_cash: int = 0  # cash not yet matched with a later movement in the opposite direction
 
 
@@ -138,6 +139,7 @@ class ReferenceModel:
         if card and step.pin is None:
             day = (card, self.now.date())
             self.spent_without_pin[day] = self.spent_without_pin.get(day, 0) + step.amount
+            transaction.is_unpinned = True
         if status == "under_review":
             self.held[payer] = self.held.get(payer, 0) + step.amount + sender_fee
         else:
@@ -328,4 +330,6 @@ class ReferenceModel:
         if step.release and not exceeds_max_balance:
             row.status = "completed"
             self._post(row)
+        elif row.card and row.is_unpinned:
+            self.spent_without_pin[row.card, row.created_at.date()] -= row.amount
         return row.status

@@ -327,6 +327,7 @@ class InMemoryLedger:
                     row.to_card_serial,
                     row.usage_day,
                     self.state.now,
+                    "unpinned" in (row.context or {}),
                 )
         return decision.outcome.code or (decision.outcome.result and decision.outcome.result.status)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from builders.ledger import LedgerDriver, build_command
+from builders.ledger import PIN, LedgerDriver, build_command
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
@@ -223,3 +223,80 @@ async def test_release_fails_if_the_receiving_card_is_no_longer_active(
     assert decided.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
     assert await get_balance_and_held(ledger, receiver) == (0, 0)
+
+
+#: What a payment uses up: the wallet's daily and monthly limits, the card's daily limit and the
+#: no-PIN allowance, and held funds.
+_SELECT_USAGE = """
+    SELECT day_used, month_used, held, day_spent, day_unpinned
+    FROM accounts JOIN cards ON cards.account_id = accounts.id WHERE serial = $1"""
+
+
+async def hold_payments(ledger: LedgerDriver) -> None:
+    """Hold all card payments for review. The no-PIN limit is 20.00, and 100.00 per day."""
+    await ledger.database.execute("UPDATE account_rules SET no_pin_limit = 2000")
+    await ledger.database.execute(
+        """UPDATE compliance_rules SET threshold = 0, transaction_types = '{pos_payment}'
+           WHERE type = 'AMOUNT_THRESHOLD' AND action = 'review'"""
+    )
+    ledger.ledger._invalidate_rules()
+
+
+async def submit_card_payment(
+    ledger: LedgerDriver, card: str, merchant: int, amount: int, pin: str | None = None
+) -> Outcome:
+    return await ledger.submit(
+        build_command(
+            chart.POS_PAYMENT,
+            card,
+            merchant,
+            amount,
+            payer_pin=pin,
+            pin_policy="above_no_pin_limit",
+        )
+    )
+
+
+@pytest.mark.parametrize("pin", [None, PIN])
+@pytest.mark.parametrize("child_card", [{}, {"daily_limit": 500_00, "pin": PIN}])
+async def test_rejected_review_restores_everything_the_payment_used(
+    ledger: LedgerDriver, pin: str | None, child_card: dict[str, Any]
+) -> None:
+    payer, merchant = await ledger.create_subscriber(1_000_00), await ledger.create_processor()
+    card = await ledger.create_card(payer, **child_card)
+    await submit_card_payment(ledger, card, merchant, 15_00)
+    await hold_payments(ledger)
+    before = await ledger.database.fetchrow(_SELECT_USAGE, card)
+    held = (await submit_card_payment(ledger, card, merchant, 20_00, pin)).require_accepted()
+    assert held.status == "under_review"
+    assert await ledger.database.fetchrow(_SELECT_USAGE, card) != before
+    await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
+    assert await ledger.database.fetchrow(_SELECT_USAGE, card) == before
+
+
+async def test_rejected_reviews_restore_the_no_pin_allowance(ledger: LedgerDriver) -> None:
+    await hold_payments(ledger)
+    payer, merchant = await ledger.create_subscriber(1_000_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
+    for _ in range(10):
+        held = (await submit_card_payment(ledger, card, merchant, 20_00)).require_accepted()
+        await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
+    for _ in range(5):
+        held = (await submit_card_payment(ledger, card, merchant, 20_00)).require_accepted()
+        await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
+    # A released payment has used the allowance.
+    assert (await submit_card_payment(ledger, card, merchant, 20_00)).code == Code.PIN_REQUIRED
+
+
+async def test_rejected_review_after_the_card_was_linked_again_leaves_no_negative_usage(
+    ledger: LedgerDriver,
+) -> None:
+    await hold_payments(ledger)
+    payer, merchant = await ledger.create_subscriber(1_000_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
+    held = (await submit_card_payment(ledger, card, merchant, 20_00)).require_accepted()
+    await ledger.database.execute("UPDATE cards SET day_spent = 0, day_unpinned = 0")
+    await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
+    row = await ledger.database.fetchrow("SELECT day_spent, day_unpinned FROM cards")
+    assert row is not None
+    assert tuple(row) == (0, 0)

@@ -217,9 +217,13 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
                 payee.id, original.card_serial, -context.amount, 0, original.usage_day
             )
     held = context.total_debit if needs_review else 0
+    transaction = _build_transaction(context, result, held=held, counted_on=counted_on)
+    if needs_review and usage is not None and usage.unpinned and usage.card_serial is not None:
+        # A rejection restores the no-PIN allowance, and the PIN is not stored otherwise.
+        transaction.context = {**(transaction.context or {}), "unpinned": True}
     return Decision(
         outcome=build_outcome(result, replayed=False),
-        transaction=_build_transaction(context, result, held=held, counted_on=counted_on),
+        transaction=transaction,
         postings=() if needs_review else _build_postings(context, payer, payee, earned),
         # Platform accounts are never locked and cannot run short, so they need no hold.
         hold=Hold(payer.id, held) if needs_review and payer.is_locked else None,

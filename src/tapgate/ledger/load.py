@@ -250,7 +250,8 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
         return
     rows = await tx.fetch(
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
-                  to_account, card_serial, to_card_serial, usage_day, created_at
+                  to_account, card_serial, to_card_serial, usage_day, created_at,
+                  coalesce(context ? 'unpinned', false)
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND to_account IS NOT NULL""",
         *add_range(keys.transaction_ids),

@@ -65,7 +65,8 @@ def _build_review_outcome(
 def _return_funds(row: StoredTransaction, payer: Account, code: Code) -> Decision:
     usage = None
     if row.usage_day is not None:
-        usage = UsageChange(payer.id, row.card_serial, -row.amount, 0, row.usage_day)
+        unpinned = -row.amount if row.is_unpinned else 0
+        usage = UsageChange(payer.id, row.card_serial, -row.amount, unpinned, row.usage_day)
     return Decision(
         outcome=_build_review_outcome(row, chart.FAILED, code),
         hold=_release_hold(row, payer),

@@ -93,14 +93,15 @@ class Card(msgspec.Struct, gc=False):
     def add_usage(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
         """Add usage of the day `counted_on`. A negative amount restores allowance.
 
-        The card's usage day is never before `counted_on`, which may be later than today.
+        The card's usage day is never before `counted_on`, which may be later than today. The usage
+        of a card that was linked again since is less than what is restored, and never negative.
         """
         today = max(today, counted_on)
         self.day_spent, self.day_unpinned = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
         if counted_on == self.usage_day:
-            self.day_spent += amount
-            self.day_unpinned += unpinned
+            self.day_spent = max(0, self.day_spent + amount)
+            self.day_unpinned = max(0, self.day_unpinned + unpinned)
         self.is_changed = True
 
 
@@ -171,6 +172,7 @@ class StoredTransaction(msgspec.Struct, gc=False):
     to_card_serial: str | None
     usage_day: date | None
     created_at: datetime
+    is_unpinned: bool = False  # whether a held payment used the no-PIN allowance
     failure_code: str | None = None
     completed_at: datetime | None = None
     from_balance: int | None = None
