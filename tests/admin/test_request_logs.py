@@ -43,7 +43,7 @@ async def get_details(harness: Harness, log: Any) -> Any:
 
 async def test_request_with_an_api_key_is_logged(harness: Harness) -> None:
     key = await harness.create_api_key("cards:read")
-    response = await harness.get("/api/v1/cards/NONE-1?limit=5&search=Aminata", auth=key)
+    response = await harness.get("/api/v1/cards/NONE-1", auth=key)
     (log,) = await list_logs(harness)
     assert (log["method"], log["endpoint"]) == ("GET", "/api/v1/cards/{serial}")
     assert log["path"] == "/api/v1/cards/NONE-1"
@@ -52,9 +52,11 @@ async def test_request_with_an_api_key_is_logged(harness: Harness) -> None:
     assert (log["caller_type"], log["caller_name"]) == ("api_key", "Shop")
     assert log["api_key_id"] == key.id
     details = await get_details(harness, log)
-    assert details["query"] == {"limit": "5", "search": "***"}
     assert details["request_body"] is None
     assert details["response_body"] == response.json()
+    await harness.get("/api/v1/cards?limit=5&search=Aminata", auth=key)
+    log, _ = await list_logs(harness)
+    assert (await get_details(harness, log))["query"] == {"limit": "5", "search": "***"}
 
 
 async def test_payment_is_logged_without_pin_and_personal_data(harness: Harness) -> None:
@@ -172,7 +174,7 @@ async def test_log_can_be_without_bodies_or_off(
 ) -> None:
     key = await harness.create_api_key("cards:read")
     monkeypatch.setattr(request_log, "_has_bodies", False)
-    await harness.get("/api/v1/cards/NONE-1?limit=5", auth=key)
+    await harness.get("/api/v1/cards/NONE-1", auth=key)
     (log,) = await list_logs(harness)
     assert log["error_code"] == "CARD_NOT_FOUND"
     details = await get_details(harness, log)

@@ -43,7 +43,7 @@ async def test_each_request_writes_one_log_line(gateway: EdgeApp, log_capture: L
         "request_id": response.headers["x-request-id"],
         "method": "POST",
         "endpoint": "/api/v1/things/{name}/parts/{part}/use",
-        "status": 200,
+        "status": 422,  # an undeclared parameter
         "principal": WRITER.id,
         "ip": "127.0.0.1",
     }

@@ -38,7 +38,7 @@ class SystemSource(Protocol):
 
 def build_system_endpoints(app: SystemSource) -> Endpoints:
     """Return the endpoints that report on an application."""
-    endpoints = Endpoints("System")
+    endpoints = Endpoints("System", any_query="Monitoring tools and caches add parameters.")
     _add_health_endpoints(endpoints)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)

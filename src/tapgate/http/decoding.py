@@ -40,6 +40,8 @@ _SURROGATE_PATTERN: Final = re.compile(
 _NUL: Final = b"\\u0000"
 
 _MAX_PARAMETERS: Final = 100
+#: Names that are repeated in errors. Keys and tokens have digits or are longer.
+_PARAMETER_NAME_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z_.-]{0,39}")
 
 
 class BodyDecoder:
@@ -120,11 +122,29 @@ def _make_fields_nullable(kind: Any) -> Any:
     return bare
 
 
-class QueryDecoder:
-    """Decoder for query strings of one type. Every error is an invalid value (422)."""
+def require_declared_parameters(raw: bytes, names: frozenset[str]) -> None:
+    """Reject a query with other parameters, for handlers that parse the query or receive none."""
+    for part in raw.decode("latin-1").replace("+", " ").split("&", _MAX_PARAMETERS):
+        name = decode_percent(part.partition("=")[0])
+        if part and name not in names:
+            _raise_invalid(_describe_unknown_parameter(name or ""), Code.VALIDATION_FAILED)
 
-    def __init__(self, kind: type[msgspec.Struct], currency: str | None) -> None:
+
+class QueryDecoder:
+    """Decoder for query strings of one type. Every error is an invalid value (422).
+
+    A parameter that is not in `accepted_names` is an error, because a misspelled filter would
+    otherwise return everyone's records. None accepts and ignores any other parameter.
+    """
+
+    def __init__(
+        self,
+        kind: type[msgspec.Struct],
+        currency: str | None,
+        accepted_names: frozenset[str] | None = None,
+    ) -> None:
         self._kind = kind
+        self._accepted_names = accepted_names
         self._check = compile_check(kind, currency) if currency else None
         self._field_names = frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
@@ -149,11 +169,20 @@ class QueryDecoder:
             if name is None or value is None:
                 raise InvalidValueError({"query": "must be valid percent-encoded UTF-8"})
             if name not in self._field_names:
+                if part and self._accepted_names is not None and name not in self._accepted_names:
+                    raise InvalidValueError(_describe_unknown_parameter(name))
                 continue
             if name in values:
                 raise InvalidValueError({name: "must not appear more than once"})
             values[name] = value
         return values
+
+
+def _describe_unknown_parameter(name: str) -> dict[str, str]:
+    """Return the error for an unknown parameter. A name that may be a secret is not repeated."""
+    if _PARAMETER_NAME_PATTERN.fullmatch(name):
+        return {name: "is not a parameter of this endpoint"}
+    return {"query": "has a parameter that this endpoint does not have"}
 
 
 def _describe_type_error(message: str) -> dict[str, str]:

@@ -125,6 +125,7 @@ class EndpointOptions(TypedDict, total=False):
     - `body_limit`: The maximum body size in bytes. Default: computed from the body's fields.
     - `body_media`, `body_schema`: Description of a body that the handler receives as bytes.
     - `parameters`: Query parameters and headers that the handler parses.
+    - `any_query`: Why undeclared query parameters are ignored. Without a reason, they get 422.
     - `operation_id`: The OpenAPI operation ID. Default: the handler's name.
     - `in_production`: Whether the endpoint exists in production.
     - `invalid_is_400`: Return 400 for an invalid value in the body, instead of 422.
@@ -154,6 +155,7 @@ class EndpointOptions(TypedDict, total=False):
     body_media: tuple[str, ...]
     body_schema: Any
     parameters: tuple[Parameter, ...]
+    any_query: str
     operation_id: str
     in_production: bool
     invalid_is_400: bool
@@ -191,6 +193,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         None  # for a body that the handler parses: a Struct, or content by media type
     )
     parameters: tuple[Parameter, ...] = ()
+    any_query: str = ""
     operation_id: str
     in_production: bool = True
     invalid_is_400: bool = False
@@ -207,6 +210,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def query_names(self) -> frozenset[str]:
+        """The names of the declared query parameters."""
+        fields = () if self.query_type is None else msgspec.structs.fields(self.query_type)
+        return frozenset(
+            [field.encode_name for field in fields]
+            + [item.name for item in self.parameters if item.location == "query"]
+        )
 
     @property
     def body_struct(self) -> type[msgspec.Struct] | None:

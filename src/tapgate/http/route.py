@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tapgate.errors import Code
-from tapgate.http.decoding import BodyDecoder, QueryDecoder
+from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_parameters
 from tapgate.http.endpoint import BaseRequestContext, Endpoint
 
 #: Decoders are immutable and expensive to build, because each inspects every field of its type.
@@ -44,8 +44,9 @@ class Route:
         self._handler = endpoint.handler
         self._path_parameters = endpoint.path_parameters
         self._decode_body = _build_body_decoder(endpoint, currency)
+        self._query_names = None if endpoint.any_query else endpoint.query_names
         self._decode_query = (
-            _get_query_decoder(endpoint.query_type, currency).decode
+            _get_query_decoder(endpoint.query_type, currency, self._query_names).decode
             if endpoint.query_type
             else None
         )
@@ -64,6 +65,8 @@ class Route:
             arguments["body"] = self._decode_body(request)
         if self._decode_query is not None:
             arguments["query"] = self._decode_query(request.query)
+        elif request.query and self._query_names is not None:
+            require_declared_parameters(request.query, self._query_names)
         return arguments
 
 

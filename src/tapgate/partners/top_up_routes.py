@@ -103,6 +103,7 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
 @endpoints.post(
     "/api/v1/webhooks/partners/{partner_id}",
     access=Access(public=True),
+    any_query="The partner chooses the URL of its webhook.",
     body_schema=WebhookTopUp,
     errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
 )

@@ -174,7 +174,6 @@ async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
     [
         ("", "to is required"),
         ("?to=", "to is required"),
-        ("?phone=%2B23276123456", "to is required"),
         ("?to=23276123456", f"to {E164_ERROR}"),
         ("?to=%00", f"to {E164_ERROR}"),
         ("?to=%ff", f"to {E164_ERROR}"),

@@ -12,7 +12,12 @@ from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.web import RequestContext
 from tapgate.schemas.health import Live, Readiness
 
-endpoints = Endpoints("System", access=PUBLIC, unlimited=True)
+endpoints = Endpoints(
+    "System",
+    access=PUBLIC,
+    unlimited=True,
+    any_query="Monitoring tools and caches add parameters.",
+)
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

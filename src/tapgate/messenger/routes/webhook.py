@@ -17,7 +17,7 @@ from tapgate.messenger.web import TEXT_MEDIA_TYPE, RequestContext, SuccessStatus
 
 MAX_CHALLENGE_LENGTH: Final = 1024
 
-endpoints = Endpoints("Provider")
+endpoints = Endpoints("Provider", any_query="The provider may add parameters.")
 
 _PATH: Final = "/api/v1/webhooks/messaging"
 

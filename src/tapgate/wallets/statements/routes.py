@@ -90,6 +90,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     f"{_FILES_PATH}/{{token}}",
     access=Access(public=True),
     media=(FILE_MEDIA_TYPE, "text/csv", "application/pdf"),
+    any_query="Apps that open links add parameters.",
     heavy=True,
     report=True,
 )
