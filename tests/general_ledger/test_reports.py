@@ -3,14 +3,17 @@
 import asyncio
 import csv
 import io
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 import pytest
 from beancount import loader
@@ -20,23 +23,25 @@ from builders.participants import cash_in, create_agent
 from builders.payments import PosDriver
 from cases import each
 from harness import Harness
+from tapgate import ids
 from tapgate.clock import get_platform_day
 from tapgate.general_ledger import journal
-from tapgate.general_ledger.journal_formats import _DESCRIPTIONS, _ROOTS, BUILDERS
+from tapgate.general_ledger.journal_formats import _DESCRIPTIONS, BUILDERS
+from tapgate.general_ledger.model import ROOTS
 from tapgate.ledger import chart
 from tapgate.schemas.general_ledger import AccountKind, GlCode, JournalRow
 
 HLEDGER = shutil.which("hledger")
-#: Kind -> balance after `make_transactions`.
+#: Kind -> balance after `make_transactions`, on the normal side of the account.
 BALANCES = {
-    "cash": "-6000.00",
+    "cash": "6000.00",
     "wallet": "1440.00",
     "float": "4500.00",
     "commission": "5.00",
     "settlement": "59.00",
     "clearing": "0.00",
     "fees": "1.00",
-    "commission_expense": "-5.00",
+    "commission_expense": "5.00",
 }
 
 
@@ -60,6 +65,14 @@ async def get_journal(harness: Harness, day: date, **query: Any) -> str:
         if "X-Next-Cursor" not in response.headers:
             return "".join(files)
         cursor = {"cursor": response.headers["X-Next-Cursor"]}
+
+
+async def get_journal_of(harness: Harness, **query: Any) -> str:
+    response = await harness.client.get(
+        "/api/v1/ledger/journal", params=query, auth=await harness.create_admin("F")
+    )
+    assert response.status_code == 200, response.text
+    return response.text
 
 
 def get_day(harness: Harness) -> date:
@@ -86,12 +99,20 @@ async def test_accounts_include_the_platform(harness: Harness) -> None:
     assert {row["kind"]: row["balance"] for row in rows} == BALANCES
     accounts = dict.fromkeys(BALANCES, 1) | {"clearing": 0}
     assert {row["kind"]: row["accounts"] for row in rows} == accounts
+    sides = {row["kind"]: row["normal_side"] for row in rows}
+    debit_kinds = {kind for kind, side in sides.items() if side == "debit"}
+    assert debit_kinds == {"cash", "commission_expense"}
     for row in rows:
-        assert Decimal(row["credit"]) - Decimal(row["debit"]) == Decimal(row["balance"])
+        sign = -1 if row["kind"] in debit_kinds else 1
+        assert Decimal(row["credit"]) - Decimal(row["debit"]) == sign * Decimal(row["balance"])
         assert "0.00" in (row["debit"], row["credit"])
-    assert sum(Decimal(row["balance"]) for row in rows) == 0
+    assert sum(Decimal(row["credit"]) - Decimal(row["debit"]) for row in rows) == 0
+    platform = await harness.database.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
+    ids_by_kind = {row["kind"]: ids.encode(ids.ACCOUNT, row["id"]) for row in platform}
+    assert {row["kind"]: row["account_id"] for row in rows if row["account_id"]} == ids_by_kind
     assert list(rows[0]) == [
-        "kind", "gl_code", "name", "accounts", "debit", "credit", "balance", "currency",
+        "kind", "gl_code", "name", "account_id", "accounts", "normal_side", "debit", "credit",
+        "balance", "currency",
     ]  # fmt: skip
 
 
@@ -137,6 +158,11 @@ async def test_totals_are_equal_during_payments(harness: Harness) -> None:
     ("journal", {"day": "2026-01-31", "limit": 0}, "limit"),
     ("journal", {"day": "2026-01-31", "limit": 20_001}, "limit"),
     ("journal", {"day": "2026-01-31", "cursor": "cur_"}, "cursor"),
+    ("journal", {"from": "2026-01-01"}, "to"),
+    ("journal", {"to": "2026-01-01"}, "from"),
+    ("journal", {"from": "2026-01-02", "to": "2026-01-01"}, "to"),
+    ("journal", {"from": "2026-01-01", "to": "2026-02-01"}, "to"),
+    ("journal", {"day": "2026-01-01", "from": "2026-01-01", "to": "2026-01-02"}, "day"),
 ])  # fmt: skip
 async def test_invalid_query_is_rejected_with_its_field(
     harness: Harness, path: str, query: dict[str, Any], field: str
@@ -174,6 +200,97 @@ async def test_journal_rows_in_json_and_csv(
     assert [{**row, "entry": str(row["entry"])} for row in rows] == [
         row for row in from_csv if row["date"] != "date"
     ]
+
+
+async def test_journal_of_a_period_joins_its_days(harness: Harness) -> None:
+    days = await make_transactions(harness)
+    first, last = days[0] - timedelta(days=15), days[0] + timedelta(days=15)
+    rows = (await get_report(harness, "journal", **{"from": str(first), "to": str(last)}))["data"]
+    by_day = [(await get_report(harness, "journal", day=day))["data"] for day in days]
+    assert rows == [row for data in by_day for row in data]
+    response = await harness.client.get(
+        "/api/v1/ledger/journal",
+        params={"from": str(first), "to": str(last), "format": "csv"},
+        auth=await harness.create_admin("F"),
+    )
+    name = f"journal-{first}-to-{last}.csv"
+    assert response.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+#: References that a program would read as dates, tags, comments, formulas or the end of a string.
+HOSTILE_REFERENCES = [
+    "INV-2026/07", "=1+1", "a, date:2026-99-99", "[2026-99-99]", "; comment", 'say "hi"', "\\",
+    "x\\", "1:2", "Ünï 札", "tab\there", "2026-01-01 * fake", "-", "%41",
+]  # fmt: skip
+
+
+async def test_reference_is_the_transaction_ref_or_the_request_id(harness: Harness) -> None:
+    await harness.disable_compliance_rules()
+    pos = await PosDriver.create(harness, balance="1000")
+    for number, reference in enumerate(HOSTILE_REFERENCES):
+        paid = await pos.pay("1.00", transaction_ref=reference, request_id=f"r{number}")
+        assert paid.status_code == 200, paid.text
+    assert (await pos.pay("1.00", request_id="only-a-request")).status_code == 200
+    today = get_day(harness)
+    period = {"from": str(today - timedelta(days=1)), "to": str(today)}
+    rows = (await get_report(harness, "journal", **period))["data"]
+    references = list(dict.fromkeys(row["reference"] for row in rows if row["entry"] == 1))
+    assert references == [*HOSTILE_REFERENCES, "only-a-request"]
+    csv_text = await get_journal_of(harness, format="csv", **period)
+    cells = {row["reference"] for row in csv.DictReader(io.StringIO(csv_text))}
+    assert {"'=1+1", "INV-2026/07", "only-a-request"} <= cells
+    assert "=1+1" not in cells
+
+
+@pytest.mark.parametrize("program", ["beancount", "hledger"])
+async def test_accounting_programs_read_every_reference(
+    harness: Harness, tmp_path: Path, program: str
+) -> None:
+    await harness.disable_compliance_rules()
+    pos = await PosDriver.create(harness, balance="1000")
+    for reference in HOSTILE_REFERENCES:
+        await pos.pay("1.00", transaction_ref=reference)
+    today = get_day(harness)
+    period = {"from": str(today - timedelta(days=1)), "to": str(today)}
+    text = await get_journal_of(harness, format=program, **period)
+    if program == "beancount":
+        expected = [reference.replace("\t", " ") for reference in HOSTILE_REFERENCES]
+        assert sorted(read_references_with_beancount(text)) == sorted(expected)
+    elif HLEDGER is None:
+        pytest.skip("hledger is not installed")
+    else:
+        references, dates = read_references_with_hledger(text, tmp_path)
+        assert sorted(references) == sorted(HOSTILE_REFERENCES)
+        assert dates <= set(period.values())
+
+
+def read_references_with_beancount(text: str) -> list[str]:
+    entries, errors, _ = loader.load_string(text)
+    assert errors == []
+    found = [entry.meta.get("reference") for entry in entries if isinstance(entry, Transaction)]
+    return [reference for reference in found if reference]
+
+
+def read_references_with_hledger(text: str, folder: Path) -> tuple[list[str], set[str]]:
+    """Return the values of the tag, and the dates of all transactions."""
+    file = folder / "tapgate.journal"
+    file.write_text(text)
+
+    def run(*arguments: str) -> str:
+        assert HLEDGER is not None
+        result = subprocess.run(
+            [HLEDGER, "-f", file, *arguments],
+            check=True,
+            timeout=60,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+        return result.stdout
+
+    run("check", "--strict")
+    references = [unquote(line) for line in run("tags", "reference", "--values").splitlines()]
+    return references, {entry["tdate"] for entry in json.loads(run("print", "-O", "json"))}
 
 
 async def test_empty_day_has_an_empty_journal(harness: Harness) -> None:
@@ -264,7 +381,7 @@ async def test_accounting_program_reaches_the_same_trial_balance(
 
 
 def test_every_kind_and_type_has_a_place_in_the_journal() -> None:
-    assert set(_ROOTS) == set(AccountKind)
+    assert set(ROOTS) == set(AccountKind)
     assert set(_DESCRIPTIONS) == set(chart.TRANSACTION_TYPES)
 
 
@@ -278,13 +395,13 @@ def test_journal_in_other_currencies(currency: str, tmp_path: Path) -> None:
     entry = {
         "transaction_id": 7, "position": 0, "amount": 1_234_567, "debit_account": 1,
         "debit_kind": "cash", "credit_account": 2, "credit_kind": "wallet", "type": "transfer",
-        "original_id": None,
+        "original_id": None, "completed_at": datetime(2026, 1, 31, tzinfo=UTC), "reference": "",
     }  # fmt: skip
     scale = {"SLE": 2, "XOF": 0, "TND": 3}[currency]
     expected = Decimal(1_234_567).scaleb(-scale)
 
     def render(format: str) -> str:
-        builder = BUILDERS[format](codes, "2026-01-31", currency)
+        builder = BUILDERS[format](codes, currency, ZoneInfo("UTC"))
         return (builder.render_opening() + builder.render_entries([entry], is_first=True)).decode()
 
     entries, errors, _ = loader.load_string(render("beancount"))

@@ -2802,11 +2802,11 @@ export class Operations extends Transport {
   /**
    * Get the balances by account kind.
    *
-   * The platform's own accounts are included. `accounts` is the number of accounts of a kind.
-   * `balance` is credits minus debits: positive for income and for what the platform owes, such as
-   * customer balances, and negative for cash and expenses. `debit` or `credit` has the same amount
-   * without a sign. All balances are from one database snapshot, so total debits equal total
-   * credits.
+   * The platform's own accounts are included, with their `account_id`. `accounts` is the number of
+   * accounts of a kind. `balance` is positive on the account's `normal_side`: debit for cash and
+   * expenses, credit for income and for what the platform owes, such as customer balances. `debit`
+   * or `credit` has the same amount without a sign. All balances are from one database snapshot, so
+   * total debits equal total credits.
    *
    * Access: an admin (finance_user, system_admin).
    */
@@ -2829,20 +2829,25 @@ export class Operations extends Transport {
   }
 
   /**
-   * Export the journal of a day.
+   * Export the journal of a day or period.
    *
-   * Contains every ledger entry of the transactions that completed on the day, in the platform's
-   * time zone, ordered by transaction ID and position. In `json` and `csv`, each entry has two rows:
-   * the debit and the credit. `hledger` and `beancount` are text files for these programs, with one
-   * account per GL code. Descriptions contain no personal data.
+   * Set either `day`, or `from` and `to`, which include at most 31 days. The journal contains every
+   * ledger entry of the transactions that completed in this time, in the platform's time zone,
+   * ordered by transaction ID and position. In `json` and `csv`, each entry has two rows: the debit
+   * and the credit. `hledger` and `beancount` are text files for these programs, with one account
+   * per GL code.
+   *
+   * `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
+   * reference. In `hledger`, it is a tag with percent-encoded punctuation. Descriptions contain no
+   * personal data.
    *
    * A file has at most `limit` transactions, 20,000 by default. If there are more, `next_cursor`,
    * also in the `X-Next-Cursor` header, is the `cursor` for the next file. A later file continues
-   * the day. The journal of the current day grows until the day ends.
+   * the journal. The journal of the current day grows until the day ends.
    *
    * Access: an admin (finance_user, system_admin).
    */
-  exportLedgerJournal(query: { limit?: number; cursor?: string; day: string; format?: schemas.JournalFormat; }, options?: RequestOptions): Promise<schemas.JournalRowPage | Uint8Array<ArrayBuffer>> {
+  exportLedgerJournal(query: { limit?: number; cursor?: string; day?: string; from?: string; to?: string; format?: schemas.JournalFormat; } = {}, options?: RequestOptions): Promise<schemas.JournalRowPage | Uint8Array<ArrayBuffer>> {
     return this.send("GET", `/api/v1/ledger/journal`, { query }, options);
   }
 

@@ -1236,7 +1236,12 @@ export interface InvitationAcceptance {
 
 export type JournalFormat = "json" | "csv" | "hledger" | "beancount";
 
-/** Debit or credit of one ledger entry. `entry` is the entry's position in the transaction. */
+/**
+ * Debit or credit of one ledger entry. `entry` is the entry's position in the transaction.
+ *
+ *     `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
+ *     reference, and empty without either.
+ */
 export interface JournalRow {
   date: string;
   transaction_id: string;
@@ -1246,6 +1251,7 @@ export interface JournalRow {
   debit: string;
   credit: string;
   description: string;
+  reference: string;
 }
 
 /**
@@ -1294,13 +1300,17 @@ export type KeysetStatus = "active" | "retired";
 /**
  * Total balance of the accounts of one kind.
  *
- *     `balance` is credits minus debits. It is in `credit` if it is positive, or else in `debit`.
+ *     `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
+ *     for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
+ *     is the platform's account, and null for kinds with many accounts.
  */
 export interface KindBalance {
   kind: AccountKind;
   gl_code: string;
   name: string;
+  account_id: string | null;
   accounts: number;
+  normal_side: NormalSide;
   debit: string;
   credit: string;
   balance: string;
@@ -1742,6 +1752,8 @@ export interface NodeRecord {
 export type NodeRole = "gateway" | "messenger";
 
 export type NodeStatus = "ready" | "not_ready" | "offline";
+
+export type NormalSide = "debit" | "credit";
 
 export type NotReadyReason = "starting" | "draining" | "database_unavailable" | "database_read_only" | "disk_full" | "clock_offset" | "no_synchronous_standby";
 

@@ -1,18 +1,24 @@
 """Journal files: JSON, CSV, hledger and Beancount.
 
-Each format has an opening, rows page by page, and an ending. Rows contain no personal data: the
-description of a transaction is made of its type only.
+Each format has an opening, rows page by page, and an ending. Descriptions contain no personal data:
+they are made of the transaction's type only. References are texts of callers, so each format
+escapes them.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tapgate import ids, money
 from tapgate.api import csv_files
+from tapgate.clock import get_platform_day
+from tapgate.general_ledger.model import ROOTS
 from tapgate.ledger import chart
 from tapgate.schemas.general_ledger import GlCode, JournalFormat, JournalRow
 
@@ -21,17 +27,9 @@ _TEXT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
 _COLUMNS: Final = JournalRow.__struct_fields__
 _get_cells = attrgetter(*_COLUMNS)
 
-#: Top-level accounts of accounting programs, by account kind.
-_ROOTS: Final[Mapping[str, str]] = {
-    chart.WALLET: "Liabilities",
-    chart.FLOAT: "Liabilities",
-    chart.COMMISSION: "Liabilities",
-    chart.SETTLEMENT: "Liabilities",
-    chart.CLEARING: "Liabilities",
-    chart.FEES: "Income",
-    chart.COMMISSION_EXPENSE: "Expenses",
-    chart.CASH: "Assets",
-}
+#: Characters of a reference that are percent-encoded in a tag of hledger.
+_ESCAPED_IN_TAGS: Final = re.compile(r"[^\w./#+-]+|^[.+-]")
+_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _DESCRIPTIONS: Final[Mapping[str, str]] = {
     chart.TRANSFER_P2P: "Transfer between customers",
     chart.TRANSFER: "Manual transfer",
@@ -55,17 +53,20 @@ def to_account_component(gl_code: str) -> str:
 
 
 class JournalBuilder:
-    """Builder of the rows of one day's journal."""
+    """Builder of the rows of a journal. Dates are days of completion in `zone`."""
 
     content_type = _JSON_CONTENT_TYPE
     extension = "json"
 
-    def __init__(self, codes: Sequence[GlCode], day: str, currency: str) -> None:
+    def __init__(self, codes: Sequence[GlCode], currency: str, zone: ZoneInfo) -> None:
         self._codes = codes
         self._codes_by_kind = {code.kind: code.gl_code for code in codes}
-        self._day = day
         self._currency = currency
+        self._zone = zone
         self._zero = money.format_decimal(0, currency)
+
+    def format_day(self, entry: Any) -> str:
+        return get_platform_day(entry["completed_at"], self._zone).isoformat()
 
     def render_opening(self) -> bytes:
         return b'{"data":['
@@ -83,12 +84,13 @@ class JournalBuilder:
         """Yield the debit and then the credit of each entry."""
         for entry in entries:
             amount = money.format_decimal(entry["amount"], self._currency)
+            day = self.format_day(entry)
             for side, debit, credit in (
                 ("debit", amount, self._zero),
                 ("credit", self._zero, amount),
             ):
                 yield JournalRow(
-                    date=self._day,
+                    date=day,
                     transaction_id=ids.encode(ids.TRANSACTION, entry["transaction_id"]),
                     entry=entry["position"],
                     gl_code=self._codes_by_kind[entry[f"{side}_kind"]],
@@ -96,6 +98,7 @@ class JournalBuilder:
                     debit=debit,
                     credit=credit,
                     description=_describe(entry),
+                    reference=entry["reference"],
                 )
 
 
@@ -108,7 +111,11 @@ class CsvJournalBuilder(JournalBuilder):
 
     def render_entries(self, entries: Sequence[Any], *, is_first: bool) -> bytes:
         return csv_files.render_csv(
-            [str(cell) for cell in _get_cells(row)] for row in self.build_rows(entries)
+            [
+                csv_files.escape_formulas(str(cell)) if name == "reference" else str(cell)
+                for name, cell in zip(_COLUMNS, _get_cells(row), strict=True)
+            ]
+            for row in self.build_rows(entries)
         )
 
     def render_ending(self, next_cursor: str | None) -> bytes:
@@ -125,7 +132,7 @@ class _AccountingBuilder(CsvJournalBuilder):
         lines: list[str] = []
         for _, group in groupby(entries, key=lambda entry: entry["transaction_id"]):
             transaction = list(group)
-            lines += ["", self.format_head(transaction[0])]
+            lines += ["", *self.format_head(transaction[0])]
             for entry in transaction:
                 amount = money.format_decimal(entry["amount"], self._currency)
                 for side, sign in (("debit", ""), ("credit", "-")):
@@ -135,10 +142,10 @@ class _AccountingBuilder(CsvJournalBuilder):
         return "".join(f"{line}\n" for line in lines).encode()
 
     def get_account(self, kind: str) -> str:
-        return f"{_ROOTS[kind]}:{to_account_component(self._codes_by_kind[kind])}"
+        return f"{ROOTS[kind]}:{to_account_component(self._codes_by_kind[kind])}"
 
-    def format_head(self, entry: Any) -> str:
-        """Return the first line of a transaction."""
+    def format_head(self, entry: Any) -> list[str]:
+        """Return the lines of a transaction before its postings."""
         raise NotImplementedError
 
     def format_posting(self, posting: str, account_id: str) -> list[str]:
@@ -157,9 +164,12 @@ class HledgerJournalBuilder(_AccountingBuilder):
         lines += [f"account {self.get_account(code.kind)}  ; {code.name}" for code in self._codes]
         return "".join(f"{line}\n" for line in lines).encode()
 
-    def format_head(self, entry: Any) -> str:
+    def format_head(self, entry: Any) -> list[str]:
         transaction_id = ids.encode(ids.TRANSACTION, entry["transaction_id"])
-        return f"{self._day} * ({transaction_id}) {_describe(entry)}"
+        head = f"{self.format_day(entry)} * ({transaction_id}) {_describe(entry)}"
+        # hledger reads dates and tags in comments, and ends the value of a tag at a comma.
+        reference = _ESCAPED_IN_TAGS.sub(lambda match: quote(match[0], safe=""), entry["reference"])
+        return [head, f"    ; reference:{reference}"] if reference else [head]
 
     def format_posting(self, posting: str, account_id: str) -> list[str]:
         return [f"    {posting}  ; account:{account_id}"]
@@ -174,9 +184,12 @@ class BeancountJournalBuilder(_AccountingBuilder):
         lines += [f"; {self.get_account(code.kind)}: {code.name}" for code in self._codes]
         return "".join(f"{line}\n" for line in lines).encode()
 
-    def format_head(self, entry: Any) -> str:
+    def format_head(self, entry: Any) -> list[str]:
         transaction_id = ids.encode(ids.TRANSACTION, entry["transaction_id"])
-        return f'{self._day} * "{_describe(entry)}" ^{transaction_id}'
+        head = f'{self.format_day(entry)} * "{_describe(entry)}" ^{transaction_id}'
+        reference = _CONTROL_CHARACTERS.sub(" ", entry["reference"])
+        reference = reference.replace("\\", "\\\\").replace('"', '\\"')
+        return [head, f'  reference: "{reference}"'] if reference else [head]
 
     def format_posting(self, posting: str, account_id: str) -> list[str]:
         return [f"  {posting}", f'    account-id: "{account_id}"']

@@ -1,16 +1,30 @@
 """Conversion of balances in minor units to the records of the general ledger."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from tapgate import money
+from tapgate import ids, money
+from tapgate.ledger import chart
 from tapgate.schemas.general_ledger import (
     GlCode,
     KindBalance,
+    NormalSide,
     TrialBalance,
     TrialBalanceRow,
     TrialBalanceTotals,
 )
+
+#: Top-level accounts of accounting programs, by account kind.
+ROOTS: Final[Mapping[str, str]] = {
+    chart.WALLET: "Liabilities",
+    chart.FLOAT: "Liabilities",
+    chart.COMMISSION: "Liabilities",
+    chart.SETTLEMENT: "Liabilities",
+    chart.CLEARING: "Liabilities",
+    chart.FEES: "Income",
+    chart.COMMISSION_EXPENSE: "Expenses",
+    chart.CASH: "Assets",
+}
 
 
 class KindTotals(NamedTuple):
@@ -18,6 +32,12 @@ class KindTotals(NamedTuple):
 
     accounts: int = 0
     balance: int = 0
+    platform_account_id: int | None = None
+
+
+def get_normal_side(kind: str) -> NormalSide:
+    is_debit = ROOTS[kind] in ("Assets", "Expenses")
+    return NormalSide.DEBIT if is_debit else NormalSide.CREDIT
 
 
 def build_kind_balances(
@@ -25,17 +45,21 @@ def build_kind_balances(
 ) -> list[KindBalance]:
     records = []
     for code in codes:
-        accounts, balance = totals.get(code.kind, KindTotals())
+        accounts, balance, account_id = totals.get(code.kind, KindTotals())
         debit, credit = _split_sides(balance, currency)
+        normal_side = get_normal_side(code.kind)
+        signed = balance if normal_side == NormalSide.CREDIT else -balance
         records.append(
             KindBalance(
                 kind=code.kind,
                 gl_code=code.gl_code,
                 name=code.name,
+                account_id=None if account_id is None else ids.encode(ids.ACCOUNT, account_id),
                 accounts=accounts,
+                normal_side=normal_side,
                 debit=debit,
                 credit=credit,
-                balance=money.format_decimal(balance, currency),
+                balance=money.format_decimal(signed, currency),
                 currency=currency,
             )
         )

@@ -53,7 +53,7 @@ _SUM_LATER_ENTRIES: Final = """
         GROUP BY account_id)
     SELECT kind, sum(sides.amount) AS amount
     FROM sides JOIN accounts ON accounts.id = sides.account_id GROUP BY kind"""
-_LIST_DAY: Final = """
+_LIST_PERIOD: Final = """
     WITH released AS MATERIALIZED (
         SELECT transaction_id AS id FROM released_transactions
         WHERE completed_at >= $1 AND completed_at < $2
@@ -100,8 +100,8 @@ async def load_totals(
         totals = await _load_current_totals(connection)
         if end is not None:
             for kind, amount in await _load_later_amounts(connection, end):
-                accounts, balance = totals[kind]
-                totals[kind] = KindTotals(accounts, balance - int(amount))
+                total = totals[kind]
+                totals[kind] = total._replace(balance=total.balance - int(amount))
     return codes, totals
 
 
@@ -120,7 +120,7 @@ async def _load_current_totals(connection: Any) -> dict[str, KindTotals]:
     )
     by_account = {account_id: int(balance) for account_id, balance in balances}
     for account_id, kind in platform_accounts.items():
-        totals[kind] = KindTotals(1, by_account.get(account_id, 0))
+        totals[kind] = KindTotals(1, by_account.get(account_id, 0), account_id)
     return totals
 
 
@@ -134,12 +134,12 @@ async def _load_later_amounts(connection: Any, end: datetime) -> Any:
     )
 
 
-async def list_day_transaction_ids(
+async def list_transaction_ids(
     database: Database, start: datetime, end: datetime, after_id: int, limit: int
 ) -> list[int]:
     """Return the IDs of transactions that completed in a period, in ascending order."""
     rows = await database.fetch(
-        _LIST_DAY,
+        _LIST_PERIOD,
         start,
         end,
         max(after_id, get_first_id(start - ID_TIME_TOLERANCE) - 1),
@@ -157,7 +157,10 @@ async def list_entries(database: Database, transaction_ids: Sequence[int]) -> li
     rows: list[Any] = await database.fetch(
         """SELECT entry.transaction_id, entry.position, entry.amount,
                   entry.debit_account, debit.kind AS debit_kind,
-                  entry.credit_account, credit.kind AS credit_kind, t.type, t.original_id
+                  entry.credit_account, credit.kind AS credit_kind, t.type, t.original_id,
+                  t.completed_at,
+                  coalesce(t.context ->> 'transaction_ref', t.request_id, t.partner_reference, '')
+                      AS reference
            FROM entries entry
            JOIN transactions t ON t.id = entry.transaction_id
            JOIN accounts debit ON debit.id = entry.debit_account

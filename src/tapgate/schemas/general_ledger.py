@@ -91,16 +91,27 @@ class UpdateGlCodes(msgspec.Struct, kw_only=True):
     data: Annotated[list[GlCodeUpdate], ListLength(1, len(AccountKind))]
 
 
+class NormalSide(StrEnum):
+    """Side on which an account increases."""
+
+    DEBIT = "debit"
+    CREDIT = "credit"
+
+
 class KindBalance(msgspec.Struct, kw_only=True):
     """Total balance of the accounts of one kind.
 
-    `balance` is credits minus debits. It is in `credit` if it is positive, or else in `debit`.
+    `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
+    for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
+    is the platform's account, and null for kinds with many accounts.
     """
 
     kind: AccountKindField
     gl_code: GlCodeField
     name: GlName
+    account_id: str | None
     accounts: int
+    normal_side: Annotated[str, Choice(*NormalSide, name="NormalSide")]
     debit: str
     credit: str
     balance: str
@@ -135,13 +146,21 @@ class TrialBalance(msgspec.Struct, kw_only=True):
 
 
 class JournalQuery(PageQuery, kw_only=True):
-    day: Day
+    """Either `day`, or `from` and `to` with at most 31 days."""
+
+    day: Day | None = None
+    from_: Day | None = msgspec.field(default=None, name="from")
+    to: Day | None = None
     format: Annotated[str, Choice(*JournalFormat, name="JournalFormat")] = JournalFormat.JSON
     limit: Annotated[int, IntegerRange(1, MAX_JOURNAL_TRANSACTIONS)] = MAX_JOURNAL_TRANSACTIONS
 
 
 class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Debit or credit of one ledger entry. `entry` is the entry's position in the transaction."""
+    """Debit or credit of one ledger entry. `entry` is the entry's position in the transaction.
+
+    `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
+    reference, and empty without either.
+    """
 
     date: str
     transaction_id: str
@@ -151,3 +170,4 @@ class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
     debit: str
     credit: str
     description: str
+    reference: str

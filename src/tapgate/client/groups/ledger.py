@@ -32,13 +32,17 @@ class GeneralLedger(OperationGroup[M]):
     @reads("GET /api/v1/ledger/journal")
     def export_journal(
         self,
-        day: DateLike,
+        day: DateLike | None = None,
         *,
+        from_: DateLike | None = None,
+        to: DateLike | None = None,
         format: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> File:
-        """Export the journal of a day as `json`, `csv`, `hledger` or `beancount`.
+        """Export the journal of a day, or of at most 31 days `from_` a day `to` another.
+
+        The format is `json`, `csv`, `hledger` or `beancount`.
 
         `limit` is the number of transactions per file, at most 20,000. If more exist, the file has
         a `next_cursor` to continue with.

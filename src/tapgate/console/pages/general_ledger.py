@@ -56,7 +56,7 @@ async def show_general_ledger(request: PageRequest) -> Reply[bytes]:
 @pages.get(f"{_PAGE_PATH}/journal")
 async def download_journal(request: PageRequest) -> Reply[bytes]:
     """Return the API's export. A script on the page offers the next file if there are more rows."""
-    query = request.query.pick("day", "format", "cursor", "limit")
+    query = request.query.pick("day", "from", "to", "format", "cursor", "limit")
     file: Reply[bytes] = await request.get(f"{_API_PATH}/journal", query)
     return file
 
