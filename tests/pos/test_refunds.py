@@ -21,9 +21,11 @@ async def test_partial_refunds_add_up_to_the_payment(harness: Harness) -> None:
         "original_transaction_id": paid,
         "amount": "30.00 SLE",
         "refundable_amount": "70.00 SLE",
+        "fee_refunded": "0.00 SLE",
     }
     assert parse_error(await pos.refund(paid, "70.01")) == (422, "REFUND_EXCEEDS_REMAINING")
-    assert (await pos.refund(paid)).json()["amount"] == "70.00 SLE"
+    rest = (await pos.refund(paid)).json()
+    assert (rest["amount"], rest["fee_refunded"]) == ("70.00 SLE", "1.00 SLE")
     assert parse_error(await pos.refund(paid)) == (409, "ALREADY_REFUNDED")
     assert await pos.get_balance() == 1000_00
 

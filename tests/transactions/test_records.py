@@ -82,6 +82,7 @@ async def test_payment_record_has_all_fields(harness: Harness) -> None:
         "amount": "100.00",
         "fee_amount": "1.00",
         "fee_payer": "receiver",
+        "fee_refunded": "0.00",
         "currency": "SLE",
         "from": {
             "type": "subscriber",

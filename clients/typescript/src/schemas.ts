@@ -2171,6 +2171,7 @@ export interface ProcessorDay {
   sales_count: number;
   sales: string;
   fees: string;
+  fee_refunded: string;
   refunds_count: number;
   refunds: string;
   payouts_count: number;
@@ -2236,12 +2237,14 @@ export interface ProcessorSuspendedEvent {
 /**
  * Movements of a processor's settlement account.
  *
- *     `net` is sales minus fees, refunds and payouts, plus all other movements.
+ *     `fees` are the fees of sales minus the fees that refunds returned, `fee_refunded`. `net` is
+ *     sales minus fees, refunds and payouts, plus all other movements.
  */
 export interface ProcessorTotals {
   sales_count: number;
   sales: string;
   fees: string;
+  fee_refunded: string;
   refunds_count: number;
   refunds: string;
   payouts_count: number;
@@ -2343,6 +2346,12 @@ export interface Refresh {
   refresh_token: string;
 }
 
+/**
+ * Receipt of a refund.
+ *
+ *     `fee_refunded` is the payment's fee, which the last refund of a payment returns to the merchant.
+ *     It is null in the replay of a refund that was made before this field existed.
+ */
 export interface RefundReceipt {
   success: boolean;
   message: string;
@@ -2351,6 +2360,7 @@ export interface RefundReceipt {
   original_transaction_id: string;
   amount: string;
   refundable_amount: string;
+  fee_refunded: string | null;
 }
 
 export interface RefundRequest {
@@ -3056,7 +3066,8 @@ export interface TransactionPage {
  * A transaction.
  *
  *     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
- *     receiver out of `amount`.
+ *     receiver out of `amount`. `fee_refunded` is the fee of a payment that its last refund returned
+ *     to the merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
  *
  *     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
  *     receive for a decline that has details, and `masked`.
@@ -3072,6 +3083,7 @@ export interface TransactionRecord {
   amount: string;
   fee_amount: string;
   fee_payer: FeePayer | null;
+  fee_refunded: string;
   currency: string;
   from: PartyRecord | null;
   to: PartyRecord | null;

@@ -140,6 +140,7 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
     "email": "aminata@example.com",
     "expires_in": 900,
     "fee_amount": "5.00",
+    "fee_refunded": "1.00",
     "fees": "5.00",
     "from": "2026-01-01",
     "to": "2026-01-31",

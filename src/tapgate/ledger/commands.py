@@ -89,6 +89,8 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     refundable_amount: int | None = None
     payee_name: str | None = None
     original_id: int | None = None
+    #: Fee that a refund returned to the merchant. None in results stored before the field existed.
+    fee_refunded: int | None = None
 
 
 #: Callback that writes related rows in the database transaction that executes the command. The

@@ -265,6 +265,7 @@ def _build_result(
         refundable_amount=refundable_amount,
         payee_name=payee.public_name,
         original_id=context.command.original_id,
+        fee_refunded=context.refunded_fee if context.original is not None else None,
     )
 
 

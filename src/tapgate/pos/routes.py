@@ -216,6 +216,7 @@ async def _submit_refund(
         "Refund completed",
         original_transaction_id=body.original_transaction_id,
         refundable_amount=result.refundable_amount,
+        fee_refunded=result.fee_refunded,
     )
 
 

@@ -89,7 +89,7 @@ async def summarize_processor(
 
 
 def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[str, Any]:
-    sales = fees = refunds = payouts = net = 0
+    sales = fees = fee_refunded = refunds = payouts = net = 0
     counts = {"sales": 0, "refunds": 0, "payouts": 0}
     for movement in movements:
         net += movement.amount + movement.fees
@@ -99,11 +99,19 @@ def _sum_movements(movements: Iterable[DailyMovements], currency: str) -> dict[s
             counts["sales"] += movement.transactions
         elif movement.type == chart.REFUND:
             refunds -= movement.amount
+            fee_refunded += movement.fees
             counts["refunds"] += movement.transactions
         elif movement.type == chart.PROCESSOR_TRANSFER:
             payouts -= movement.amount
             counts["payouts"] += movement.transactions
-    amounts = {"sales": sales, "fees": fees, "refunds": refunds, "payouts": payouts, "net": net}
+    amounts = {
+        "sales": sales,
+        "fees": fees,
+        "fee_refunded": fee_refunded,
+        "refunds": refunds,
+        "payouts": payouts,
+        "net": net,
+    }
     return {
         **{name: money.format_decimal(amount, currency) for name, amount in amounts.items()},
         **{f"{name}_count": count for name, count in counts.items()},

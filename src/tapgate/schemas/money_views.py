@@ -23,12 +23,14 @@ class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
 class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Movements of a processor's settlement account.
 
-    `net` is sales minus fees, refunds and payouts, plus all other movements.
+    `fees` are the fees of sales minus the fees that refunds returned, `fee_refunded`. `net` is
+    sales minus fees, refunds and payouts, plus all other movements.
     """
 
     sales_count: int
     sales: str
     fees: str
+    fee_refunded: str
     refunds_count: int
     refunds: str
     payouts_count: int

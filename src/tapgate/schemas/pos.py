@@ -79,9 +79,16 @@ class RefundRequest(MoneyRequest, kw_only=True):
 
 
 class RefundReceipt(Receipt, kw_only=True):
+    """Receipt of a refund.
+
+    `fee_refunded` is the payment's fee, which the last refund of a payment returns to the merchant.
+    It is null in the replay of a refund that was made before this field existed.
+    """
+
     original_transaction_id: str
     amount: str
     refundable_amount: str
+    fee_refunded: str | None
 
 
 class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):

@@ -241,7 +241,8 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction.
 
     `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
-    receiver out of `amount`.
+    receiver out of `amount`. `fee_refunded` is the fee of a payment that its last refund returned
+    to the merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
 
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
@@ -257,6 +258,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     amount: str
     fee_amount: str
     fee_payer: FeePayerField | None
+    fee_refunded: str
     currency: str
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None

@@ -95,6 +95,7 @@ class Transaction(msgspec.Struct, frozen=True):
     amount: int
     fee_amount: int
     fee_payer: str | None
+    fee_refunded: int
     refunded_amount: int
     currency: str
     card_serial: str | None
@@ -193,6 +194,7 @@ def _build_record(
         amount=money.format_decimal(transaction.amount, currency),
         fee_amount=money.format_decimal(transaction.fee_amount, currency),
         fee_payer=transaction.fee_payer,
+        fee_refunded=money.format_decimal(transaction.fee_refunded, currency),
         currency=currency,
         from_=_build_party_record(transaction.payer, full=full),
         to=_build_party_record(transaction.payee, full=full),

@@ -71,6 +71,10 @@ class MoneyResult:
     def refundable_amount(self) -> str | None:
         return self._format(self._result.refundable_amount)
 
+    @property
+    def fee_refunded(self) -> str | None:
+        return self._format(self._result.fee_refunded)
+
     def _format(self, minor: int | None) -> str | None:
         return None if minor is None else money.format_money(minor, self._currency)
 

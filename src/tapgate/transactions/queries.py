@@ -56,6 +56,13 @@ _FEE_PAYER: Final = """
                       SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
               ELSE t.held > t.amount END THEN 'sender'
          ELSE 'receiver' END"""
+#: The fee that a refund returned to the merchant, from its entries.
+_FEE_REFUNDED: Final = """
+    CASE WHEN t.type <> 'refund' THEN 0 ELSE coalesce((
+        SELECT sum(amount) FROM entries
+        WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+          AND debit_account = (
+            SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees')), 0) END::bigint"""
 #: OFFSET 0 fixes the plan: one lookup per account. PostgreSQL could otherwise read all accounts in
 #: the order of their IDs.
 _PARTY: Final = """
@@ -64,8 +71,8 @@ _PARTY: Final = """
 #: The columns are in the order of the fields of `Transaction`.
 _SELECT: Final = f"""
     SELECT t.id, t.type, t.status, t.channel, t.amount, {_FEE_AMOUNT}, {_FEE_PAYER},
-           t.refunded_amount, t.currency, t.card_serial, t.original_id, t.request_id,
-           t.failure_code, t.created_at, t.completed_at,
+           {_FEE_REFUNDED}, t.refunded_amount, t.currency, t.card_serial, t.original_id,
+           t.request_id, t.failure_code, t.created_at, t.completed_at,
            CASE t.status WHEN 'failed' THEN t.answer END, t.context,
            {_SIDE_COLUMNS.format("from", "card_serial")},
            {_SIDE_COLUMNS.format("to", "to_card_serial")}
@@ -75,7 +82,7 @@ _SELECT: Final = f"""
     WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
     ORDER BY t.id DESC"""
 _SIDE_COLUMN_COUNT: Final = len(TransactionSide._fields)
-_OWN_COLUMN_COUNT: Final = 17
+_OWN_COLUMN_COUNT: Final = 18
 
 _SUM_SQL: Final = """
     SELECT count(*), coalesce(sum(amount) FILTER (WHERE moved), 0),

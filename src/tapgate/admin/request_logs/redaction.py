@@ -29,9 +29,9 @@ _CONTAINERS: Final = frozenset(
 #: Fields with amounts and other numbers.
 NUMBERS: Final = frozenset(
     """amount burst cards_count commission_earned count daily_limit daily_remaining fee_amount
-    grace_seconds limit max_balance max_child_cards max_transaction minimum_amount monthly_limit
-    monthly_remaining no_pin_limit occurrences per_transaction proof_required_above rate rate_limit
-    refundable_amount refunded_amount remaining row total version""".split()
+    fee_refunded grace_seconds limit max_balance max_child_cards max_transaction minimum_amount
+    monthly_limit monthly_remaining no_pin_limit occurrences per_transaction proof_required_above
+    rate rate_limit refundable_amount refunded_amount remaining row total version""".split()
 )
 #: Fields with codes, IDs, times and other short words.
 WORDS: Final = frozenset(
