@@ -88,6 +88,11 @@ async def test_settings_are_changed_and_audited(
         "burst": 7,
         "allowed_ips": ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7/32"],
         "expires_at": "2999-01-31T12:00:00.000Z",
+        "created_by": key["created_by"],
+        "created_by_name": "Administrator",
+        "rotated_by": None,
+        "rotated_by_name": None,
+        "rotated_at": None,
     }
     assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == [record]
     (entry,) = await list_audit_entries("api_key.updated")
