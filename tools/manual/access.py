@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from tapgate.api.access import ROLES_BY_LETTER, Access
+from tapgate.api.guards import Unguarded
 from tapgate.errors import Code
 from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
+from tapgate.schemas.approvals import Operation
 from tools.manual.markdown import (
     GENERATED_NOTICE,
     format_code,
@@ -58,6 +60,11 @@ kind is rejected.
 
 **Object access** is checked in addition to the credential:"""
 
+_APPROVALS = """\
+Every operation by which an admin changes something declares the
+[guarded operations](approvals.md#guarded-operations) that its requests count as, or why approval
+rules never apply."""
+
 _TWO_STEP_FLOWS: Final = """\
 In these flows, one request starts what another one completes. A second step has at least the
 protection of the first step. *Age* is the longest time between them."""
@@ -96,6 +103,9 @@ def render_access_page() -> str:
         format_table(
             ("Object access", "Rule"), [(rule.title, rule.description) for rule in ObjectAccess]
         ),
+        "## Approvals",
+        _APPROVALS,
+        format_table(("Approval", "Operations"), _list_guards()),
         "## Two-step flows",
         _TWO_STEP_FLOWS,
         format_table(
@@ -142,6 +152,23 @@ def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
         if fields:
             restricted = _RESTRICTED_FIELDS.format(fields="; ".join(fields))
             yield f"{format_code(endpoint.name)}. {restricted}"
+
+
+def _list_guards() -> Iterator[tuple[str, str]]:
+    """Yield each guarded operation, and each reason for none, with its endpoints."""
+    endpoints = list_endpoints()
+    for operation in Operation:
+        guarded = [item for item in endpoints if item.guard and operation in item.guard.operations]
+        yield format_code(operation), _format_names(guarded)
+    for reason in Unguarded:
+        yield (
+            f"never: {reason}",
+            _format_names([item for item in endpoints if item.unguarded == reason]),
+        )
+
+
+def _format_names(endpoints: list[Endpoint]) -> str:
+    return ", ".join(format_code(endpoint.name) for endpoint in endpoints)
 
 
 def _list_callers(access: Access) -> Iterator[str]:

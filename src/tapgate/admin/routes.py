@@ -8,7 +8,7 @@ from tapgate.admin import model, operations, queries
 from tapgate.admin.account import operations as account_operations
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.auth.logins import PasskeyRejectedError
@@ -149,7 +149,7 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
         raise
 
 
-@endpoints.post("/logout", access=_ANY_ADMIN, enrolls=True)
+@endpoints.post("/logout", access=_ANY_ADMIN, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
@@ -387,7 +387,11 @@ async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
 
 
 @endpoints.post(
-    "/users/{id}/disable", access=_SYSTEM_ADMIN, errors=(Code.ALREADY_BLOCKED,), step_up=True
+    "/users/{id}/disable",
+    access=_SYSTEM_ADMIN,
+    errors=(Code.ALREADY_BLOCKED,),
+    step_up=True,
+    unguarded=Unguarded.TAKES_RIGHTS,
 )
 async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     """Disable an admin.
@@ -428,7 +432,9 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     return model.to_record(row)
 
 
-@endpoints.post("/users/{id}/confirm", access=_SYSTEM_ADMIN, step_up=True)
+@endpoints.post(
+    "/users/{id}/confirm", access=_SYSTEM_ADMIN, step_up=True, unguarded=Unguarded.DECISION
+)
 async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
     """Confirm that an account belongs to its admin.
 

@@ -3,7 +3,7 @@
 from tapgate import ids
 from tapgate.agents import queries
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
@@ -103,6 +103,7 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
         Code.INSUFFICIENT_FLOAT,
         Code.MAX_BALANCE_EXCEEDED,
     ),
+    unguarded=Unguarded.PIN,
 )
 async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Cash in to a customer's wallet.
@@ -143,6 +144,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         *_LIMIT_ERRORS,
         Code.INSUFFICIENT_FUNDS,
     ),
+    unguarded=Unguarded.PIN,
 )
 async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Cash out from a customer's wallet.
@@ -178,6 +180,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     access=_COUNTER_ACCESS,
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
+    unguarded=Unguarded.PIN,
 )
 async def transfer_float(
     request: RequestContext, body: FloatTransfer
@@ -208,6 +211,7 @@ async def transfer_float(
     access=_TREASURY_ACCESS,
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
+    unguarded=Unguarded.OWN_MONEY,
 )
 async def pay_out_commission(
     request: RequestContext, id: str, body: CommissionPayout

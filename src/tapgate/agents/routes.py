@@ -9,7 +9,7 @@ from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -50,6 +50,7 @@ _CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
     access=_ADMIN_ACCESS,
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
+    unguarded=Unguarded.NO_MONEY,
 )
 async def register_agent(request: RequestContext, body: AgentRegistration) -> AgentRegistered:
     """Register an agent.
@@ -137,7 +138,10 @@ async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) 
 
 
 @endpoints.post(
-    "/{id}/suspend", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED)
+    "/{id}/suspend",
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
+    unguarded=Unguarded.TAKES_RIGHTS,
 )
 async def suspend_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
     """Suspend an agent.
@@ -148,7 +152,10 @@ async def suspend_agent(request: RequestContext, id: AgentId, body: Reason) -> A
 
 
 @endpoints.post(
-    "/{id}/activate", access=_ADMIN_ACCESS, errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED)
+    "/{id}/activate",
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
+    unguarded=Unguarded.NO_MONEY,
 )
 async def activate_agent(
     request: RequestContext, id: AgentId, body: OptionalReason
@@ -157,7 +164,9 @@ async def activate_agent(
     return await _change_status(request, id, ACTIVATE, body.reason)
 
 
-@endpoints.post("/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
+@endpoints.post(
+    "/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
+)
 async def terminate_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
     """Terminate an agent permanently.
 
@@ -180,6 +189,7 @@ async def _change_status(
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
+    unguarded=Unguarded.PIN,
 )
 async def change_agent_pin(
     request: RequestContext, id: AgentId, body: AgentPinChange
@@ -188,7 +198,12 @@ async def change_agent_pin(
     return await pin_routes.change_pin(request, pin_operations, id, body)
 
 
-@endpoints.post("/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
+@endpoints.post(
+    "/{id}/reset-pin",
+    access=_RESET_ACCESS,
+    errors=_CHANGE_ERRORS,
+    unguarded=Unguarded.ONE_TIME_CODE,
+)
 async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> SuccessResponse:
     """Request a reset of an agent's PIN.
 
@@ -201,7 +216,10 @@ async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> Succe
 
 
 @endpoints.post(
-    "/{id}/reset-pin/confirm", access=_RESET_ACCESS, errors=(*_CHANGE_ERRORS, Code.INVALID_OTP)
+    "/{id}/reset-pin/confirm",
+    access=_RESET_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
+    unguarded=Unguarded.ONE_TIME_CODE,
 )
 async def reset_agent_pin(request: RequestContext, id: AgentId, body: PinReset) -> SuccessResponse:
     """Set an agent's new PIN with the one-time code.

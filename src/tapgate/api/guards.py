@@ -7,6 +7,7 @@ request.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -79,6 +80,19 @@ def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[
             for operation in endpoint.guard.operations:
                 roles[operation] |= endpoint.access.role_names
     return dict(roles)
+
+
+class Unguarded(StrEnum):
+    """Reason why approval rules never apply to an endpoint by which admins change something."""
+
+    PIN = "A customer or an agent authorizes it with the PIN"
+    ONE_TIME_CODE = "The owner of the phone authorizes it with a one-time code"
+    OWN_MONEY = "It moves money that the party already has; rules guard how it gets there"
+    TAKES_RIGHTS = "It takes rights away, which must not wait"
+    NO_MONEY = "It concerns records that cannot move money without the guarded operations"
+    NO_EFFECT = "It changes no money, rule or right"
+    OWN_ACCOUNT = "It concerns the admin's own account"
+    DECISION = "It decides on a held request, and who may decide"
 
 
 class ApprovedCall(msgspec.Struct, frozen=True, kw_only=True):

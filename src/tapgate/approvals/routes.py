@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import build_rule_change_requirement
@@ -143,7 +143,12 @@ async def get_approval(request: RequestContext, id: ApprovalId) -> ApprovalRecor
     return await _build_record(request, approval, discloses=request.method == "GET")
 
 
-@endpoints.post("/{id}/approve", errors=(*_DECISION_ERRORS, Code.OTP_REQUIRED), step_up=True)
+@endpoints.post(
+    "/{id}/approve",
+    errors=(*_DECISION_ERRORS, Code.OTP_REQUIRED),
+    step_up=True,
+    unguarded=Unguarded.DECISION,
+)
 async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Approve a request.
 
@@ -167,7 +172,7 @@ async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRe
     return await _build_record(request, await queries.get(request.services.database, id))
 
 
-@endpoints.post("/{id}/reject", errors=_DECISION_ERRORS)
+@endpoints.post("/{id}/reject", errors=_DECISION_ERRORS, unguarded=Unguarded.DECISION)
 async def reject_request(request: RequestContext, id: ApprovalId, body: Reason) -> ApprovalRecord:
     """Reject a request."""
     currency = request.services.settings.currency
@@ -176,7 +181,7 @@ async def reject_request(request: RequestContext, id: ApprovalId, body: Reason) 
     return await _build_record(request, await queries.get(request.services.database, id))
 
 
-@endpoints.post("/{id}/cancel", errors=_DECISION_ERRORS)
+@endpoints.post("/{id}/cancel", errors=_DECISION_ERRORS, unguarded=Unguarded.DECISION)
 async def cancel_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
     """Cancel your own request."""
     async with request.services.transaction() as tx:

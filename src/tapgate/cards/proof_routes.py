@@ -1,7 +1,7 @@
 """Endpoints of keysets, and of the personalization and the taps of cards."""
 
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
@@ -102,6 +102,7 @@ async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetReco
         Code.VALIDATION_FAILED,
     ),
     step_up=True,
+    unguarded=Unguarded.NO_MONEY,
 )
 async def personalize_card(
     request: RequestContext, serial: str, body: NewPersonalization
@@ -140,6 +141,7 @@ async def personalize_card(
         Code.VALIDATION_FAILED,
     ),
     step_up=True,
+    unguarded=Unguarded.NO_MONEY,
 )
 async def confirm_personalization(
     request: RequestContext, serial: str, body: PersonalizationConfirmation

@@ -2,6 +2,7 @@
 
 from tapgate import pin_routes
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.card_proofs.verifier import ProofResult
@@ -68,7 +69,10 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
 
 
 @endpoints.post(
-    "/link", access=Access(scope="cards:write", roles="AS", service=True), errors=_LINK_ERRORS
+    "/link",
+    access=Access(scope="cards:write", roles="AS", service=True),
+    errors=_LINK_ERRORS,
+    unguarded=Unguarded.PIN,
 )
 async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber.
@@ -95,6 +99,7 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     access=Access(scope="cards:write", roles="AS"),
     status=201,
     errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
+    unguarded=Unguarded.PIN,
 )
 async def create_child_card(request: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
@@ -146,7 +151,10 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
 
 
 @endpoints.put(
-    "/{serial}", access=Access(scope="cards:write", roles="AS"), errors=_CHILD_CARD_ERRORS
+    "/{serial}",
+    access=Access(scope="cards:write", roles="AS"),
+    errors=_CHILD_CARD_ERRORS,
+    unguarded=Unguarded.NO_MONEY,
 )
 async def update_card(request: RequestContext, serial: str, body: ChildCardUpdate) -> CardRecord:
     """Update a child card.
@@ -167,6 +175,7 @@ async def update_card(request: RequestContext, serial: str, body: ChildCardUpdat
     "/{serial}/block",
     access=_BLOCK_ACCESS,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
+    unguarded=Unguarded.TAKES_RIGHTS,
 )
 async def block_card(
     request: RequestContext, serial: str, body: CardBlock
@@ -205,6 +214,7 @@ async def block_card(
         Code.NOT_BLOCKED,
         Code.PERMANENT_BLOCK,
     ),
+    unguarded=Unguarded.NO_MONEY,
 )
 async def unblock_card(request: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
     """Unblock a card.
@@ -224,6 +234,7 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
     access=_PIN_ACCESS,
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
+    unguarded=Unguarded.PIN,
 )
 async def change_card_pin(request: RequestContext, serial: str, body: PinChange) -> SuccessResponse:
     """Change the PIN of a child card.
@@ -234,7 +245,12 @@ async def change_card_pin(request: RequestContext, serial: str, body: PinChange)
     return await pin_routes.change_pin(request, pin_operations, serial, body)
 
 
-@endpoints.post("/{serial}/reset-pin", access=_PIN_ACCESS, errors=_CHILD_CARD_ERRORS)
+@endpoints.post(
+    "/{serial}/reset-pin",
+    access=_PIN_ACCESS,
+    errors=_CHILD_CARD_ERRORS,
+    unguarded=Unguarded.ONE_TIME_CODE,
+)
 async def request_card_pin_reset(request: RequestContext, serial: str) -> SuccessResponse:
     """Request a reset of a child card's PIN.
 
@@ -250,6 +266,7 @@ async def request_card_pin_reset(request: RequestContext, serial: str) -> Succes
     "/{serial}/reset-pin/confirm",
     access=_PIN_ACCESS,
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
+    unguarded=Unguarded.ONE_TIME_CODE,
 )
 async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -> SuccessResponse:
     """Set a child card's new PIN with the one-time code.
@@ -266,6 +283,7 @@ async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -
     body_limit=8 * MEBIBYTE,
     body_media=tuple(UPLOAD_MEDIA_TYPES),
     body_schema=UPLOAD_MEDIA_TYPES,
+    unguarded=Unguarded.NO_MONEY,
 )
 async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.

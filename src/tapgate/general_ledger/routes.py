@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
 from tapgate.general_ledger import operations, queries
@@ -34,7 +35,7 @@ async def get_gl_codes(request: RequestContext) -> GlCodes:
     return GlCodes(data=await queries.list_codes(request.services.database))
 
 
-@endpoints.put("/gl-codes")
+@endpoints.put("/gl-codes", unguarded=Unguarded.NO_EFFECT)
 async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCodes:
     """Change GL codes.
 

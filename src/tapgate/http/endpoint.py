@@ -138,6 +138,7 @@ class EndpointOptions(TypedDict, total=False):
     - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
       requests, a string to requests with that query parameter.
     - `guard`: How approval rules can hold requests until other admins approve them.
+    - `unguarded`: Why approval rules never apply, for an endpoint by which admins change something.
     - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes. True
       applies to all requests, a `FieldStepUp` to requests that change this field.
     - `enrolls`: Also accepts sessions that may only enroll a second factor.
@@ -165,6 +166,7 @@ class EndpointOptions(TypedDict, total=False):
     unlimited: bool
     heavy: bool | str
     guard: Any
+    unguarded: str
     step_up: bool | FieldStepUp
     enrolls: bool
     report: bool
@@ -203,6 +205,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     unlimited: bool = False
     heavy: bool | str = False
     guard: Any = None  # the service's declaration, with the attribute `describe`
+    unguarded: str | None = None
     step_up: bool | FieldStepUp = False
     enrolls: bool = False
     report: bool = False

@@ -4,7 +4,7 @@ from typing import Any
 
 from tapgate import ids, money
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -172,7 +172,7 @@ async def fund_partner(
     )
 
 
-@endpoints.post("/{id}/suspend", errors=(Code.ALREADY_SUSPENDED,))
+@endpoints.post("/{id}/suspend", errors=(Code.ALREADY_SUSPENDED,), unguarded=Unguarded.TAKES_RIGHTS)
 async def suspend_partner(
     request: RequestContext, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
@@ -183,7 +183,7 @@ async def suspend_partner(
     return await _change_status(request, id, SUSPEND, body.reason)
 
 
-@endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,))
+@endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,), unguarded=Unguarded.NO_MONEY)
 async def activate_partner(
     request: RequestContext, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
@@ -261,7 +261,9 @@ async def list_partner_keys(
     return paginate(keys, query, to_key_record)
 
 
-@endpoints.delete("/{id}/keys/{api_key_id}", errors=(Code.NOT_FOUND,))
+@endpoints.delete(
+    "/{id}/keys/{api_key_id}", errors=(Code.NOT_FOUND,), unguarded=Unguarded.TAKES_RIGHTS
+)
 async def delete_partner_key(request: RequestContext, id: PartnerId, api_key_id: str) -> None:
     """Delete a partner's signing key.
 

@@ -5,7 +5,7 @@ To rotate a key, create a new key and delete the old one.
 
 from tapgate import ids
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
@@ -71,7 +71,7 @@ async def list_signing_keys(
     return paginate(keys, query, _to_record)
 
 
-@endpoints.delete("/{api_key_id}", errors=(Code.NOT_FOUND,))
+@endpoints.delete("/{api_key_id}", errors=(Code.NOT_FOUND,), unguarded=Unguarded.TAKES_RIGHTS)
 async def delete_signing_key(request: RequestContext, id: ProcessorId, api_key_id: str) -> None:
     """Delete a signing key.
 

@@ -2,7 +2,7 @@
 
 from tapgate import ids
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -97,7 +97,12 @@ async def get_processor(request: RequestContext, id: ProcessorId) -> ProcessorRe
     return to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.post("/{id}/suspend", access=_STATUS_ACCESS, errors=(Code.ALREADY_SUSPENDED,))
+@endpoints.post(
+    "/{id}/suspend",
+    access=_STATUS_ACCESS,
+    errors=(Code.ALREADY_SUSPENDED,),
+    unguarded=Unguarded.TAKES_RIGHTS,
+)
 async def suspend_processor(
     request: RequestContext, id: ProcessorId, body: Reason
 ) -> ProcessorResponse:
@@ -109,7 +114,12 @@ async def suspend_processor(
     return await _change_status(request, id, SUSPEND, body.reason)
 
 
-@endpoints.post("/{id}/activate", access=_STATUS_ACCESS, errors=(Code.NOT_SUSPENDED,))
+@endpoints.post(
+    "/{id}/activate",
+    access=_STATUS_ACCESS,
+    errors=(Code.NOT_SUSPENDED,),
+    unguarded=Unguarded.NO_MONEY,
+)
 async def activate_processor(
     request: RequestContext, id: ProcessorId, body: OptionalReason
 ) -> ProcessorResponse:

@@ -8,6 +8,7 @@ from typing import Final
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
@@ -48,7 +49,7 @@ async def get_onboarding(request: RequestContext) -> Onboarding:
     return await _load(request.services.database)
 
 
-@endpoints.post("/dismiss")
+@endpoints.post("/dismiss", unguarded=Unguarded.NO_EFFECT)
 async def dismiss_onboarding(request: RequestContext) -> Onboarding:
     """Dismiss the steps of setting up the installation, for all admins."""
     database = request.services.database
@@ -56,7 +57,7 @@ async def dismiss_onboarding(request: RequestContext) -> Onboarding:
     return _DISMISSED
 
 
-@endpoints.post("/{step}/skip", errors=(Code.NOT_FOUND,))
+@endpoints.post("/{step}/skip", errors=(Code.NOT_FOUND,), unguarded=Unguarded.NO_EFFECT)
 async def skip_onboarding_step(request: RequestContext, step: str) -> Onboarding:
     """Skip a step of setting up the installation, for all admins."""
     if step not in _CONDITIONS:

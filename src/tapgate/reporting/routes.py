@@ -1,6 +1,7 @@
 """Endpoints for the overview and for ledger verification."""
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting import operations
@@ -36,7 +37,9 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     )
 
 
-@endpoints.post("/api/v1/ledger/verify", access=Access(roles="AF"), report=True)
+@endpoints.post(
+    "/api/v1/ledger/verify", access=Access(roles="AF"), report=True, unguarded=Unguarded.NO_EFFECT
+)
 async def verify_ledger(request: RequestContext) -> LedgerProof:
     """Verify the ledger.
 

@@ -6,7 +6,7 @@ import msgspec
 
 from tapgate import clock, pin_routes
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
@@ -84,6 +84,7 @@ async def _to_disclosed_record(
     access=Access(scope="subscribers:write", roles="AS", service=True),
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
+    unguarded=Unguarded.NO_MONEY,
 )
 async def register_subscriber(request: RequestContext, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
@@ -224,6 +225,7 @@ async def update_subscriber(
     "/{id}/block",
     access=Access(scope="subscribers:write", roles="ACS"),
     errors=(Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
+    unguarded=Unguarded.TAKES_RIGHTS,
 )
 async def block_subscriber(
     request: RequestContext, id: SubscriberId, body: Reason
@@ -244,6 +246,7 @@ async def block_subscriber(
     "/{id}/unblock",
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_CHANGE_ERRORS, Code.NOT_BLOCKED),
+    unguarded=Unguarded.NO_MONEY,
 )
 async def unblock_subscriber(
     request: RequestContext, id: SubscriberId, body: OptionalReason
@@ -259,7 +262,9 @@ async def unblock_subscriber(
     )
 
 
-@endpoints.post("/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS)
+@endpoints.post(
+    "/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
+)
 async def close_subscriber(
     request: RequestContext, id: SubscriberId, body: Reason
 ) -> SubscriberResponse:
@@ -275,7 +280,7 @@ async def close_subscriber(
     )
 
 
-@endpoints.post("/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS)
+@endpoints.post("/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS, unguarded=Unguarded.PIN)
 async def verify_pin(
     request: RequestContext, id: SubscriberId, body: PinVerification
 ) -> PinVerified:
@@ -296,6 +301,7 @@ async def verify_pin(
     access=_PIN_ACCESS,
     errors=(*_PIN_ERRORS, Code.SAME_PIN),
     invalid_is_400=True,
+    unguarded=Unguarded.PIN,
 )
 async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange) -> SuccessResponse:
     """Change the PIN.
@@ -307,7 +313,12 @@ async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange)
     return await pin_routes.change_pin(request, pin_operations, id, body)
 
 
-@endpoints.post("/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
+@endpoints.post(
+    "/{id}/reset-pin",
+    access=_RESET_ACCESS,
+    errors=_CHANGE_ERRORS,
+    unguarded=Unguarded.ONE_TIME_CODE,
+)
 async def request_pin_reset(request: RequestContext, id: SubscriberId) -> SuccessResponse:
     """Request a PIN reset.
 
@@ -320,7 +331,10 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
 
 
 @endpoints.post(
-    "/{id}/reset-pin/confirm", access=_RESET_ACCESS, errors=(*_CHANGE_ERRORS, Code.INVALID_OTP)
+    "/{id}/reset-pin/confirm",
+    access=_RESET_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
+    unguarded=Unguarded.ONE_TIME_CODE,
 )
 async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
@@ -331,7 +345,7 @@ async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -
     return await pin_routes.reset_pin(request, pin_operations, id, body)
 
 
-@endpoints.post("/{id}/restricted-access", access=_ANY_ADMIN)
+@endpoints.post("/{id}/restricted-access", access=_ANY_ADMIN, unguarded=Unguarded.ONE_TIME_CODE)
 async def request_restricted_access(request: RequestContext, id: SubscriberId) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
@@ -345,7 +359,12 @@ async def request_restricted_access(request: RequestContext, id: SubscriberId) -
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
-@endpoints.post("/{id}/restricted-access/verify", access=_ANY_ADMIN, errors=(Code.INVALID_OTP,))
+@endpoints.post(
+    "/{id}/restricted-access/verify",
+    access=_ANY_ADMIN,
+    errors=(Code.INVALID_OTP,),
+    unguarded=Unguarded.ONE_TIME_CODE,
+)
 async def verify_restricted_access(
     request: RequestContext, id: SubscriberId, body: OneTimeCodeVerification
 ) -> AccessGranted:

@@ -7,6 +7,7 @@ verifying a one-time code.
 from collections.abc import Sequence
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.errors import Code
@@ -107,7 +108,11 @@ async def get_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/requests/{id}/reply", errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED))
+@endpoints.post(
+    "/requests/{id}/reply",
+    errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED),
+    unguarded=Unguarded.NO_EFFECT,
+)
 async def reply_to_support_request(
     request: RequestContext, id: SupportRequestId, body: SupportReply
 ) -> SupportRequestRecord:
@@ -129,7 +134,9 @@ async def reply_to_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/requests/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post(
+    "/requests/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+)
 async def assign_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
@@ -139,7 +146,9 @@ async def assign_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/requests/{id}/unassign", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post(
+    "/requests/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+)
 async def unassign_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
@@ -149,7 +158,9 @@ async def unassign_support_request(
     return await _build_record(request, row)
 
 
-@endpoints.post("/requests/{id}/close", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post(
+    "/requests/{id}/close", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+)
 async def close_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:

@@ -4,7 +4,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
@@ -70,6 +70,7 @@ _FUNDING_OPERATIONS = {
         Code.CARD_NOT_ACTIVE,
         *_DECLINE_CODES,
     ),
+    unguarded=Unguarded.PIN,
 )
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card, or to the owner of a phone number.
@@ -208,6 +209,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         Code.CARD_NOT_FOUND,
         Code.OTP_REQUIRED,
     ),
+    unguarded=Unguarded.NO_EFFECT,
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a transaction.

@@ -5,7 +5,7 @@ from operator import itemgetter
 import msgspec
 
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.approvals import Operation
@@ -148,7 +148,7 @@ async def rotate_webhook_secret(
         )
 
 
-@endpoints.post("/{id}/test", status=201)
+@endpoints.post("/{id}/test", status=201, unguarded=Unguarded.NO_EFFECT)
 async def send_test_event(request: RequestContext, id: WebhookEndpointId) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
@@ -160,7 +160,7 @@ async def send_test_event(request: RequestContext, id: WebhookEndpointId) -> Web
     return model.to_delivery(row)
 
 
-@endpoints.delete("/{id}")
+@endpoints.delete("/{id}", unguarded=Unguarded.NO_EFFECT)
 async def delete_webhook_endpoint(request: RequestContext, id: WebhookEndpointId) -> None:
     """Delete a webhook endpoint.
 
@@ -215,7 +215,7 @@ async def get_delivery(
     return model.to_delivery_details(row, body, hide_response=delivery_id in hidden)
 
 
-@endpoints.post("/{id}/deliveries/{delivery_id}/redeliver")
+@endpoints.post("/{id}/deliveries/{delivery_id}/redeliver", unguarded=Unguarded.NO_EFFECT)
 async def redeliver_event(
     request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
 ) -> WebhookDelivery:

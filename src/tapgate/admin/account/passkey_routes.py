@@ -10,6 +10,7 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.passkeys import InvalidPasskeyError
 from tapgate.errors import invalid_field
@@ -27,7 +28,7 @@ from tapgate.schemas.records import PasskeyId, build_record
 endpoints = Endpoints("Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"))
 
 
-@endpoints.post("/options", step_up=True, enrolls=True)
+@endpoints.post("/options", step_up=True, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def start_passkey(request: RequestContext, body: PasskeyEnrollment) -> CreationOptions:
     """Create the options for a new passkey.
 
@@ -46,7 +47,7 @@ async def start_passkey(request: RequestContext, body: PasskeyEnrollment) -> Cre
     return await auth.passkeys.build_creation_options(admin, session_id)
 
 
-@endpoints.post("", status=201, step_up=True, enrolls=True)
+@endpoints.post("", status=201, step_up=True, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def enroll_passkey(request: RequestContext, body: NewPasskey) -> EnrolledPasskey:
     """Enroll a passkey.
 
@@ -92,7 +93,7 @@ async def list_passkeys(request: RequestContext, query: PageQuery) -> Page[Passk
     return paginate(rows, query, _to_record, itemgetter("id"))
 
 
-@endpoints.delete("/{id}", step_up=True)
+@endpoints.delete("/{id}", step_up=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def remove_passkey(request: RequestContext, id: PasskeyId) -> None:
     """Remove one of your passkeys.
 

@@ -10,6 +10,7 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
 from tapgate.clock import format_rfc3339
@@ -32,7 +33,7 @@ from tapgate.schemas.records import SessionId, build_record
 endpoints = Endpoints("Account", "/api/v1/admin/me", access=Access(roles="ACSF"))
 
 
-@endpoints.post("/totp", step_up=True, enrolls=True)
+@endpoints.post("/totp", step_up=True, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def start_totp(request: RequestContext, body: TotpEnrollment) -> TotpSecret:
     """Create a secret for an authenticator app.
 
@@ -55,7 +56,13 @@ async def start_totp(request: RequestContext, body: TotpEnrollment) -> TotpSecre
         )
 
 
-@endpoints.post("/totp/confirm", step_up=True, enrolls=True, errors=(Code.INVALID_OTP,))
+@endpoints.post(
+    "/totp/confirm",
+    step_up=True,
+    enrolls=True,
+    errors=(Code.INVALID_OTP,),
+    unguarded=Unguarded.OWN_ACCOUNT,
+)
 async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCodes:
     """Enroll the authenticator app.
 
@@ -75,7 +82,9 @@ async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCo
     return NewRecoveryCodes(recovery_codes=codes)
 
 
-@endpoints.delete("/totp", errors=(Code.INVALID_OTP, Code.NOT_FOUND))
+@endpoints.delete(
+    "/totp", errors=(Code.INVALID_OTP, Code.NOT_FOUND), unguarded=Unguarded.OWN_ACCOUNT
+)
 async def remove_totp(request: RequestContext, body: TotpCode) -> None:
     """Remove the authenticator app.
 
@@ -100,7 +109,9 @@ async def remove_totp(request: RequestContext, body: TotpCode) -> None:
         )
 
 
-@endpoints.post("/recovery-codes", step_up=True, errors=(Code.NOT_FOUND,))
+@endpoints.post(
+    "/recovery-codes", step_up=True, errors=(Code.NOT_FOUND,), unguarded=Unguarded.OWN_ACCOUNT
+)
 async def replace_recovery_codes(request: RequestContext) -> NewRecoveryCodes:
     """Create new recovery codes.
 
@@ -115,7 +126,7 @@ async def replace_recovery_codes(request: RequestContext) -> NewRecoveryCodes:
     return NewRecoveryCodes(recovery_codes=codes)
 
 
-@endpoints.post("/step-up", errors=(Code.INVALID_OTP,))
+@endpoints.post("/step-up", errors=(Code.INVALID_OTP,), unguarded=Unguarded.OWN_ACCOUNT)
 async def step_up(request: RequestContext, body: StepUp) -> VerifiedFactor:
     """Verify the second factor again.
 
@@ -154,7 +165,7 @@ async def _verify_factor(auth: Authenticator, admin_id: int, body: StepUp, ip: s
     return await auth.logins.verify_code(admin_id, body.otp, ip)
 
 
-@endpoints.post("/password", step_up=True)
+@endpoints.post("/password", step_up=True, unguarded=Unguarded.OWN_ACCOUNT)
 async def change_password(request: RequestContext, body: PasswordChange) -> None:
     """Change your password.
 
@@ -189,7 +200,7 @@ async def get_preferences(request: RequestContext) -> Preferences:
     return Preferences(**await queries.get_preferences(request.services.database, admin_id))
 
 
-@endpoints.put("/preferences")
+@endpoints.put("/preferences", unguarded=Unguarded.OWN_ACCOUNT)
 async def update_preferences(request: RequestContext, body: PreferencesUpdate) -> Preferences:
     """Change how the admin sees the console.
 
@@ -230,7 +241,7 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
     return paginate(rows, query, to_record, itemgetter("id"))
 
 
-@endpoints.delete("/sessions/{id}")
+@endpoints.delete("/sessions/{id}", unguarded=Unguarded.OWN_ACCOUNT)
 async def end_session(request: RequestContext, id: SessionId) -> None:
     """End one of your sessions.
 

@@ -7,7 +7,7 @@ import msgspec
 from tapgate import ids
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.admin import (
@@ -144,7 +144,7 @@ async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) 
     return model.to_record_with_secret(key, secret)
 
 
-@endpoints.delete("/{id}")
+@endpoints.delete("/{id}", unguarded=Unguarded.TAKES_RIGHTS)
 async def delete_api_key(request: RequestContext, id: ApiKeyId) -> None:
     """Delete an API key.
 

@@ -9,6 +9,7 @@ from tapgate.admin.sso import operations, queries
 from tapgate.admin.sso.operations import SignIn
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest
 from tapgate.auth.factors import build_otp_required_error
@@ -93,7 +94,12 @@ async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
     return tokens
 
 
-@endpoints.post("/me/step-up/oidc/start", access=_ANY_ADMIN, errors=(Code.NOT_FOUND,))
+@endpoints.post(
+    "/me/step-up/oidc/start",
+    access=_ANY_ADMIN,
+    errors=(Code.NOT_FOUND,),
+    unguarded=Unguarded.OWN_ACCOUNT,
+)
 async def start_oidc_step_up(request: RequestContext) -> OidcStart:
     """Start to verify your identity with the identity provider.
 
@@ -111,6 +117,7 @@ async def start_oidc_step_up(request: RequestContext) -> OidcStart:
     "/me/step-up/oidc",
     access=_ANY_ADMIN,
     errors=(Code.NOT_FOUND, Code.INVALID_OTP),
+    unguarded=Unguarded.OWN_ACCOUNT,
 )
 async def complete_oidc_step_up(request: RequestContext, body: OidcStepUp) -> VerifiedFactor:
     """Verify your identity with the identity provider.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tapgate import ids
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
@@ -58,6 +58,7 @@ async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[
     status=201,
     other_statuses=(200,),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
+    unguarded=Unguarded.NO_EFFECT,
 )
 async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
@@ -101,7 +102,7 @@ async def get_alert(request: RequestContext, id: AlertId) -> AlertRecord:
     return await _to_record(request, await queries.get(request.services.database, id))
 
 
-@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
 async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     """Assign an alert to the calling admin."""
     admin_id = ids.decode(ids.ADMIN, request.actor.id)
@@ -110,7 +111,7 @@ async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     return AlertResponse(message="Alert assigned", alert=await _to_record(request, alert))
 
 
-@endpoints.post("/{id}/unassign", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post("/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
 async def unassign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     """Remove the assignee of an alert."""
     async with request.services.transaction() as tx:
@@ -118,7 +119,7 @@ async def unassign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     return AlertResponse(message="Alert unassigned", alert=await _to_record(request, alert))
 
 
-@endpoints.post("/{id}/investigate", errors=(Code.ALREADY_RESOLVED,))
+@endpoints.post("/{id}/investigate", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
 async def investigate_alert(
     request: RequestContext, id: AlertId, body: Investigation
 ) -> AlertResponse:

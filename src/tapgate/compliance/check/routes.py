@@ -2,6 +2,7 @@
 
 from tapgate import ids, money
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
@@ -19,6 +20,7 @@ endpoints = Endpoints("Compliance")
     "/api/v1/compliance/check",
     access=Access(roles="AC", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+    unguarded=Unguarded.NO_EFFECT,
 )
 async def check_compliance(
     request: RequestContext, body: ComplianceCheckRequest

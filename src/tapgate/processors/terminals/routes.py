@@ -2,7 +2,7 @@
 
 from tapgate import ids
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -66,7 +66,11 @@ async def list_terminals(
     return paginate(rows, query, to_record)
 
 
-@endpoints.post("/{terminal_id}/block", errors=(Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED))
+@endpoints.post(
+    "/{terminal_id}/block",
+    errors=(Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
+    unguarded=Unguarded.TAKES_RIGHTS,
+)
 async def block_terminal(
     request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
@@ -78,7 +82,11 @@ async def block_terminal(
     return await _change_status(request, id, terminal_id, BLOCK, body.reason)
 
 
-@endpoints.post("/{terminal_id}/unblock", errors=(Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED))
+@endpoints.post(
+    "/{terminal_id}/unblock",
+    errors=(Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
+    unguarded=Unguarded.NO_MONEY,
+)
 async def unblock_terminal(
     request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:

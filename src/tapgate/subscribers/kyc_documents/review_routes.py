@@ -3,6 +3,7 @@
 from operator import attrgetter
 
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
@@ -30,14 +31,18 @@ async def list_kyc_reviews(
     return paginate(rows, query, reviews.to_record, attrgetter("position"))
 
 
-@endpoints.post("/subscribers/{id}/kyc-review/assign", errors=_ERRORS)
+@endpoints.post(
+    "/subscribers/{id}/kyc-review/assign", errors=_ERRORS, unguarded=Unguarded.NO_EFFECT
+)
 async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
     """Assign a KYC review to the calling admin. A KYC decision ends the assignment."""
     async with request.services.transaction() as tx:
         return reviews.to_record(await reviews.assign(tx, request.actor, id))
 
 
-@endpoints.post("/subscribers/{id}/kyc-review/unassign", errors=_ERRORS)
+@endpoints.post(
+    "/subscribers/{id}/kyc-review/unassign", errors=_ERRORS, unguarded=Unguarded.NO_EFFECT
+)
 async def unassign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
     """Remove the assignee of a KYC review."""
     async with request.services.transaction() as tx:

@@ -1,7 +1,7 @@
 """KYC document endpoints."""
 
 from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
+from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
@@ -44,6 +44,7 @@ _DECISION_MESSAGES = {
     body_limit=8 * MEBIBYTE,
     errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
     report=True,
+    unguarded=Unguarded.NO_MONEY,
 )
 async def add_kyc_document(
     request: RequestContext, id: SubscriberId, body: NewDocument

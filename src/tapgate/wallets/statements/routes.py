@@ -5,6 +5,7 @@ from typing import cast
 
 from tapgate import clock, ids
 from tapgate.api.access import Access
+from tapgate.api.guards import Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding
 from tapgate.errors import Code
@@ -35,6 +36,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
     ),
     heavy=True,
     report=True,
+    unguarded=Unguarded.NO_EFFECT,
 )
 async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.
