@@ -39,7 +39,7 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-cache",  # an upgrade takes effect immediately
 }
 #: Searches per address. A search costs much more CPU time than a page.
-_SEARCH_RATE_LIMIT: Final = RateLimit(10, 30)
+SEARCH_RATE_LIMIT: Final = RateLimit(10, 30)
 #: Assets that the guide shares with the console, which may not be reachable from outside.
 _SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2", "mark.svg"})
 
@@ -167,7 +167,7 @@ class GuideSite:
 
     async def _search(self, request: RequestContext) -> Reply[bytes]:
         key = f"guide search:{get_address_key(request.ip)}"
-        result = await request.services.throttle.take(key, _SEARCH_RATE_LIMIT)
+        result = await request.services.throttle.take(key, SEARCH_RATE_LIMIT)
         if not result.is_allowed:
             raise build_rate_limit_error(result)
         values = parse_qs(request.query.decode("latin-1"), errors="replace", max_num_fields=8)

@@ -1,0 +1,201 @@
+"""CPU time that one stranger can use: cost of a request times the requests that limits let through.
+
+The routes come from the declarations, so a new public endpoint is covered automatically. A site
+without an entry in `SITE_PATHS` fails the test. CPU time is measured in all threads of the process,
+because threads share the interpreter with the event loop.
+"""
+
+import itertools
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import msgspec
+import pytest
+
+from api.test_worst_case_requests import build_gateway_target, build_messenger_target
+from api.worst_case_requests import Target, calibrate_cpu
+from builders.messenger import run_messenger_app
+from drivers.in_process import InProcessRequest
+from tapgate.api.app import App
+from tapgate.api.charges import LOGIN_RATE_LIMIT
+from tapgate.api.services import Services
+from tapgate.gateway import create_app, list_endpoints
+from tapgate.guide.site import SEARCH_RATE_LIMIT
+from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
+from tapgate.http.messages import Application
+from tapgate.http.token_buckets import RateLimit
+from tapgate.messenger.app import App as Messenger
+from tapgate.settings import load_settings
+
+#: Share of one processor that one address may use.
+MAX_SHARE = 0.2
+#: The defaults, which apply to all processes of a node together.
+DEFAULT_SETTINGS = load_settings({})
+DEFAULT_RATE = RateLimit(DEFAULT_SETTINGS.rate_limit, DEFAULT_SETTINGS.rate_burst)
+#: Lower limits of expensive routes. Other tests check that they apply.
+RATES = {
+    "POST /api/v1/admin/login": LOGIN_RATE_LIMIT,
+    "GET /guide/search?q=the+and+for+with+that+not": SEARCH_RATE_LIMIT,
+}
+SITE_PATHS = {
+    "/console": ["/console", "/console/login", "/console/transactions", "/console/assets/x"],
+    "/": ["/"],
+    "/favicon.ico": ["/favicon.ico"],
+    "/guide": [
+        "/guide",
+        "/guide/signing",
+        "/guide/x",
+        *(path[4:] for path in RATES if "?" in path),
+    ],
+    "/t": ["/t", "/t/x"],
+}
+CREDENTIALS = {
+    "no credential": {},
+    "unknown API key": {"Authorization": "Bearer svc_test_" + "0" * 45},
+    "invalid token": {"Authorization": "Bearer eyJhbGciOiJIUzI1NiJ9.e30." + "x" * 43},
+    "unknown signing key": {
+        "X-API-Key-ID": "key_1",
+        "X-Timestamp": "2026-01-01T00:00:00Z",
+        "X-Signature": "0" * 64,
+    },
+    "unknown service": {
+        "X-Service-Name": "x",
+        "X-Service-Timestamp": "1800000000",
+        "X-Service-Signature": "0" * 64,
+    },
+}
+_WARM_UP_REQUESTS = 3
+_REQUESTS = 10
+_ATTEMPTS = 4
+#: Attempts with a new calibration, because the speed of a shared machine changes.
+_CALIBRATIONS = 3
+_CALIBRATION_SECONDS = 0.01
+
+
+class PublicRequest(NamedTuple):
+    name: str
+    build: Callable[[], httpx2.Request]
+    per_second: float
+
+
+def build_request(target: Target, **headers: str) -> httpx2.Request:
+    example: Any = target.example
+    if isinstance(example, dict) and "email" in example:
+        # Otherwise the account would be locked, and its password not checked.
+        example = example | {"email": f"{secrets.token_hex(8)}@example.com"}
+    content = None if example is None else msgspec.json.encode(example)
+    return httpx2.Request(
+        target.method, f"http://gateway{target.path}", content=content, headers=headers
+    )
+
+
+def iter_gateway_requests(app: App) -> Iterator[PublicRequest]:
+    for endpoint in list_endpoints():
+        if endpoint.access.public:
+            rate = RATES.get(endpoint.name, DEFAULT_RATE)
+            rate = PROBE_RATE_LIMIT if endpoint.unlimited else rate
+            build = partial(build_request, build_gateway_target(endpoint))
+            yield PublicRequest(endpoint.name, build, rate.per_second)
+    guarded = next(endpoint for endpoint in list_endpoints() if not endpoint.access.public)
+    for name, headers in CREDENTIALS.items():
+        build = partial(build_request, build_gateway_target(guarded), **headers)
+        yield PublicRequest(name, build, DEFAULT_RATE.per_second)
+    assert {site.prefix for site, _ in app._sites} == SITE_PATHS.keys()
+    for path in (*itertools.chain.from_iterable(SITE_PATHS.values()), "/unknown"):
+        name = f"GET {path}"
+        url, headers = f"http://gateway{path}", {"Accept": "text/html"}
+        build = partial(httpx2.Request, "GET", url, headers=headers)
+        yield PublicRequest(name, build, RATES.get(name, DEFAULT_RATE).per_second)
+
+
+def iter_messenger_requests(app: Messenger) -> Iterator[PublicRequest]:
+    for route in app._endpoints:
+        build = partial(
+            build_request,
+            build_messenger_target(route),
+            **{"Authorization": "Bearer x", "X-Hub-Signature-256": f"sha256={'0' * 64}"},
+        )
+        rate = PROBE_RATE_LIMIT if route.unlimited else DEFAULT_RATE
+        yield PublicRequest(f"messenger {route.name}", build, rate.per_second)
+
+
+async def measure_seconds(
+    app: Application, build: Callable[[], httpx2.Request], addresses: Iterator[str]
+) -> float:
+    """Return the CPU time per request. Each request has an address whose limits are unused."""
+    best = float("inf")
+    for attempt in range(_ATTEMPTS):
+        count = _REQUESTS if attempt else _WARM_UP_REQUESTS
+        requests = [InProcessRequest(build(), next(addresses)) for _ in range(count)]
+        started = time.process_time()
+        for request in requests:
+            await app.respond(request)
+        if attempt:
+            best = min(best, (time.process_time() - started) / count)
+    return best
+
+
+@pytest.fixture
+def addresses() -> Iterator[str]:
+    return (f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}" for n in itertools.count())
+
+
+@pytest.fixture
+async def app(services: Services) -> AsyncIterator[App]:
+    app = create_app(services)
+    await app.openapi_document.prepare()
+    yield app
+    app.metrics.close()
+
+
+async def find_excessive_shares(
+    app: Application, requests: Iterator[PublicRequest], addresses: Iterator[str]
+) -> dict[str, str]:
+    found = {}
+    for name, build, per_second in requests:
+        for _ in range(_CALIBRATIONS):
+            slowdown = max(1.0, calibrate_cpu() / _CALIBRATION_SECONDS)
+            seconds = await measure_seconds(app, build, addresses) / slowdown
+            if seconds * per_second <= MAX_SHARE:
+                break
+        else:
+            found[name] = f"{seconds * 1000:.2f} ms x {per_second}/s = {seconds * per_second:.0%}"
+    return found
+
+
+async def test_public_gateway_routes_stay_within_the_budget(
+    app: App, addresses: Iterator[str]
+) -> None:
+    assert not await find_excessive_shares(app, iter_gateway_requests(app), addresses)
+
+
+async def test_public_messenger_routes_stay_within_the_budget(
+    tmp_path: Path, database_url: str, addresses: Iterator[str]
+) -> None:
+    variables = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "x" * 40, "TAPGATE_MESSENGER_APP_SECRET": "y"}
+    async with run_messenger_app(tmp_path / "messenger", database_url, **variables) as messenger:
+        app = Messenger(messenger.services)
+        requests = iter_messenger_requests(app)
+        assert not await find_excessive_shares(app, requests, addresses)
+
+
+async def test_rejections_of_all_connections_stay_within_the_budget(
+    services: Services, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rejection, the connection is not read for a while."""
+    per_second = DEFAULT_SETTINGS.max_connections_per_address / RATE_LIMITED_PAUSE_SECONDS
+    take = services.throttle._node_buckets.take
+    monkeypatch.setattr(
+        services.throttle._node_buckets,
+        "take",
+        lambda key, rate=None: take(key, RateLimit(1 / 3600, 1)),
+    )
+    requests = (
+        PublicRequest(name, build, per_second) for name, build, _ in iter_gateway_requests(app)
+    )
+    assert not await find_excessive_shares(app, requests, itertools.repeat("192.0.2.1"))
