@@ -72,6 +72,7 @@ class Code(StrEnum):
     ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
     NOT_SUSPENDED = "NOT_SUSPENDED"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
     VALIDATION_FAILED = "VALIDATION_FAILED"
     CURRENCY_NOT_SUPPORTED = "CURRENCY_NOT_SUPPORTED"
     SELF_TRANSFER = "SELF_TRANSFER"
@@ -146,6 +147,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
     Code.ALREADY_SUSPENDED: (409, "Already suspended"),
     Code.NOT_SUSPENDED: (409, "Not suspended"),
     Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
+    Code.UNSUPPORTED_ENCODING: (415, "Content-Encoding is not supported"),
     Code.VALIDATION_FAILED: (422, "Validation failed"),
     Code.CURRENCY_NOT_SUPPORTED: (422, "Currency not supported"),
     Code.SELF_TRANSFER: (422, "Sender and receiver are the same"),

@@ -1,11 +1,15 @@
 """Body limits: large enough for every acceptable value, and at most 1 MiB for JSON."""
 
+import gzip
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
+import pytest
 
 from cases import each
+from drivers.services import run_service
 from tapgate.api.examples import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, compute_body_limit
@@ -86,3 +90,19 @@ def test_body_limit_grows_with_the_fields() -> None:
     )
     assert compute_body_limit(Large) == 4 * DEFAULT_BODY_BYTES
     assert compute_body_limit(Huge) == MAX_JSON_BYTES
+
+
+@pytest.mark.parametrize("service", ["gateway", "messenger"])
+async def test_compressed_body_is_rejected(tmp_path: Path, service: str) -> None:
+    path = "/api/v1/echoes" if service == "gateway" else "/api/v1/external/messaging"
+    body = b'{"phone": "+23276000001", "message": "menu"}'
+    async with run_service(service, tmp_path, {}) as client:
+        for encoding in ("gzip", "GZIP", "deflate", "br", "identity, gzip"):
+            response = await client.post(
+                path, content=gzip.compress(body), headers={"Content-Encoding": encoding}
+            )
+            assert response.status_code == 415, encoding
+            assert "without Content-Encoding" in response.text
+        for plain in ("", "identity"):
+            response = await client.post(path, content=body, headers={"Content-Encoding": plain})
+            assert response.status_code != 415

@@ -2,11 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
-import httpx2
 import pytest
 import time_machine
 from hypothesis import given
@@ -16,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.builders import READER, EdgeApp, build_bearer_headers, run_edge_app
-from builders.messenger import run_messenger_app
+from api.builders import READER, EdgeApp, build_bearer_headers
+from drivers.services import run_service
 from harness import PRODUCTION_ENVIRON
 from tapgate.api import latency_samples
 from tapgate.api.latency_samples import LatencySamples
@@ -247,16 +245,3 @@ async def test_metrics_need_the_token_and_are_closed_without_one_in_production(
     assert await request(METRICS_TOKEN, f"bearer {METRICS_TOKEN}") == 200
     for wrong in (None, "", "Bearer", "Bearer x", f"Basic {METRICS_TOKEN}", METRICS_TOKEN):
         assert await request(METRICS_TOKEN, wrong) == 401
-
-
-@asynccontextmanager
-async def run_service(
-    service: str, folder: Path, variables: Mapping[str, str]
-) -> AsyncIterator[httpx2.AsyncClient]:
-    if service == "gateway":
-        async with run_edge_app(folder, **variables) as gateway:
-            yield gateway.client
-    else:
-        nowhere = f"postgresql:///tapgate?host={folder}/nowhere"
-        async with run_messenger_app(folder, nowhere, **variables) as messenger:
-            yield messenger.client

@@ -104,7 +104,8 @@ def test_error_responses_list_their_codes(document: dict[str, Any]) -> None:
     assert list(responses) == ["201", "409", "default"]
     general = responses["default"]["content"]["application/json"]["examples"]
     assert list(general) == [
-        "INVALID_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "PAYLOAD_TOO_LARGE", "VALIDATION_FAILED",
+        "INVALID_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_ENCODING",
+        "VALIDATION_FAILED",
         "RATE_LIMITED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE",
     ]  # fmt: skip
     assert next(iter(responses["default"]["headers"])) == "X-Request-ID"

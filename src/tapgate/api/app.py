@@ -27,7 +27,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
 from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
 from tapgate.http.health_metrics import HealthMetrics
-from tapgate.http.messages import Request, Response
+from tapgate.http.messages import Request, Response, require_plain_body
 from tapgate.http.metrics import AuthFailure, Metrics
 from tapgate.http.published_document import PublishedDocument
 from tapgate.http.responses import (
@@ -233,6 +233,7 @@ class App(WebApp[RequestContext, GuardedRoute]):
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
         self._concurrency_limit.require_capacity()
         try:
+            require_plain_body(request.headers)
             was_complete = request.is_complete
             context.body = await request.read_body(await site.authorize(self, context))
             if context.caller is not None and not was_complete:

@@ -65,6 +65,7 @@ class _GatewayDocument(DocumentBuilder):
         Code.UNAUTHORIZED,
         Code.FORBIDDEN,
         Code.PAYLOAD_TOO_LARGE,
+        Code.UNSUPPORTED_ENCODING,
         Code.VALIDATION_FAILED,
         Code.RATE_LIMITED,
         Code.INTERNAL_ERROR,

@@ -2,7 +2,7 @@
 
 TapgateError
 ├── ApiError                    the gateway returned an error response
-│   ├── ValidationError         400, 405, 413, 422
+│   ├── ValidationError         400, 405, 413, 415, 422
 │   ├── AuthenticationError     401
 │   ├── DeclinedError           402, 403: money was refused
 │   ├── PermissionDeniedError   403
@@ -132,7 +132,7 @@ class ApiError(TapgateError):
 
 
 class ValidationError(ApiError):
-    """400, 405, 413, 422: the request is invalid or cannot be fulfilled."""
+    """400, 405, 413, 415, 422: the request is invalid or cannot be fulfilled."""
 
     @property
     def fields(self) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """Request pipeline of both services: routing, limits, body, rate limits, handler and request log.
 
-The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
-progress, then 413, the service's access check (401, 429, 403), 400, 422, then the handler. The
-credential is checked before the service waits for the rest of a body. 413 therefore precedes 401
-only if Content-Length, or a body that has already arrived completely, exceeds the limit.
+The order of checks is part of the public API: 404 and 405, then 415, then 503 if too many requests
+are in progress, then 413, the service's access check (401, 429, 403), 400, 422, then the handler.
+The credential is checked before the service waits for the rest of a body. 413 therefore precedes
+401 only if Content-Length, or a body that has already arrived completely, exceeds the limit.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,13 @@ from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.http.endpoint import BaseRequestContext
-from tapgate.http.messages import ClientDisconnectedError, Request, Response, check_content_length
+from tapgate.http.messages import (
+    ClientDisconnectedError,
+    Request,
+    Response,
+    check_content_length,
+    require_plain_body,
+)
 from tapgate.http.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW
 from tapgate.http.overload import ConcurrencyLimit, OverloadError
 from tapgate.http.responses import render_result
@@ -165,6 +171,8 @@ class WebApp(ABC, Generic[C, R]):
     async def _handle(
         self, route: R, parameters: list[str], context: C, request: Request
     ) -> Response:
+        if b"content-encoding" in request.headers:
+            require_plain_body(request.headers)
         if route.ignores_overload:
             context.body = await request.read_body(route.body_limit)
             return await self._run_route(route, parameters, context)

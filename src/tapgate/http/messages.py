@@ -96,6 +96,16 @@ def check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:
         raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
+def require_plain_body(headers: Mapping[bytes, bytes]) -> None:
+    """Raise 415 if the body is compressed."""
+    encoding = headers.get(b"content-encoding", b"").strip().lower()
+    if encoding not in (b"", b"identity"):
+        raise ApiError(
+            Code.UNSUPPORTED_ENCODING,
+            "Send the body without Content-Encoding: compressed bodies are not supported.",
+        )
+
+
 def encode_header(name: str, value: str) -> bytes:
     """Encode one header line. Raise ValueError for line breaks and non-Latin-1 characters."""
     line = f"{name.lower()}: {value}".encode("latin-1")

@@ -279,7 +279,7 @@ class DocumentBuilder(ABC):
         """Return the error codes of an endpoint, declared and implied, by status."""
         codes: list[Code] = []
         if endpoint.body_type is not None:
-            codes += [Code.PAYLOAD_TOO_LARGE, Code.INVALID_REQUEST]
+            codes += [Code.PAYLOAD_TOO_LARGE, Code.UNSUPPORTED_ENCODING, Code.INVALID_REQUEST]
         codes += self.list_implied_errors(endpoint)
         codes += endpoint.errors
         if endpoint.path_parameters:

@@ -64,10 +64,10 @@ async def test_document_declares_security_and_responses(document: dict[str, Any]
     signature = {"serviceName": [], "serviceTime": [], "serviceSignature": []}
     assert paths[OUTBOX_PATH]["get"]["security"] == [signature]
     assert list(paths[BRIDGE_PATH]["post"]["responses"]) == [
-        "200", "400", "401", "403", "413", "429", "500", "503",
+        "200", "400", "401", "403", "413", "415", "429", "500", "503",
     ]  # fmt: skip
     assert list(paths[FLOWS_PATH]["post"]["responses"]) == [
-        "200", "400", "403", "413", "421", "427", "429", "432", "500", "503",
+        "200", "400", "403", "413", "415", "421", "427", "429", "432", "500", "503",
     ]  # fmt: skip
 
 
