@@ -107,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_format: str
     metrics_token: str | None
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
+    cors_origins: tuple[str, ...]
     max_connections: int
     max_connections_per_address: int
     messenger_verify_token: str
@@ -226,6 +227,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 def _read_connection_settings(reader: SettingsReader) -> dict[str, Any]:
     return {
         "trusted_proxies": reader.get_networks("TRUSTED_PROXIES"),
+        "cors_origins": reader.get_origins("CORS_ORIGINS"),
         "max_connections": reader.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
         "max_connections_per_address": reader.get_integer(
             "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000

@@ -30,6 +30,8 @@ _MAX_PASSWORD_LENGTH = 255
 #: Accepts only addresses that can be used to log in.
 _EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
 _EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
+#: As a browser sends it: in lowercase, without a path, and without the default port.
+_ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
 _PHONE_PATTERN = re.compile(r"\+[1-9][0-9]{5,14}")
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -48,6 +50,13 @@ class SettingsReader(EnvironmentReader):
         if requires_secrets(environment):
             self._require_text("PUBLIC_URL", environment)
         return self.get_url("PUBLIC_URL")
+
+    def get_origins(self, name: str) -> tuple[str, ...]:
+        origins = tuple(item.strip() for item in (self.get_text(name) or "").split(",") if item)
+        for origin in origins:
+            if not _ORIGIN_PATTERN.fullmatch(origin):
+                raise self.build_error(name, "must list origins such as https://app.example.com")
+        return origins
 
     def get_phone_number(self, name: str) -> str | None:
         text = self.get_text(name)

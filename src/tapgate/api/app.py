@@ -25,6 +25,7 @@ from tapgate.auth.authenticator import has_bearer
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
+from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
 from tapgate.http.health_metrics import HealthMetrics
 from tapgate.http.messages import Request, Response, require_plain_body
@@ -101,6 +102,8 @@ class App(WebApp[RequestContext, GuardedRoute]):
             for row, endpoint in enumerate(self._endpoints)
         ]
         super().__init__(services, RequestContext, routes)
+        if services.settings.cors_origins:
+            self._cors = CorsPolicy(services.settings.cors_origins)
         self._routes_by_name = {route.endpoint.name: route for route in routes}
         currency = services.settings.currency
         self.openapi_document = PublishedDocument(

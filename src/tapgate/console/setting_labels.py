@@ -15,6 +15,7 @@ SETTING_GROUPS: Final = {
         "MESSENGER_URL": "URL of the messenger for the gateway",
         "MESSENGER_PORT": "Port of the messenger",
         "TRUSTED_PROXIES": "Trusted proxies",
+        "CORS_ORIGINS": "Origins of browser apps",
         "MAX_CONNECTIONS": "Connections per process",
         "MAX_CONNECTIONS_PER_ADDRESS": "Connections per client address",
     },

@@ -17,6 +17,7 @@ from tapgate import telemetry
 from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
+from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.messages import (
     ClientDisconnectedError,
@@ -63,6 +64,8 @@ class WebApp(ABC, Generic[C, R]):
     def __init__(self, services: Any, context_type: type[C], routes: Iterable[R]) -> None:
         self._services: Any = services
         self._context_type = context_type
+        #: Set by a service that browser apps of other origins may call.
+        self._cors: CorsPolicy | None = None
         self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
         self._request_ids = RequestIdSource()
         self._concurrency_limit = ConcurrencyLimit()
@@ -133,9 +136,17 @@ class WebApp(ABC, Generic[C, R]):
         methods, parameters = self._router.find(context.path) or ({}, [])
         route = methods.get(context.method)
         label = _UNMATCHED_LABEL if route is None else route.label
+        cors = self._cors
         try:
             if route is not None:
                 response = await self._handle(route, parameters, context, request)
+            elif (
+                cors is not None
+                and methods
+                and (preflight := cors.build_preflight_response(request, methods)) is not None
+            ):
+                await self.charge_address(context)
+                response = preflight
             else:
                 label, serve = self.find_site(context, methods)
                 response = await serve(context, request)
@@ -153,6 +164,8 @@ class WebApp(ABC, Generic[C, R]):
         self._record_request(label, context, response.status, response.body, started)
         rate_limit = context.rate_limit_result
         rate_head = b"" if rate_limit is None else self.render_rate_limit(rate_limit)
+        if cors is not None and (methods or context.path.startswith("/api/")):
+            rate_head += cors.get_headers(headers)
         full_head = b"%bx-request-id: %b\r\n%b" % (
             response.head,
             context.request_id.encode(),

@@ -43,8 +43,8 @@ PLAIN_FIELDS: Final = frozenset(
     node_id drain_seconds max_clock_offset settings_mismatch auto_migrate require_sync_replication
     idempotency_key_days environment rate_limit rate_burst operator_name currency country timezone
     refuse_weak_pins second_factor breached_passwords session_idle_minutes float_low receipts demo
-    log_format trusted_proxies max_connections max_connections_per_address messenger_rate
-    messenger_text_pin messenger_phone_number_id messenger_phone_number support_hours
+    log_format trusted_proxies cors_origins max_connections max_connections_per_address
+    messenger_rate messenger_text_pin messenger_phone_number_id messenger_phone_number support_hours
     support_contact messenger_workers request_log_days request_log_bodies wrong_pin_limit
     wrong_pin_percent""".split()
 )
