@@ -50,7 +50,7 @@ from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.ledger.maintenance import LedgerMaintenance
-from tapgate.notifications import message_statuses
+from tapgate.notifications import message_statuses, provider_warnings
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
@@ -127,6 +127,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     audit.endpoints,
     webhooks.endpoints,
     message_statuses.endpoints,
+    provider_warnings.endpoints,
     chat_turns.endpoints,
     overview.endpoints,
     work_queues.endpoints,

@@ -26,6 +26,7 @@ from tapgate.schemas.passkeys import (
     AttestationResponse,
     AttestedCredential,
 )
+from tapgate.schemas.provider_warnings import ProviderReport
 
 _SAMPLE_VALUES: dict[Any, Any] = {
     str: "text",
@@ -51,6 +52,13 @@ _SAMPLE_VALUES: dict[Any, Any] = {
         ),
     ),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
+    ProviderReport: ProviderReport(
+        kind="account",
+        subject="account",
+        state="DISABLE",
+        resolved=False,
+        occurred_at="2026-01-31T12:00:00Z",
+    ),
     ChatTurn: ChatTurn(
         turn_id="cht_1",
         phone_number="+23276000001",

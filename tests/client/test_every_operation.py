@@ -41,6 +41,7 @@ from tapgate.schemas.chat import ChatTurn
 from tapgate.schemas.general_ledger import GlCodeUpdate
 from tapgate.schemas.messages import StatusReport
 from tapgate.schemas.passkeys import AssertedCredential, AttestedCredential
+from tapgate.schemas.provider_warnings import ProviderReport
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()
@@ -259,6 +260,15 @@ async def call_subscriber_operations(
     delivered = StatusReport(message_id=code.message_id, status="delivered")
     async with client_factory.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
+        warning = ProviderReport(
+            kind="account",
+            subject="account",
+            state="DISABLE",
+            resolved=False,
+            occurred_at="2026-01-31T12:00:00Z",
+        )
+        assert (await messenger.messages.report_provider_warnings([warning])).updated == 1
+        assert len((await admin.messages.list_provider_warnings()).data) == 1
         turn_id = ids.encode(ids.CHAT_TURN, client_factory.harness.services.new_id())
         turn = ChatTurn(
             turn_id=turn_id, phone_number=phone, channel="bridge", input="text", outcome="answered"

@@ -197,6 +197,8 @@ ADDED_ACCESS = {
     "POST /api/v1/subscribers/{id}/kyc-review/assign": "A C",
     "POST /api/v1/subscribers/{id}/kyc-review/unassign": "A C",
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
+    "POST /api/v1/messages/provider-warnings": "svc",  # reports of the provider
+    "GET /api/v1/messages/provider-warnings": "A S",
     "POST /api/v1/chat/turns": "svc",  # turns of the chat, from the messenger
     "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest

@@ -220,6 +220,8 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"PUT {_V1}/commission-rules": (ObjectAccess.ANY,),
     f"POST {_V1}/messages/statuses": (ObjectAccess.ANY,),
     f"POST {_V1}/chat/turns": (ObjectAccess.ANY,),
+    f"POST {_V1}/messages/provider-warnings": (ObjectAccess.ANY,),
+    f"GET {_V1}/messages/provider-warnings": (ObjectAccess.ANY,),
     f"POST {_V1}/compliance/check": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/compliance/alerts": (ObjectAccess.ANY,),  # alerts are not subscriber data
     f"GET {_V1}/compliance/alerts": (ObjectAccess.ANY,),

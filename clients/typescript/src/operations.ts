@@ -2594,6 +2594,27 @@ export class Operations extends Transport {
   }
 
   /**
+   * Report what the messaging provider says about templates, the account and the number.
+   *
+   * A report replaces an older one with the same `kind` and `subject`. `resolved` ends a warning.
+   * `updated` is the number of reports that changed something.
+   *
+   * Access: an internal service's signature.
+   */
+  reportProviderWarnings(body: schemas.ProviderReports, options?: RequestOptions): Promise<schemas.ProviderReportsResponse> {
+    return this.send("POST", `/api/v1/messages/provider-warnings`, { body }, options);
+  }
+
+  /**
+   * List the messaging provider's unresolved warnings, newest first, at most 100.
+   *
+   * Access: an admin (support_user, system_admin).
+   */
+  listProviderWarnings(options?: RequestOptions): Promise<schemas.ProviderWarnings> {
+    return this.send("GET", `/api/v1/messages/provider-warnings`, {}, options);
+  }
+
+  /**
    * Report turns of the chat.
    *
    * The messenger reports each turn of a person whose phone number it knows. A turn has no text,

@@ -2280,6 +2280,38 @@ export interface ProofRecord {
   accounts: number;
 }
 
+/** State of a template, of the account or of the phone number, as the provider reports it. */
+export interface ProviderReport {
+  kind: ProviderWarningKind;
+  subject: string;
+  state: string;
+  reason?: string | null;
+  resolved: boolean;
+  occurred_at: string;
+}
+
+export interface ProviderReports {
+  data: ProviderReport[];
+}
+
+export interface ProviderReportsResponse {
+  updated: number;
+}
+
+export type ProviderWarningKind = "template" | "account" | "phone_number";
+
+export interface ProviderWarningRecord {
+  kind: ProviderWarningKind;
+  subject: string;
+  state: string;
+  reason: string | null;
+  occurred_at: string;
+}
+
+export interface ProviderWarnings {
+  data: ProviderWarningRecord[];
+}
+
 export type PublicKeyCredentialType = "public-key";
 
 export interface Quote {

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from tapgate.images import EncodedImage
+from tapgate.schemas.provider_warnings import ProviderReport
 
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
@@ -301,6 +302,7 @@ class Delivery(NamedTuple):
 
     messages: list[ReceivedMessage]
     statuses: list[DeliveryStatus]
+    provider_reports: list[ProviderReport]
 
 
 def build_address(phone: str | None, user_id: str | None) -> str | None:

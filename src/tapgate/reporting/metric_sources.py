@@ -13,6 +13,7 @@ from tapgate.http.throttle import Throttle
 from tapgate.ledger.engine import Ledger, ignore_batch
 from tapgate.ledger.metrics import LedgerMetrics
 from tapgate.notifications import messages, receipts
+from tapgate.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.schemas.nodes import NodeRole
@@ -45,9 +46,10 @@ async def open_metrics(
     ledger_metrics = LedgerMetrics(get_shared_folder(settings.data_dir), latency_samples.add_batch)
     ledger.on_batch = ledger_metrics.count
     backlog_metrics = BacklogMetrics(queue_database, BACKLOG_QUERIES)
+    warning_metrics = ProviderWarningMetrics(queue_database)
     with contextlib.closing(process_metrics), contextlib.closing(ledger_metrics):
         async with run_background_tasks(process_metrics.run()):
             try:
-                yield [ledger_metrics, process_metrics, backlog_metrics]
+                yield [ledger_metrics, process_metrics, backlog_metrics, warning_metrics]
             finally:
                 ledger.on_batch = ignore_batch

@@ -7,6 +7,7 @@ from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate.schemas.health import NotReadyReason, ReplicationMode
 from tapgate.schemas.nodes import NodeStatus
+from tapgate.schemas.provider_warnings import ProviderWarningKind
 
 pages = Pages()
 
@@ -26,6 +27,11 @@ _REPLICATION_TEXTS: Final = {
     ReplicationMode.NONE: "No standby is connected. If the server is lost, restore a backup.",
     ReplicationMode.UNKNOWN: "The database user cannot read the state. Grant it pg_monitor.",
 }
+_WARNING_LABELS: Final = {
+    ProviderWarningKind.TEMPLATE: "Template",
+    ProviderWarningKind.ACCOUNT: "Account",
+    ProviderWarningKind.PHONE_NUMBER: "Phone number",
+}
 #: Statuses as the states that the templates color.
 _STATES: Final = {
     NodeStatus.READY: ("active", "Ready"),
@@ -37,12 +43,15 @@ _STATES: Final = {
 @pages.get("/console/nodes")
 async def show_nodes(request: PageRequest) -> Reply[bytes]:
     nodes = await request.get("/api/v1/system/nodes")
+    warnings = await request.get("/api/v1/messages/provider-warnings")
     return request.render(
         "nodes/nodes.html",
         nodes=nodes["data"],
         replication=nodes["replication"],
         schema=nodes["database_schema"],
         postgres=nodes["postgres"],
+        warnings=warnings["data"],
+        warning_labels=_WARNING_LABELS,
         states=_STATES,
         reason_labels=_REASON_LABELS,
         replication_texts=_REPLICATION_TEXTS,

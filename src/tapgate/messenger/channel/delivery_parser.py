@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
+from tapgate.messenger.channel import provider_reports
 from tapgate.messenger.model import (
     MAX_TEXT_LENGTH,
     Content,
@@ -25,6 +26,7 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
     build_address,
 )
+from tapgate.schemas.provider_warnings import ProviderReport
 
 #: These values are indexed or used as keys, so their length is limited. Real values are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500
@@ -60,8 +62,10 @@ def parse_delivery(
     images inline (`has_inline_images`). If `phone_number_id` is given, messages and reports for
     other phone numbers of the account are skipped.
     """
-    delivery = Delivery([], [])
-    for value in _iterate_values(_decode_delivery(body), phone_number_id):
+    delivery = Delivery([], [], [])
+    decoded = _decode_delivery(body)
+    delivery.provider_reports.extend(_iterate_provider_reports(decoded))
+    for value in _iterate_values(decoded, phone_number_id):
         contacts = _as_objects(value.get("contacts"))
         for item in _as_objects(value.get("messages")):
             message = _parse_message(item, contacts, has_inline_images=has_inline_images)
@@ -97,11 +101,20 @@ def _iterate_values(
         for change in _as_objects(entry.get("changes")):
             value = _as_object(change.get("value"))
             recipient_id = _as_object(value.get("metadata")).get("phone_number_id")
-            # Other fields concern the account: templates, quality rating, message echoes.
+            # Other fields concern the account: see `provider_reports`.
             if change.get("field", "messages") == "messages" and (
                 phone_number_id is None or recipient_id in (None, phone_number_id)
             ):
                 yield value
+
+
+def _iterate_provider_reports(delivery: dict[str, Any]) -> Iterator[ProviderReport]:
+    for entry in _as_objects(delivery.get("entry")):
+        for change in _as_objects(entry.get("changes")):
+            value = _as_object(change.get("value"))
+            report = provider_reports.parse_report(change.get("field"), value, entry.get("time"))
+            if report is not None:
+                yield report
 
 
 def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:

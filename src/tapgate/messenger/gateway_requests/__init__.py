@@ -42,6 +42,7 @@ from tapgate.messenger.gateway_requests.support import (
     ContactSupport,
     FindAgents,
     GetSupportContact,
+    ReportProviderWarnings,
 )
 from tapgate.messenger.gateway_requests.transfers import (
     FindPayeeByCard,
@@ -88,6 +89,7 @@ __all__ = (
     "PinHolders",
     "QuoteTransfer",
     "RegisterSubscriber",
+    "ReportProviderWarnings",
     "RequestPinReset",
     "ResetPin",
     "SendMoney",

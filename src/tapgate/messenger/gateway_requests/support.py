@@ -7,6 +7,7 @@ from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import SecretStruct
 from tapgate.names import clean_business_name
 from tapgate.schemas.agents import AgentStatus
+from tapgate.schemas.provider_warnings import ProviderReport
 from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 
 
@@ -34,6 +35,15 @@ class FindAgents(GatewayRequest, frozen=True, kw_only=True):
             )
             for agent in (await listed.get_page()).data
         ]
+
+
+class ReportProviderWarnings(GatewayRequest, frozen=True, kw_only=True):
+    """Report what the provider says about templates, the account and the phone number."""
+
+    reports: tuple[ProviderReport, ...]
+
+    async def perform(self, gateway: AsyncTapgateClient) -> int:
+        return (await gateway.messages.report_provider_warnings(list(self.reports))).updated
 
 
 class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):

@@ -4,16 +4,20 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, MEBIBYTE, Endpoints, Parameter, Reply
 from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import delivery_parser
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError
 from tapgate.messenger.flows import data_endpoint
+from tapgate.messenger.gateway_requests import ReportProviderWarnings
+from tapgate.messenger.model import GatewayUnreachable
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import CHANNEL, FLOW, HANDSHAKE
+from tapgate.messenger.services import Services
 from tapgate.messenger.web import TEXT_MEDIA_TYPE, RequestContext, SuccessStatus, invalid
+from tapgate.schemas.provider_warnings import MAX_WARNINGS, ProviderReport
 
 MAX_CHALLENGE_LENGTH: Final = 1024
 
@@ -97,7 +101,8 @@ async def verify_webhook(request: RequestContext) -> Reply[bytes]:
 async def receive_delivery(request: RequestContext, body: bytes) -> DeliveryResponse:
     """Receive messages and status reports from the provider.
 
-    Returns once the messages and reports are stored. Each message is handled once afterwards, even
+    Returns once the messages and reports are stored, and the gateway has stored warnings about
+    templates, the account and the phone number. Each message is handled once afterwards, even
     if it is delivered several times. Messages over the sender's rate limit are acknowledged but not
     handled.
     """
@@ -124,7 +129,21 @@ async def store_delivery(
         services.clock(),
         keep_content=not services.settings.is_production,
     )
+    await _report_provider_warnings(services, delivery.provider_reports)
     return DeliveryResponse(status="success")
+
+
+async def _report_provider_warnings(services: Services, reports: list[ProviderReport]) -> None:
+    """Pass the provider's warnings on to the gateway.
+
+    If the gateway does not store them, the response is 503, and the provider delivers them again
+    for several days. A delivery with more warnings than one request takes is never a real one.
+    """
+    if not reports:
+        return
+    request = ReportProviderWarnings(reports=tuple(reports[-MAX_WARNINGS:]))
+    if isinstance(await services.perform_request(request), GatewayUnreachable):
+        raise ApiError(Code.SERVICE_UNAVAILABLE)
 
 
 @endpoints.post(

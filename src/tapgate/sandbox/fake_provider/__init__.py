@@ -9,6 +9,8 @@ outgoing messages independently. The paths under `/_fake` control the fake and i
     POST /_fake/users/{phone}/leave          makes the user unreachable
     POST /_fake/deliver                      {"order": "sent" or "reversed", "together"}: delivers
                                              the messages held back
+    POST /_fake/reports                      {"field", "value"}: delivers a report about a template,
+                                             the account or the phone number
     POST /_fake/media                        the bytes of a file -> {"id"}
     POST /_fake/fail                         {"code", "status", "times"}: fails the next messages
     GET  /_fake/sent?to=                     accepted messages, oldest first

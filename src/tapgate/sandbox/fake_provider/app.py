@@ -21,6 +21,13 @@ class _ChangeNumberBody(msgspec.Struct):
     to: str
 
 
+class _ReportBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Report about a template, the account or the phone number."""
+
+    field: str
+    value: dict[str, Any]
+
+
 class _DeliverBody(msgspec.Struct):
     order: Literal["sent", "reversed"] = "sent"
     together: bool = False
@@ -78,6 +85,11 @@ class App:
             case "POST", ["fail"]:
                 provider.failures.append(msgspec.json.decode(body, type=PlannedFailure))
                 return _render_json({})
+            case "POST", ["reports"]:
+                report = msgspec.json.decode(body, type=_ReportBody)
+                return _render_json(
+                    {"status": await provider.webhooks.deliver([report.value], report.field)}
+                )
             case "GET", ["sent"]:
                 to = parse_qs(request.query.decode().replace("+", "%2B")).get("to")
                 return _render_json({"data": provider.list_sent_to(to[0]) if to else provider.sent})

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import time
 from collections.abc import Coroutine, Sequence
 from datetime import datetime
 from typing import Any
@@ -32,7 +33,9 @@ class CallbackSender:
         if self._client is not None:
             await self._client.aclose()
 
-    async def deliver(self, values: Sequence[dict[str, Any]]) -> int | None:
+    async def deliver(
+        self, values: Sequence[dict[str, Any]], field: str = "messages"
+    ) -> int | None:
         """Deliver the values; return the first attempt's status, or None without a response.
 
         A failed delivery is retried in the background.
@@ -45,7 +48,8 @@ class CallbackSender:
                 "entry": [
                     {
                         "id": "100000000000001",
-                        "changes": [{"value": value, "field": "messages"} for value in values],
+                        "time": int(time.time()),
+                        "changes": [{"value": value, "field": field} for value in values],
                     }
                 ],
             }

@@ -1,0 +1,138 @@
+"""Warnings of the messaging provider, as reported by the messenger.
+
+A warning concerns a template, the account or the phone number, and stays until the provider reports
+that the problem is solved.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import asyncpg
+import structlog
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tapgate import clock
+from tapgate.api.access import Access
+from tapgate.api.request_context import RequestContext
+from tapgate.errors import ApiError
+from tapgate.http.endpoint import Endpoints
+from tapgate.runtime.cached_result import CachedResult
+from tapgate.schemas.provider_warnings import (
+    MAX_WARNINGS,
+    ProviderReport,
+    ProviderReports,
+    ProviderReportsResponse,
+    ProviderWarningKind,
+    ProviderWarningRecord,
+    ProviderWarnings,
+)
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+
+endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings")
+
+_MAX_AGE_SECONDS: Final = 10.0
+_TIMEOUT_SECONDS: Final = 1.0
+
+_log = structlog.get_logger()
+
+
+@endpoints.post("", access=Access(service=True))
+async def report_provider_warnings(
+    request: RequestContext, body: ProviderReports
+) -> ProviderReportsResponse:
+    """Report what the messaging provider says about templates, the account and the number.
+
+    A report replaces an older one with the same `kind` and `subject`. `resolved` ends a warning.
+    `updated` is the number of reports that changed something.
+    """
+    async with request.services.transaction() as tx:
+        changed = [report for report in body.data if await _store(tx, report)]
+    for report in changed:
+        fields = {"kind": report.kind, "subject": report.subject, "state": report.state}
+        if report.resolved:
+            _log.info("messages.provider_resolved", **fields)
+        else:
+            _log.warning("messages.provider_warning", **fields, reason=report.reason)
+    return ProviderReportsResponse(updated=len(changed))
+
+
+@endpoints.get("", access=Access(roles="AS"))
+async def list_provider_warnings(request: RequestContext) -> ProviderWarnings:
+    """List the messaging provider's unresolved warnings, newest first, at most 100."""
+    rows = await request.services.database.fetch(
+        """SELECT kind, subject, state, reason, occurred_at FROM provider_warnings
+           WHERE NOT resolved ORDER BY occurred_at DESC, kind, subject LIMIT $1""",
+        MAX_WARNINGS,
+    )
+    return ProviderWarnings(
+        data=[
+            ProviderWarningRecord(
+                kind=row["kind"],
+                subject=row["subject"],
+                state=row["state"],
+                reason=row["reason"],
+                occurred_at=clock.format_rfc3339(row["occurred_at"]),
+            )
+            for row in rows
+        ]
+    )
+
+
+async def _store(tx: Transaction, report: ProviderReport) -> bool:
+    """Store a report unless a newer one is stored; return whether something changed."""
+    row = await tx.fetchrow(
+        """INSERT INTO provider_warnings AS old
+               (kind, subject, state, reason, resolved, occurred_at, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6::text::timestamptz, $7)
+           ON CONFLICT (kind, subject) DO UPDATE
+           SET state = excluded.state, reason = excluded.reason, resolved = excluded.resolved,
+               occurred_at = excluded.occurred_at, updated_at = excluded.updated_at
+           WHERE excluded.occurred_at >= old.occurred_at
+             AND (old.state, old.reason, old.resolved)
+                 IS DISTINCT FROM (excluded.state, excluded.reason, excluded.resolved)
+           RETURNING kind""",
+        report.kind,
+        report.subject,
+        report.state,
+        report.reason,
+        report.resolved,
+        report.occurred_at,
+        tx.now(),
+    )
+    return row is not None
+
+
+class ProviderWarningMetrics:
+    """Number of unresolved warnings by kind, read at most once in `_MAX_AGE_SECONDS`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._result: CachedResult[dict[str, int]] = CachedResult(self._load, _MAX_AGE_SECONDS)
+
+    async def update(self) -> None:
+        await self._result.get()
+
+    def collect(self) -> Iterator[Metric]:
+        gauge = GaugeMetricFamily(
+            "tapgate_provider_warnings",
+            "Unresolved warnings of the messaging provider",
+            labels=["kind"],
+        )
+        for kind, count in (self._result.latest or {}).items():
+            gauge.add_metric([kind], count)
+        yield gauge
+
+    async def _load(self) -> dict[str, int]:
+        try:
+            async with self._database.snapshot(timeout_seconds=_TIMEOUT_SECONDS) as tx:
+                rows = await tx.fetch(
+                    """SELECT kind, count(*) AS count FROM provider_warnings
+                       WHERE NOT resolved GROUP BY kind""",
+                    timeout=_TIMEOUT_SECONDS,
+                )
+        except (ApiError, TimeoutError, asyncpg.PostgresError):
+            return {}
+        counts = {row["kind"]: row["count"] for row in rows}
+        return {kind: counts.get(kind, 0) for kind in ProviderWarningKind}
