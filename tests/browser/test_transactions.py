@@ -101,7 +101,8 @@ async def test_journal_of_a_day_is_downloaded(
     completed = await ada.list_transactions(demo_customer.id, status="completed")
     day = completed[0]["completed_at"][:10]
     await tab.open("/console/ledger")
-    await page.get_by_label("Day").fill(day)
+    for label in ("From", "To"):
+        await page.get_by_label(label, exact=True).fill(day)
     name, heads, rows = await download_csv(page, "Download", "button")
     assert name == f"journal-{day}.csv"
     assert heads[:3] == ["date", "transaction_id", "entry"]
