@@ -270,3 +270,16 @@ async def test_sealed_link_of_an_interrupted_execution_waits_for_the_approver(
     assert find_link(await get_approval(harness, held, ada)) is None
     assert find_link(await get_approval(harness, held, ben)) is not None
     assert find_link(await get_approval(harness, held, ben)) is None
+
+
+async def test_console_shows_links_that_need_no_approval(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    console = ConsoleClients(
+        harness, AppTransport(create_app(harness.services))
+    ).create_signed_out()
+    console.set_session(staff[0])
+    invited = await console.submit_action("administrator.create", EVE)
+    reset = await console.submit_action("administrator.reset_password", id=staff[1].id)
+    for shown in (invited, reset):
+        assert (shown.status_code, LINK in shown.text) == (200, True)
