@@ -1,9 +1,7 @@
 """Card pages: block reasons, status changes, restricted subscribers, uploads and signed taps."""
 
-import csv
-import io
 import re
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import pytest
 
@@ -11,6 +9,7 @@ from builders.card_proofs import create_signing_pos, list_clone_alerts, tap
 from builders.participants import CHILD_PIN, create_card, create_child_card, link_child_card
 from cases import each
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
+from drivers.csv_files import read_rows
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
 from tapgate.console.pages.cards import ACTIONS
@@ -254,7 +253,7 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     assert text.count('data-label="Row"') == 200 and "2,800 more in the download." in text
     link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
     assert link is not None
-    stored = list(csv.reader(io.StringIO(unquote(link[1]))))
+    stored = read_rows(unquote_to_bytes(link[1]))
     assert stored[0] == ["Row", "Serial No.", "Error"] and len(stored) == 3001
     assert stored[-1][:2] == ["3001", "'=BAD 2999"], "formulas must be escaped"
 

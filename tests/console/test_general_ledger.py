@@ -33,7 +33,7 @@ async def test_finance_sees_balances_and_downloads_the_journal(
     wrong = await finance.get_page_text(f"{URL}?as_of=today")
     assert "Date must be a time" in wrong and wrong.count("900.00") == 2
 
-    for format, start in (("csv", "date,transaction_id"), ("hledger", "decimal-mark .")):
+    for format, start in (("csv", "\ufeffdate,transaction_id"), ("hledger", "decimal-mark .")):
         file = await finance.get(f"{URL}/journal?day={get_today(harness)}&format={format}")
         assert file.status_code == 200
         assert file.text.startswith(start)

@@ -1,7 +1,5 @@
 """Transaction pages: the filtered list, the detail page and the CSV export."""
 
-import csv
-import io
 import re
 
 from builders.ledger import build_request_key
@@ -15,6 +13,7 @@ from builders.payments import (
     submit_refund,
 )
 from drivers.console import ConsoleClient, ConsoleClients
+from drivers.csv_files import read_rows
 from harness import Harness
 from tapgate.ledger import chart
 
@@ -193,10 +192,10 @@ async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harnes
     )
     assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert "attachment" in file.headers["Content-Disposition"]
-    assert file.content == api_export.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
+    assert file.content == api_export.content and len(read_rows(file.content)) == 4
     first_part = await ada.get(f"{URL}/export?{query}&limit=2")
     cursor = first_part.headers["X-Next-Cursor"]
     rest = await ada.get(f"{URL}/export?{query}&limit=2&cursor={cursor}")
-    assert len(list(csv.reader(io.StringIO(rest.text)))) == 2
+    assert len(read_rows(rest.content)) == 2
     assert "X-Next-Cursor" not in rest.headers
     assert (await ada.get(f"{URL}/export?user_id=nonsense")).status_code == 422

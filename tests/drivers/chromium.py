@@ -1,7 +1,6 @@
 """Chromium: tabs, accessibility checks, screenshots and downloads."""
 
 import contextlib
-import csv
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -20,6 +19,8 @@ from playwright.async_api import (
     async_playwright,
     expect,
 )
+
+from drivers.csv_files import read_rows
 
 #: Generous timeout, because the machine may be busy with other tests.
 _TIMEOUT_MS: Final = 60_000
@@ -259,10 +260,5 @@ async def download_csv(page: Page, name: str, role: Literal["button", "link"] = 
     async with page.expect_download() as waiting:
         await page.get_by_role(role, name=name).click()
     file = await waiting.value
-    heads, *rows = _read_csv(await file.path())
+    heads, *rows = read_rows((await file.path()).read_bytes())
     return CsvFile(file.suggested_filename, heads, rows)
-
-
-def _read_csv(path: Path) -> list[list[str]]:
-    with path.open(newline="") as text:
-        return list(csv.reader(text))

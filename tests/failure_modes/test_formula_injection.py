@@ -42,7 +42,8 @@ FORMULA_PAYLOADS = [
 
 def split_cells(content: str, separator: str) -> list[str]:
     """Split a CSV file into cells with the separator of a given spreadsheet locale."""
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
+    text = content.removeprefix("\ufeff")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     return [cell for row in reader for cell in row]
 
 

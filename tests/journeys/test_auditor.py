@@ -1,7 +1,5 @@
 """An auditor's work: the audit log, and consistent statements, lists, events and books."""
 
-import csv
-import io
 import itertools
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,6 +8,7 @@ import asyncpg
 import pytest
 
 from drivers.actors import Admin, Customer, Record, require_error, require_success
+from drivers.csv_files import read_records
 from drivers.deployments import Deployment, sum_history
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver, wait_until_equal
 from harness import PIN, WRONG_PIN, split_words
@@ -216,7 +215,7 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         link = (await get_statement(clerk, aminata, "csv"))["statement_url"]
         file = await app.client.get(link)
         assert file.headers["Content-Type"].startswith("text/csv")
-        rows = list(csv.DictReader(io.StringIO(file.text)))
+        rows = read_records(file.content)
         balances = [row["balance"] for row in rows if row.get("transaction_id")]
         assert balances[-5:] == [line["balance"] for line in statement["entries"]]
         link = (await get_statement(clerk, aminata, "pdf"))["statement_url"]
@@ -296,7 +295,7 @@ async def test_finance_reconciles_the_books_with_the_journal(ada: Admin) -> None
     assert file.headers["Content-Disposition"] == f'attachment; filename="journal-{today}.csv"'
     assert "Kamara" not in file.text and aminata.phone not in file.text
     sums: dict[str, Decimal] = dict.fromkeys(sides, Decimal(0))
-    for row in csv.DictReader(io.StringIO(file.text)):
+    for row in read_records(file.content):
         sums[row["gl_code"]] += Decimal(row["debit"]) - Decimal(row["credit"])
     assert sums == {
         code: Decimal(debit) - Decimal(credit) for code, (debit, credit) in sides.items()

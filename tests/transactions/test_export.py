@@ -1,7 +1,5 @@
 """CSV export of transactions: the same content as the list."""
 
-import csv
-import io
 from typing import Any
 
 import httpx2
@@ -9,6 +7,7 @@ import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_command, submit_refund
 from cases import each
+from drivers.csv_files import read_records
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
@@ -32,7 +31,7 @@ async def get_csv(harness: Harness, caller: Any, **filters: Any) -> httpx2.Respo
 
 
 def parse_rows(response: httpx2.Response) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(response.text, newline="")))
+    return read_records(response.content)
 
 
 def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
@@ -83,7 +82,7 @@ async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> Non
             assert parse_rows(exported) == [
                 to_csv_row(record) for record in listed.json()["data"]
             ], filters
-            assert exported.text.splitlines()[0] == ",".join(COLUMNS)
+            assert exported.text.splitlines()[0] == "\ufeff" + ",".join(COLUMNS)
     assert "Aminata Kamara" in (await get_csv(harness, await harness.create_admin("S"))).text
     assert "Aminata Kamara" not in (await get_csv(harness, key)).text
 

@@ -1,12 +1,11 @@
 """Transactions of restricted subscribers: masked for admins, hidden from API keys."""
 
-import csv
-import io
 from typing import Any
 
 import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_refund
+from drivers.csv_files import read_records
 from harness import PIN, BearerAuth, Harness
 from tapgate.ledger import chart
 
@@ -213,7 +212,7 @@ async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions)
     finance = await masked_transactions.harness.create_admin("F")
     response = await client.get(f"{URL}/export", auth=finance)
     assert response.headers["X-Masked"] == "true"
-    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(response.text, newline=""))}
+    rows = {row["id"]: row for row in read_records(response.content)}
     assert len(rows) == len(
         await masked_transactions.list_all(masked_transactions.harness.get_service_auth())
     )

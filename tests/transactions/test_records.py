@@ -1,7 +1,5 @@
 """Transaction records: fields, and their visibility per caller."""
 
-import csv
-import io
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +15,7 @@ from builders.payments import (
     submit_refund,
     update_rule,
 )
+from drivers.csv_files import read_records
 from harness import Harness
 from tapgate import ids
 from tapgate.ledger import chart, commands
@@ -242,7 +241,7 @@ async def test_fee_of_a_rejected_held_transaction_is_zero_in_every_record(
     assert declined.result is not None
     key = await harness.create_api_key("payments:read")
     exported = await harness.get(f"{URL}/export", params={"user_id": sender["id"]}, auth=key)
-    rows = list(csv.DictReader(io.StringIO(exported.text)))
+    rows = read_records(exported.content)
     records = await list_transactions(harness, user_id=sender["id"])
     for lines in (rows, records):
         assert [line["fee_amount"] for line in lines[:2]] == ["0.00", "0.00"]

@@ -1,8 +1,7 @@
 """Statement files: content, links, expiry and limits."""
 
 import asyncio
-import csv
-import io
+import re
 import resource
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from builders.branding import BRANDING
 from builders.payments import submit_and_get_id
 from cases import each
+from drivers.csv_files import read_records
 from harness import BearerAuth, Harness, parse_error
 from tapgate import ids
 from tapgate.api.csv_files import escape_formulas
@@ -270,8 +270,9 @@ async def test_file_matches_the_response_despite_later_transactions(
     recipient = await harness.create_subscriber()
     response = await get_statement(harness, key, holder, format="csv")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "100")
-    rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
-    assert [row["balance"] for row in rows] == [response["closing_balance"]] == ["1000.00"]
+    opening, row = read_records((await fetch_statement(harness, response)).content)
+    assert (opening["type"], opening["balance"]) == ("opening_balance", "0.00")
+    assert row["balance"] == response["closing_balance"] == "1000.00"
 
 
 async def test_links_are_unguessable_and_stored_files_are_encrypted(
@@ -304,9 +305,15 @@ async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: Bea
     await submit_and_get_id(harness, chart.TRANSFER_P2P, holder, recipient, "100", context=context)
     entries = (await get_statement(harness, key, holder))["entries"]
     file = await fetch_statement(harness, await get_statement(harness, key, holder, format="csv"))
-    assert file.content.startswith(b",".join(name.encode() for name in COLUMNS) + b"\r\n")
-    rows = list(csv.DictReader(io.StringIO(file.text, newline="")))
+    opening, *rows = read_records(file.content)
+    assert list(opening) == ["date", "time", *COLUMNS[1:], "currency"]
+    assert opening == dict.fromkeys(opening, "") | {
+        "date": entries[0]["date"], "time": "00:00:00", "type": "opening_balance",
+        "description": "Opening balance", "balance": "0.00", "currency": "SLE",
+    }  # fmt: skip
     for row in rows:
+        assert re.fullmatch(r"\d\d:\d\d:\d\d", row.pop("time"))
+        assert row.pop("currency") == "SLE"
         row["debit"] = row["debit"] or "0.00"
         row["credit"] = row["credit"] or "0.00"
     assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
@@ -328,7 +335,7 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
     assert len(response["entries"]) == LINE_COUNT
     assert response["closing_balance"] == response["entries"][-1]["balance"] == "10000.00"
     response = await get_statement(harness, key, holder, format="csv")
-    rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
+    _, *rows = read_records((await fetch_statement(harness, response)).content)
     assert [row["balance"] for row in (rows[0], rows[-1])] == ["1.00", "10000.00"]
     assert len(rows) == LINE_COUNT
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -416,11 +423,14 @@ def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
 def test_any_text_survives_csv_and_cannot_become_a_formula(text: str, start: str) -> None:
     description = start + text
-    assert not escape_formulas(description).startswith(("=", "+", "-", "@", "\t", "\r"))
+    is_number = re.fullmatch(r"-[0-9]+(\.[0-9]+)?", description)
+    starts = ("=", "+", "-", "@", "\t", "\r")
+    assert is_number or not escape_formulas(description).startswith(starts)
     assert escape_formulas(description).replace("'", "") == description.replace("'", "")
     movement = build_statement(1).movements[0]._replace(memo=description)
     content = csv_file.render(build_statement(0, movements=[movement], opening_balance=-1000))
-    (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
+    opening, row = read_records(content)
+    assert opening["balance"] == "-10.00"
     assert row["description"] == escape_formulas(movement.description)
     assert row["balance"] == "-8.50"  # numbers are not escaped
 

@@ -1267,6 +1267,10 @@ export class Operations extends Transport {
    * restricted, or changes the phone number. A subscriber can have at most 100 files at a time.
    * Further requests for a file fail with `RATE_LIMITED`.
    *
+   * A CSV file has the columns `date`, `time`, `transaction_id`, `type`, `description`, `debit`,
+   * `credit`, `balance` and `currency`. Date and time are in the platform's time zone. The first row
+   * is the opening balance, with the type `opening_balance` and no transaction.
+   *
    * Access: an API key with the scope `payments:read`; an admin (finance_user, support_user, system_admin); an internal service's signature.
    */
   createStatement(body: schemas.StatementRequest, options?: RequestOptions): Promise<schemas.StatementRecord> {

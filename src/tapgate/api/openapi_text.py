@@ -48,6 +48,12 @@ returns 409 `DUPLICATE_REQUEST`. After a timeout, send the same request again.
 Paginated lists are sorted newest first. `limit` is the page size (1 to 100, default 50). While \
 `has_more` is true, send `next_cursor` as `cursor` to get the next page.
 
+## CSV files
+
+CSV files are in UTF-8 and start with a byte-order mark, so that spreadsheets show accents. A \
+program must skip the mark: in Python, decode with `utf-8-sig`. A cell that a spreadsheet could \
+evaluate as a formula starts with `'`. Uploaded files may start with the mark.
+
 ## Errors
 
 All errors have the same format: `{"error": ..., "code": ..., "message": ..., "details": ...}`. \

@@ -107,15 +107,11 @@ class CsvJournalBuilder(JournalBuilder):
     extension = "csv"
 
     def render_opening(self) -> bytes:
-        return csv_files.render_csv([_COLUMNS])
+        return csv_files.render_file(_COLUMNS)
 
     def render_entries(self, entries: Sequence[Any], *, is_first: bool) -> bytes:
-        return csv_files.render_csv(
-            [
-                csv_files.escape_formulas(str(cell)) if name == "reference" else str(cell)
-                for name, cell in zip(_COLUMNS, _get_cells(row), strict=True)
-            ]
-            for row in self.build_rows(entries)
+        return csv_files.render_rows(
+            [str(cell) for cell in _get_cells(row)] for row in self.build_rows(entries)
         )
 
     def render_ending(self, next_cursor: str | None) -> bytes:

@@ -40,7 +40,7 @@ PageReader = Callable[[TransactionFilters], Awaitable[Page[TransactionRecord]]]
 
 async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
     """Export transactions page by page, so that other requests are served in between."""
-    parts = [csv_files.render_csv([COLUMNS])]
+    parts = [csv_files.render_file(COLUMNS)]
     remaining, cursor, masked = filters.limit, filters.cursor, False
     while remaining:
         limit = min(remaining, _PAGE_SIZE)
@@ -54,9 +54,8 @@ async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
 
 
 def _encode_rows(records: Iterable[TransactionRecord]) -> bytes:
-    return csv_files.render_csv(
-        [csv_files.escape_formulas(cell or "") for cell in _build_cells(record)]
-        for record in records
+    return csv_files.render_rows(
+        [cell or "" for cell in _build_cells(record)] for record in records
     )
 
 

@@ -33,10 +33,10 @@ async def show_upload_form(request: PageRequest) -> Reply[bytes]:
     await request.require_access(
         f"POST {_UPLOAD_PATH}", message="Only system administrators can upload cards"
     )
-    example = csv_files.render_csv(_EXAMPLE_ROWS)
+    example = csv_files.render_file(_EXAMPLE_ROWS[0], _EXAMPLE_ROWS[1:])
     return request.render(
         "cards/upload.html",
-        example=example.decode().replace("\r\n", "\n"),
+        example=example.decode("utf-8-sig").replace("\r\n", "\n"),
         example_file=_build_data_url(example),
         max_rows=MAX_ROWS,
         max_bytes=_MAX_FILE_MEBIBYTES * MEBIBYTE,
@@ -88,15 +88,8 @@ def _translate_problem(request: PageRequest, message: str) -> str:
 
 
 def _encode_errors(errors: Sequence[dict[str, Any]]) -> bytes:
-    rows = (
-        (
-            str(item["row"]),
-            csv_files.escape_formulas(item["serial"]),
-            csv_files.escape_formulas(item["error"]),
-        )
-        for item in errors
-    )
-    return csv_files.render_csv([("Row", "Serial No.", "Error"), *rows])
+    rows = ((str(item["row"]), item["serial"], item["error"]) for item in errors)
+    return csv_files.render_file(("Row", "Serial No.", "Error"), rows)
 
 
 def _build_data_url(content: bytes) -> str:

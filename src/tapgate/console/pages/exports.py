@@ -119,7 +119,9 @@ async def export_list(request: PageRequest, name: str) -> Reply[bytes]:
     }
     if cursor is not None:
         headers["X-Next-Cursor"] = cursor
-    content = csv_files.render_csv([export.columns, *rows] if is_first else rows)
+    content = (
+        csv_files.render_file(export.columns, rows) if is_first else csv_files.render_rows(rows)
+    )
     return Reply(content, headers=headers, content_type=csv_files.CONTENT_TYPE)
 
 
@@ -132,5 +134,4 @@ def _format_cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return csv_files.escape_formulas(text)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -142,6 +142,10 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     def format_day(self, moment: datetime) -> str:
         return clock.get_platform_day(moment, self.zone).isoformat()
 
+    def format_time(self, moment: datetime) -> str:
+        """Return the time of day in the platform's time zone."""
+        return moment.astimezone(self.zone).time().isoformat("seconds")
+
     def format_amount(self, minor: int) -> str:
         return money.format_decimal(minor, self.currency)
 

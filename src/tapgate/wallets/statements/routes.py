@@ -47,6 +47,10 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     requires no other credential. The link ends earlier if the subscriber is blocked, closed or
     restricted, or changes the phone number. A subscriber can have at most 100 files at a time.
     Further requests for a file fail with `RATE_LIMITED`.
+
+    A CSV file has the columns `date`, `time`, `transaction_id`, `type`, `description`, `debit`,
+    `credit`, `balance` and `currency`. Date and time are in the platform's time zone. The first row
+    is the opening balance, with the type `opening_balance` and no transaction.
     """
     services, period = request.services, parse_period(body)
     subscriber = await subscribers.get_accessible(
