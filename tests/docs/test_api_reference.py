@@ -17,6 +17,7 @@ from tapgate.errors import Code
 from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
+from tapgate.http.openapi_components import inline_shared_parts
 from tapgate.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
 from tools.manual.postman import build_collection
@@ -77,7 +78,7 @@ def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
 def test_every_request_example_passes_validation(
     document: dict[str, Any], endpoint: Endpoint
 ) -> None:
-    operation = document["paths"][endpoint.path][endpoint.method.lower()]
+    operation = inline_shared_parts(document)["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
     # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
     # its own in api/examples.py.

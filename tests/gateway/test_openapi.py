@@ -143,7 +143,8 @@ def test_repeated_parameters_and_responses_are_written_once(
 ) -> None:
     seen: set[bytes] = set()
     for operation in iter_operations(document):
-        for part in (*operation["parameters"], *operation["responses"].values()):
+        bodies = [operation["requestBody"]] if "requestBody" in operation else []
+        for part in (*operation["parameters"], *bodies, *operation["responses"].values()):
             content = msgspec.json.encode(part)
             assert "$ref" in part or content not in seen, content
             seen.add(content)
@@ -241,11 +242,11 @@ def test_every_example_matches_its_schema(inlined: dict[str, Any]) -> None:
             validators[key].validate(example)
 
 
-def test_idempotency_key_and_request_id_have_the_same_example(document: dict[str, Any]) -> None:
-    header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
+def test_idempotency_key_and_request_id_have_the_same_example(inlined: dict[str, Any]) -> None:
+    header = inlined["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
     bodies = [
         media["example"]["request_id"]
-        for _, location, media in list_media(document)
+        for _, location, media in list_media(inlined)
         if location == "request" and "request_id" in media.get("example", {})
     ]
     assert len(bodies) > 10
@@ -314,9 +315,9 @@ def test_files_have_exact_media_types(inlined: dict[str, Any]) -> None:
     assert upload["text/csv"]["example"].startswith("Serial No.,MAC Address,Expiry Date\n")
 
 
-async def test_card_upload_example_is_accepted(harness: Harness, document: dict[str, Any]) -> None:
+async def test_card_upload_example_is_accepted(harness: Harness, inlined: dict[str, Any]) -> None:
     path = "/api/v1/cards/upload-csv"
-    content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
+    content = inlined["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
     sent = await harness.post(
         path,
         content=content["example"].encode(),

@@ -2914,8 +2914,7 @@ export class Operations extends Transport {
   /**
    * Get the OpenAPI 3.1 document of the API.
    *
-   * Compressed with gzip if the client accepts it. Send the `ETag` as `If-None-Match` to get 304
-   * if the document has not changed.
+   * Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.
    *
    * Public.
    */

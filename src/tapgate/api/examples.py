@@ -12,6 +12,8 @@ from tapgate.http.json_schema import get_struct, iter_rules, iter_union_members
 from tapgate.schemas.fields import IdempotencyKeyRule, TextRule
 
 _EXAMPLE_ID: Final = 1 << 58
+#: Example of text about which nothing is known.
+GENERIC_TEXT: Final = "Done"
 #: ID prefixes by the last word of a field name, path segment or struct name.
 _ID_PREFIXES: Final = {
     "account": ids.ACCOUNT,
@@ -368,4 +370,4 @@ def _build_default(kind: Any, name: str) -> Any:
         return _CREATED_AT
     if name.endswith(("balance", "amount", "limit")) or name in _AMOUNT_FIELDS:
         return "500.00"
-    return _get_text_example(name) or "Done"
+    return _get_text_example(name) or GENERIC_TEXT

@@ -7,7 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.api.access import Access
-from tapgate.api.examples import build_example, build_response_example, get_path_example
+from tapgate.api.examples import (
+    GENERIC_TEXT,
+    build_example,
+    build_response_example,
+    get_path_example,
+)
 from tapgate.api.openapi_text import INTRODUCTION, PARAMETER_DESCRIPTIONS, TAG_DESCRIPTIONS
 from tapgate.api.openapi_webhooks import (
     WebhookEvent,
@@ -109,7 +114,7 @@ class _GatewayDocument(DocumentBuilder):
             more_responses=[ApprovalResponse, *(event.record_type for event in events)],
             currency=currency,
             build_field_example=build_example,
-            build_response_example=build_response_example,
+            build_response_example=_build_text_example,
         )
         self._events = events
 
@@ -209,6 +214,12 @@ class _GatewayDocument(DocumentBuilder):
                 "examples": {str(code): {"value": ApiError(code).body()} for code in codes}
             },
         }
+
+
+def _build_text_example(kind: Any, owner: str, name: str) -> Any:
+    """Return an example of a response field, or None if it would say nothing."""
+    example = build_response_example(kind, owner, name)
+    return None if example == GENERIC_TEXT else example
 
 
 def _describe_path_parameter(path: str, name: str) -> str:

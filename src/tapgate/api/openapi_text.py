@@ -52,7 +52,7 @@ Paginated lists are sorted newest first. `limit` is the page size (1 to 100, def
 
 CSV files are in UTF-8 and start with a byte-order mark, so that spreadsheets show accents. A \
 program must skip the mark: in Python, decode with `utf-8-sig`. A cell that a spreadsheet could \
-evaluate as a formula starts with `'`. Uploaded files may start with the mark.
+evaluate as a formula starts with `'`.
 
 ## Errors
 

@@ -45,8 +45,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
         """Get the OpenAPI 3.1 document of the API.
 
-        Compressed with gzip if the client accepts it. Send the `ETag` as `If-None-Match` to get 304
-        if the document has not changed.
+        Send the `ETag` as `If-None-Match` to get 304 if the document has not changed.
         """
         return await app.openapi_document.serve(request)
 

@@ -63,6 +63,9 @@ class Schemas:
             self._describe_request(struct)
         for kind in dict.fromkeys(outputs):
             self._describe_response(kind)
+        for component in self.components.values():
+            if component.get("required") == []:
+                del component["required"]
         for name, choice in sorted(self._enums.items()):
             self.components[name] = {"type": "string", **choice.to_json_schema()}
 

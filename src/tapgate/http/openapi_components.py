@@ -1,4 +1,4 @@
-"""Shared parts of an OpenAPI document: repeated parameters and responses become components.
+"""Shared parts of an OpenAPI document: repeated parameters, bodies and responses as components.
 
 Most operations have the same errors and many of the same parameters. Writing each of them once
 reduces the document to a third, and generators create one type instead of hundreds.
@@ -17,7 +17,7 @@ _SCHEMA_PREFIX = f"{_COMPONENTS_PREFIX}schemas/"
 
 
 def share_repeated_parts(document: dict[str, Any]) -> None:
-    """Replace parameters and responses that occur more than once with references."""
+    """Replace parameters, bodies and responses that occur more than once with references."""
     parameters = [
         (operation["parameters"], index)
         for operation in iter_operations(document)
@@ -28,12 +28,18 @@ def share_repeated_parts(document: dict[str, Any]) -> None:
         for operation in iter_operations(document)
         for status in operation["responses"]
     ]
+    bodies = [
+        (operation, "requestBody")
+        for operation in iter_operations(document)
+        if "requestBody" in operation
+    ]
     _share(document["components"], "parameters", parameters, _name_parameter)
+    _share(document["components"], "requestBodies", bodies, _name_body)
     _share(document["components"], "responses", responses, _name_response)
 
 
 def inline_shared_parts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of the document without references to parameters and responses."""
+    """Return a copy of the document without references to parameters, bodies and responses."""
     components = document["components"]
 
     def resolve(part: dict[str, Any]) -> dict[str, Any]:
@@ -43,18 +49,19 @@ def inline_shared_parts(document: dict[str, Any]) -> dict[str, Any]:
         resolved: dict[str, Any] = components[section][name]
         return resolved
 
+    def inline_operation(operation: dict[str, Any]) -> dict[str, Any]:
+        responses = operation["responses"].items()
+        inlined = operation | {
+            "parameters": [resolve(item) for item in operation["parameters"]],
+            "responses": {status: resolve(item) for status, item in responses},
+        }
+        if "requestBody" in operation:
+            inlined["requestBody"] = resolve(operation["requestBody"])
+        return inlined
+
     def inline(path_items: dict[str, Any]) -> dict[str, Any]:
         return {
-            path: {
-                method: operation
-                | {
-                    "parameters": [resolve(item) for item in operation["parameters"]],
-                    "responses": {
-                        status: resolve(item) for status, item in operation["responses"].items()
-                    },
-                }
-                for method, operation in item.items()
-            }
+            path: {method: inline_operation(operation) for method, operation in item.items()}
             for path, item in path_items.items()
         }
 
@@ -103,6 +110,11 @@ def _name_parameter(_: Any, parameter: dict[str, Any]) -> str:
         return str(reference.removeprefix(_SCHEMA_PREFIX))
     name = parameter["name"]
     return _to_camel_case(parameter["description"] if name == "id" else name)
+
+
+def _name_body(_: Any, body: dict[str, Any]) -> str:
+    content: dict[str, Any] = next(iter(body["content"].values()))
+    return str(content["schema"].get("$ref", "file").removeprefix(_SCHEMA_PREFIX))
 
 
 def _name_response(status: str, response: dict[str, Any]) -> str:
