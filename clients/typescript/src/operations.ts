@@ -32,7 +32,7 @@ export class Operations extends Transport {
    * access them, even while they wait for a KYC decision. The audit log lists their uploads as
    * `subscriber.kyc_document_added`.
    *
-   * Access: an API key with the scope `subscribers:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `subscribers:read`; an admin with any role; an internal service's signature.
    */
   listSubscribers(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; phone_number?: string; status?: schemas.SubscriberStatus; kyc_level?: number; kyc_status?: schemas.KycStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.SubscriberPage, schemas.SubscriberRecord> {
     return this.list("GET", `/api/v1/subscribers`, { query }, options);
@@ -44,7 +44,7 @@ export class Operations extends Transport {
    * API keys cannot access a restricted subscriber. Admins must first request and verify a one-time
    * code with `restricted-access`. Without access, the request fails with `OTP_REQUIRED`.
    *
-   * Access: an API key with the scope `subscribers:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `subscribers:read`; an admin with any role; an internal service's signature.
    */
   getSubscriber(id: string, options?: RequestOptions): Promise<schemas.SubscriberRecord> {
     return this.send("GET", `/api/v1/subscribers/${encodeURIComponent(id)}`, {}, options);
@@ -76,7 +76,7 @@ export class Operations extends Transport {
    * follow the platform's time zone. Refunded amounts and transactions rejected in review do not
    * count.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an admin with any role; an internal service's signature.
    */
   getLimits(id: string, options?: RequestOptions): Promise<schemas.Limits> {
     return this.send("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/limits`, {}, options);
@@ -178,7 +178,7 @@ export class Operations extends Transport {
    * hour across all endpoints. After 15 wrong codes from this admin within 24 hours, no code is sent
    * until this period ends. Requests over a limit get 429 with `Retry-After`.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   requestRestrictedAccess(id: string, options?: RequestOptions): Promise<schemas.SuccessResponse> {
     return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/restricted-access`, {}, options);
@@ -190,7 +190,7 @@ export class Operations extends Transport {
    * Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
    * other subscriber.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   verifyRestrictedAccess(id: string, body: schemas.OneTimeCodeVerification, options?: RequestOptions): Promise<schemas.AccessGranted> {
     return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/restricted-access/verify`, { body }, options);
@@ -207,7 +207,7 @@ export class Operations extends Transport {
    * the subscriber is restricted and the caller may not access the subscriber, only one-time codes
    * are listed, so that staff can see whether a code arrived.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listSubscriberMessages(id: string, query: { limit?: number; cursor?: string; template?: string; } = {}, options?: RequestOptions): List<schemas.MessagePage, schemas.MessageRecord> {
     return this.list("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/messages`, { query }, options);
@@ -312,7 +312,7 @@ export class Operations extends Transport {
    * Finance users do not see turns of the chat. Messages and turns of the chat are kept for 30 days,
    * wrong PINs for 366 days.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getSubscriberTimeline(id: string, query: { limit?: number; cursor?: string; kind?: schemas.TimelineKind; } = {}, options?: RequestOptions): List<schemas.TimelineItemPage, schemas.TimelineItem> {
     return this.list("GET", `/api/v1/subscribers/${encodeURIComponent(id)}/timeline`, { query }, options);
@@ -349,7 +349,7 @@ export class Operations extends Transport {
    * At least one word must have 3 or more characters, not counting separators. Cards of restricted
    * subscribers are omitted if the caller may not access the subscriber.
    *
-   * Access: an API key with the scope `cards:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `cards:read`; an admin with any role; an internal service's signature.
    */
   listCards(query: { limit?: number; cursor?: string; subscriber_id?: string; status?: schemas.CardStatus; type?: schemas.CardType; search?: string; } = {}, options?: RequestOptions): List<schemas.CardPage, schemas.CardRecord> {
     return this.list("GET", `/api/v1/cards`, { query }, options);
@@ -358,7 +358,7 @@ export class Operations extends Transport {
   /**
    * Get a card.
    *
-   * Access: an API key with the scope `cards:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `cards:read`; an admin with any role; an internal service's signature.
    */
   getCard(serial: string, options?: RequestOptions): Promise<schemas.CardRecord> {
     return this.send("GET", `/api/v1/cards/${encodeURIComponent(serial)}`, {}, options);
@@ -596,7 +596,7 @@ export class Operations extends Transport {
   /**
    * Get the balance of a subscriber, an agent (the float), a processor or a partner.
    *
-   * Access: an API key with the scope `balance:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `balance:read`; an admin with any role; an internal service's signature.
    */
   getBalance(userId: string, options?: RequestOptions): Promise<schemas.Balance> {
     return this.send("GET", `/api/v1/balance/${encodeURIComponent(userId)}`, {}, options);
@@ -733,7 +733,7 @@ export class Operations extends Transport {
    * case, in the name, phone number or email address, and at least one word must have 3 or more
    * characters.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `payments:read`; an admin with any role.
    */
   listProcessors(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; status?: schemas.ProcessorStatus; search?: string; } = {}, options?: RequestOptions): List<schemas.ProcessorPage, schemas.ProcessorRecord> {
     return this.list("GET", `/api/v1/processors`, { query }, options);
@@ -742,7 +742,7 @@ export class Operations extends Transport {
   /**
    * Get a processor.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `payments:read`; an admin with any role.
    */
   getProcessor(id: string, options?: RequestOptions): Promise<schemas.ProcessorRecord> {
     return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}`, {}, options);
@@ -781,7 +781,7 @@ export class Operations extends Transport {
   /**
    * Get the number and total balance of the processors in a list with the same filters.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getProcessorTotals(query: { status?: schemas.ProcessorStatus; search?: string; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
     return this.send("GET", `/api/v1/processors/totals`, { query }, options);
@@ -793,7 +793,7 @@ export class Operations extends Transport {
    * The period has at most 366 days; by default, it is the last 30 days. A held payment counts from
    * its release. `balance` is the current balance.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getProcessorSummary(id: string, query: { from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.ProcessorSummary> {
     return this.send("GET", `/api/v1/processors/${encodeURIComponent(id)}/summary`, { query }, options);
@@ -1063,7 +1063,7 @@ export class Operations extends Transport {
    * characters. `address` is a part of the address, ignoring case. With `low_float=true`, only
    * active agents whose float is below `TAPGATE_FLOAT_LOW` are listed.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
    */
   listAgents(query: { limit?: number; cursor?: string; order?: schemas.NameOrder; phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; low_float?: boolean; } = {}, options?: RequestOptions): List<schemas.AgentPage, schemas.AgentRecord> {
     return this.list("GET", `/api/v1/agents`, { query }, options);
@@ -1072,7 +1072,7 @@ export class Operations extends Transport {
   /**
    * Get an agent.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `payments:read`; an admin with any role.
    */
   getAgent(id: string, options?: RequestOptions): Promise<schemas.AgentRecord> {
     return this.send("GET", `/api/v1/agents/${encodeURIComponent(id)}`, {}, options);
@@ -1093,7 +1093,7 @@ export class Operations extends Transport {
   /**
    * Get an agent's float balance and unpaid commission.
    *
-   * Access: an API key with the scope `balance:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `balance:read`; an admin with any role.
    */
   getAgentBalance(id: string, options?: RequestOptions): Promise<schemas.AgentBalance> {
     return this.send("GET", `/api/v1/agents/${encodeURIComponent(id)}/balance`, {}, options);
@@ -1174,7 +1174,7 @@ export class Operations extends Transport {
    * `error_code` is the provider's or messenger's error code, or `expired` for a message not sent in
    * time.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listAgentMessages(id: string, query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.MessagePage, schemas.MessageRecord> {
     return this.list("GET", `/api/v1/agents/${encodeURIComponent(id)}/messages`, { query }, options);
@@ -1183,7 +1183,7 @@ export class Operations extends Transport {
   /**
    * Get the number and total float of the agents in a list with the same filters.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getAgentTotals(query: { phone_number?: string; address?: string; status?: schemas.AgentStatus; agent_type?: schemas.AgentType; parent_agent_id?: string; search?: string; low_float?: boolean; } = {}, options?: RequestOptions): Promise<schemas.BalanceTotals> {
     return this.send("GET", `/api/v1/agents/totals`, { query }, options);
@@ -1195,7 +1195,7 @@ export class Operations extends Transport {
    * With `parent_agent_id`, only a super-agent and its sub-agents. The average outflow is computed
    * from the cash-ins and cash-outs of the last 7 days.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getAgentLiquidity(query: { parent_agent_id?: string; limit?: number; } = {}, options?: RequestOptions): Promise<schemas.NetworkLiquidity> {
     return this.send("GET", `/api/v1/agents/liquidity`, { query }, options);
@@ -1303,7 +1303,7 @@ export class Operations extends Transport {
    * `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for admins
    * who have not verified the code.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
    */
   listTransactions(query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/transactions`, { query }, options);
@@ -1318,7 +1318,7 @@ export class Operations extends Transport {
    * `masked`, is `true` for a masked transaction, whose names, card serial and memo are empty. If
    * the file contains a masked transaction, the response has the header `X-Masked: true`.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `payments:read`; an admin with any role.
    */
   exportTransactions(query: { limit?: number; cursor?: string; order?: schemas.PageOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.send("GET", `/api/v1/transactions/export`, { query }, options);
@@ -1330,7 +1330,7 @@ export class Operations extends Transport {
    * For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
    * code is verified. For API keys, the request fails with `OTP_REQUIRED`.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `payments:read`; an admin with any role; an internal service's signature.
    */
   getTransaction(id: string, options?: RequestOptions): Promise<schemas.TransactionRecord> {
     return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}`, {}, options);
@@ -1345,7 +1345,7 @@ export class Operations extends Transport {
    * not verified a one-time code, `masked` is `true`, and names and balances are null, except those
    * of platform accounts.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listTransactionEntries(id: string, options?: RequestOptions): Promise<schemas.TransactionEntries> {
     return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}/entries`, {}, options);
@@ -1359,7 +1359,7 @@ export class Operations extends Transport {
    * received the original response; it is updated about once a second. `terminal_name` is the name
    * of the terminal of a payment.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getTransactionChain(id: string, options?: RequestOptions): Promise<schemas.TransactionChain> {
     return this.send("GET", `/api/v1/transactions/${encodeURIComponent(id)}/chain`, {}, options);
@@ -1373,7 +1373,7 @@ export class Operations extends Transport {
    * counterparty. Transactions of restricted subscribers are masked or omitted, as in the list of
    * all transactions.
    *
-   * Access: an API key with the scope `payments:read`; an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an API key with the scope `payments:read`; an admin with any role.
    */
   listProcessorTransactions(id: string, query: { limit?: number; cursor?: string; order?: schemas.TransactionOrder; user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): List<schemas.TransactionPage, schemas.TransactionRecord> {
     return this.list("GET", `/api/v1/processors/${encodeURIComponent(id)}/transactions`, { query }, options);
@@ -1386,7 +1386,7 @@ export class Operations extends Transport {
    * Otherwise they cover the newest 10,000 transactions, and `is_complete` is false if the list has
    * more.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getTransactionTotals(query: { user_id?: string; card_serial?: string; type?: schemas.TransactionType; flow?: schemas.MoneyFlow; status?: schemas.TransactionStatus; failure_code?: string; from?: string; to?: string; } = {}, options?: RequestOptions): Promise<schemas.TransactionListTotals> {
     return this.send("GET", `/api/v1/transactions/totals`, { query }, options);
@@ -1627,7 +1627,7 @@ export class Operations extends Transport {
    * times `no_pin_limit` per card and day. Above `proof_required_above`, cards that do not sign
    * their taps are rejected with 403 `CARD_PROOF_REQUIRED`.
    *
-   * Access: an API key with the scope `subscribers:read`; an admin (compliance_user, finance_user, support_user, system_admin); an internal service's signature.
+   * Access: an API key with the scope `subscribers:read`; an admin with any role; an internal service's signature.
    */
   getAccountRule(kycLevel: string, options?: RequestOptions): Promise<schemas.AccountRuleRecord> {
     return this.send("GET", `/api/v1/account-rules/${encodeURIComponent(kycLevel)}`, {}, options);
@@ -1739,7 +1739,7 @@ export class Operations extends Transport {
    * `operations` lists the operations that rules can guard. While `suspended` is present, the rules
    * do not apply.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getApprovalRules(options?: RequestOptions): Promise<schemas.ApprovalRulesRecord> {
     return this.send("GET", `/api/v1/admin/approval-rules`, {}, options);
@@ -1774,7 +1774,7 @@ export class Operations extends Transport {
    * A `system_admin` sees all approvals. Other admins see their own requests and those that their
    * role may approve.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listApprovals(query: { limit?: number; cursor?: string; status?: schemas.ApprovalStatus; operation?: schemas.ApprovalOperation; maker?: string; resource_id?: string; } = {}, options?: RequestOptions): List<schemas.ApprovalPage, schemas.ApprovalRecord> {
     return this.list("GET", `/api/v1/approvals`, { query }, options);
@@ -1788,7 +1788,7 @@ export class Operations extends Transport {
    * who executed the request, in the response of `approve` if the request was executed by then.
    * `disclosed` is true if `result` has such values.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getApproval(id: string, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("GET", `/api/v1/approvals/${encodeURIComponent(id)}`, {}, options);
@@ -1810,7 +1810,7 @@ export class Operations extends Transport {
    * fails with `OTP_REQUIRED` until you have verified a code with
    * `POST /api/v1/subscribers/{id}/restricted-access`.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   approveRequest(id: string, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("POST", `/api/v1/approvals/${encodeURIComponent(id)}/approve`, {}, options);
@@ -1819,7 +1819,7 @@ export class Operations extends Transport {
   /**
    * Reject a request.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   rejectRequest(id: string, body: schemas.Reason, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("POST", `/api/v1/approvals/${encodeURIComponent(id)}/reject`, { body }, options);
@@ -1828,7 +1828,7 @@ export class Operations extends Transport {
   /**
    * Cancel your own request.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   cancelRequest(id: string, options?: RequestOptions): Promise<schemas.ApprovalRecord> {
     return this.send("POST", `/api/v1/approvals/${encodeURIComponent(id)}/cancel`, {}, options);
@@ -1910,7 +1910,7 @@ export class Operations extends Transport {
    * Ends the session. Every process rejects the session's access and refresh tokens, normally before
    * the response is sent.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   logOut(options?: RequestOptions): Promise<void> {
     return this.send("POST", `/api/v1/admin/logout`, {}, options);
@@ -1919,7 +1919,7 @@ export class Operations extends Transport {
   /**
    * Get the authenticated admin.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getMe(options?: RequestOptions): Promise<schemas.Me> {
     return this.send("GET", `/api/v1/admin/me`, {}, options);
@@ -2103,7 +2103,7 @@ export class Operations extends Transport {
    * credentials again. Open `authorization_url` in the browser and keep `login_token` there, as for
    * a login.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   startOidcStepUp(options?: RequestOptions): Promise<schemas.OidcStart> {
     return this.send("POST", `/api/v1/admin/me/step-up/oidc/start`, {}, options);
@@ -2117,7 +2117,7 @@ export class Operations extends Transport {
    * `auth_time` must show that you have just signed in; otherwise the response is `INVALID_OTP`. If
    * the provider sends no `auth_time`, it is 403: enroll a second factor instead.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   completeOidcStepUp(body: schemas.OidcStepUp, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
     return this.send("POST", `/api/v1/admin/me/step-up/oidc`, { body }, options);
@@ -2130,7 +2130,7 @@ export class Operations extends Transport {
    * has no such page. It contains the ID token of the session (`id_token_hint`), so that the
    * provider need not ask which session to end. Get it, log out, then open it in the browser.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getOidcLogout(options?: RequestOptions): Promise<schemas.OidcLogout> {
     return this.send("GET", `/api/v1/admin/me/oidc-logout`, {}, options);
@@ -2148,7 +2148,7 @@ export class Operations extends Transport {
    * 15 minutes. A wrong password fails with 422 and counts as a failed login. Admins who use single
    * sign-on have no password.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   startTotp(body: schemas.TotpEnrollment = {}, options?: RequestOptions): Promise<schemas.TotpSecret> {
     return this.send("POST", `/api/v1/admin/me/totp`, { body }, options);
@@ -2160,7 +2160,7 @@ export class Operations extends Transport {
    * Requires a code of the app or a recovery code. If no passkey remains, the recovery codes are
    * deleted too. Where a second factor is required, the last one cannot be removed (403).
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   removeTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/totp`, { body }, options);
@@ -2176,7 +2176,7 @@ export class Operations extends Transport {
    * The confirmed code cannot be used again: to log in, wait for the next one. A token with
    * `enroll_only` remains limited; log in again.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   confirmTotp(body: schemas.TotpCode, options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/totp/confirm`, { body }, options);
@@ -2187,7 +2187,7 @@ export class Operations extends Transport {
    *
    * Earlier codes stop working. An admin without a second factor has none (404).
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   replaceRecoveryCodes(options?: RequestOptions): Promise<schemas.NewRecoveryCodes> {
     return this.send("POST", `/api/v1/admin/me/recovery-codes`, {}, options);
@@ -2201,7 +2201,7 @@ export class Operations extends Transport {
    * or `passkey` with the result of `navigator.credentials.get()` for the options of
    * `POST /api/v1/admin/login/passkey/options`. Failures count as failed logins.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   stepUp(body: schemas.StepUp = {}, options?: RequestOptions): Promise<schemas.VerifiedFactor> {
     return this.send("POST", `/api/v1/admin/me/step-up`, { body }, options);
@@ -2213,7 +2213,7 @@ export class Operations extends Transport {
    * All your other sessions end. A wrong `current_password` fails with 422 and counts as a failed
    * login. The rules for the new password are those of `POST /api/v1/admin/users`.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   changePassword(body: schemas.PasswordChange, options?: RequestOptions): Promise<void> {
     return this.send("POST", `/api/v1/admin/me/password`, { body }, options);
@@ -2222,7 +2222,7 @@ export class Operations extends Transport {
   /**
    * Get how the admin sees the console.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getPreferences(options?: RequestOptions): Promise<schemas.Preferences> {
     return this.send("GET", `/api/v1/admin/me/preferences`, {}, options);
@@ -2234,7 +2234,7 @@ export class Operations extends Transport {
    * Fields that the request omits keep their values. An empty string resets a field to the setting
    * of the browser.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   updatePreferences(body: schemas.PreferencesUpdate = {}, options?: RequestOptions): Promise<schemas.Preferences> {
     return this.send("PUT", `/api/v1/admin/me/preferences`, { body }, options);
@@ -2247,7 +2247,7 @@ export class Operations extends Transport {
    * `sso` a session that was started with single sign-on. `last_seen_at` is accurate to within a
    * minute.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listSessions(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.SessionPage, schemas.SessionRecord> {
     return this.list("GET", `/api/v1/admin/me/sessions`, { query }, options);
@@ -2258,7 +2258,7 @@ export class Operations extends Transport {
    *
    * Its tokens are rejected, normally before the response is sent.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   endSession(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/sessions/${encodeURIComponent(id)}`, {}, options);
@@ -2274,7 +2274,7 @@ export class Operations extends Transport {
    * without a password. A wrong password fails with 422 and counts as a failed login. Admins who use
    * single sign-on have no password, and their passkeys only verify sensitive actions.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   startPasskey(body: schemas.PasskeyEnrollment = {}, options?: RequestOptions): Promise<schemas.CreationOptions> {
     return this.send("POST", `/api/v1/admin/me/passkeys/options`, { body }, options);
@@ -2293,7 +2293,7 @@ export class Operations extends Transport {
    *
    * A token with `enroll_only` remains limited; log in again.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   enrollPasskey(body: schemas.NewPasskey, options?: RequestOptions): Promise<schemas.EnrolledPasskey> {
     return this.send("POST", `/api/v1/admin/me/passkeys`, { body }, options);
@@ -2304,7 +2304,7 @@ export class Operations extends Transport {
    *
    * Newest first.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   listPasskeys(query: { limit?: number; cursor?: string; } = {}, options?: RequestOptions): List<schemas.PasskeyPage, schemas.PasskeyRecord> {
     return this.list("GET", `/api/v1/admin/me/passkeys`, { query }, options);
@@ -2315,7 +2315,7 @@ export class Operations extends Transport {
    *
    * It no longer logs in. Where a second factor is required, the last one cannot be removed (403).
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin). An admin with a second factor must have verified it recently.
+   * Access: an admin with any role. An admin with a second factor must have verified it recently.
    */
   removePasskey(id: string, options?: RequestOptions): Promise<void> {
     return this.send("DELETE", `/api/v1/admin/me/passkeys/${encodeURIComponent(id)}`, {}, options);
@@ -2645,7 +2645,7 @@ export class Operations extends Transport {
    * may not list alerts. `engine` contains this node's latencies of ledger batches and of requests
    * that move money.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getOverview(query: { period?: schemas.OverviewPeriod; } = {}, options?: RequestOptions): Promise<schemas.Overview> {
     return this.send("GET", `/api/v1/overview`, { query }, options);
@@ -2677,7 +2677,7 @@ export class Operations extends Transport {
    * last attempt failed. `low_float` are active agents whose float is below `TAPGATE_FLOAT_LOW`.
    * Restricted subscribers are not counted in `kyc_reviews`.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   getWorkQueues(query: { fresh?: boolean; } = {}, options?: RequestOptions): Promise<schemas.WorkQueues> {
     return this.send("GET", `/api/v1/work-queues`, { query }, options);
@@ -2769,7 +2769,7 @@ export class Operations extends Transport {
    * their processor or partner. Finance users, who fund partners, find them if `types` names them.
    * There are at most `limit` results.
    *
-   * Access: an admin (compliance_user, finance_user, support_user, system_admin).
+   * Access: an admin with any role.
    */
   searchRecords(query: { q: string; types?: string; limit?: number; }, options?: RequestOptions): Promise<schemas.SearchResults> {
     return this.send("GET", `/api/v1/search`, { query }, options);

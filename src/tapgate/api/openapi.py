@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.access import Access
+from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.api.examples import (
     GENERIC_TEXT,
     build_example,
@@ -208,8 +209,10 @@ class _GatewayDocument(DocumentBuilder):
         return codes
 
     def build_error_response(self, status: int | None, codes: list[Code]) -> dict[str, Any]:
+        # The examples describe each of several codes.
+        several = "Error" if status is None else HTTPStatus(status).phrase
         return {
-            "description": "; ".join(dict.fromkeys(TABLE[code][1] for code in codes)),
+            "description": TABLE[codes[0]][1] if len(codes) == 1 else several,
             "content": {
                 "examples": {str(code): {"value": ApiError(code).body()} for code in codes}
             },
@@ -232,10 +235,16 @@ def _describe_path_parameter(path: str, name: str) -> str:
     return f"{words[0].upper()}{words[1:]} ID".replace("Api ", "API ").replace("User ", "Admin ")
 
 
+def _describe_roles(roles: frozenset[str]) -> str:
+    if roles == {*ROLES_BY_LETTER.values()}:
+        return "an admin with any role"
+    return f"an admin ({', '.join(sorted(roles))})"
+
+
 def _describe_callers(access: Access) -> str:
     kinds = [
         access.scope and f"an API key with the scope `{access.scope}`",
-        access.roles and f"an admin ({', '.join(sorted(access.role_names))})",
+        access.roles and _describe_roles(access.role_names),
         access.hmac == "pos" and "a processor's or terminal's signature",
         access.hmac == "partner" and "a partner's signature",
         access.service and "an internal service's signature",
