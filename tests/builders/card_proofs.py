@@ -23,9 +23,13 @@ async def create_keyset(harness: Harness, name: str = "Bureau", **keys: str) -> 
     return record
 
 
-async def retire_keyset(harness: Harness, keyset: dict[str, Any]) -> httpx2.Response:
+async def retire_keyset(
+    harness: Harness, keyset: dict[str, Any], cards: Any = None
+) -> httpx2.Response:
     return await harness.post(
-        f"{CARDS_URL}/keysets/{keyset['id']}/retire", auth=await harness.create_admin()
+        f"{CARDS_URL}/keysets/{keyset['id']}/retire",
+        json=None if cards is None else {"cards": cards},
+        auth=await harness.create_admin(),
     )
 
 

@@ -5,6 +5,7 @@ from builders.card_proofs import (
     FILE_READ_KEY,
     META_READ_KEY,
     create_keyset,
+    create_signing_card,
     personalize,
     retire_keyset,
 )
@@ -17,7 +18,7 @@ from tapgate.card_proofs.issuer_keys import IssuerKeys
 async def test_keyset_is_created_with_generated_keys(harness: Harness) -> None:
     first, second = [await create_keyset(harness, name) for name in ("Bureau", "Own printer")]
     assert first["id"].startswith("cks_")
-    assert set(first) == {"id", "name", "version", "kcv", "status", "created_at"}
+    assert set(first) == {"id", "name", "version", "kcv", "status", "cards", "created_at"}
     assert (first["name"], first["version"], first["status"]) == ("Bureau", 1, "active")
     assert first["kcv"] != second["kcv"]
     assert len(first["kcv"]) == len(second["kcv"]) == 12
@@ -53,6 +54,24 @@ async def test_retired_keyset_cannot_be_used_or_retired_again(harness: Harness) 
     assert parse_error(await personalize(harness, card, keyset)) == (409, "KEYSET_RETIRED")
     entries = await harness.list_audit_entries(keyset["id"], "keyset.retired")
     assert [entry["changes"] for entry in entries] == [{"status": ["active", "retired"]}]
+
+
+async def test_retirement_confirms_the_number_of_cards_that_stop(harness: Harness) -> None:
+    keyset, other = await create_keyset(harness), await create_keyset(harness)
+    admin = await harness.create_admin()
+    for issuer in (keyset, keyset, other):
+        card = await harness.create_card((await harness.create_subscriber())["id"])
+        await create_signing_card(harness, card, issuer)
+    read = await harness.get(f"{CARDS_URL}/keysets/{keyset['id']}", auth=admin)
+    assert read.json() == {**keyset, "cards": 2}
+    listed = await harness.get(f"{CARDS_URL}/keysets", auth=admin)
+    assert [item["cards"] for item in listed.json()["data"]] == [1, 2]
+    for count in (1, 3, -1, "2"):
+        refused = await retire_keyset(harness, keyset, cards=count)
+        assert refused.status_code in (400, 422)
+        assert "cards" in refused.text
+    retired = await retire_keyset(harness, keyset, cards=2)
+    assert retired.json() == {**keyset, "cards": 2, "status": "retired"}
 
 
 async def test_unknown_keyset_is_not_found(harness: Harness) -> None:

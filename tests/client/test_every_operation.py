@@ -486,7 +486,8 @@ async def call_card_proof_operations(
     assert (await terminal.pos.lookup_card(card_proof=url)).card_serial == "TAP-D"
     assert not (await terminal.in_app.verify_card(card_proof=proof)).is_active
     assert [tap.result for tap in (await admin.cards.list_taps("TAP-D")).data] == ["accepted"]
-    assert (await admin.cards.retire_keyset(keyset.id)).status == "retired"
+    assert (await admin.cards.get_keyset(keyset.id)).cards == 1
+    assert (await admin.cards.retire_keyset(keyset.id, cards=1)).status == "retired"
     assert [item.id async for item in admin.cards.list_keysets()] == [keyset.id]
 
 

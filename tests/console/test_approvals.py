@@ -73,7 +73,7 @@ async def test_keyset_forms_say_that_they_were_sent_for_approval(
     for action, form, parameters in (
         ("keyset.create", {"name": "Bureau"}, {}),
         ("keyset.rotate", {"name": keyset["name"]}, {}),
-        ("keyset.retire", {}, {"id": keyset["id"]}),
+        ("keyset.retire", {"cards": "0"}, {"id": keyset["id"]}),
     ):
         sent = await ada.submit_action(action, form, **parameters)
         shown = await ada.get_page_text(sent.headers["HX-Redirect"])

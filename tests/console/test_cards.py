@@ -124,7 +124,11 @@ async def test_keysets_are_created_rotated_and_retired_without_showing_their_key
     assert "<code>66E94B</code>" in page and "AB" * 16 not in page
     assert len(re.findall(r'data-label="Version" class="labeled">([12])<', page)) == 2
     newest = re.findall(r"keyset\.retire\?id=(cks_\w+)", page)[0]
-    await ada.submit_action("keyset.retire", {}, id=newest)
+    form = await ada.get_page_text(f"/console/actions/keyset.retire?id={newest}")
+    assert "Cards that stop working: <strong>0</strong>" in form
+    refused = await ada.submit_action("keyset.retire", {"cards": "7"}, id=newest)
+    assert "must be 0, the number of cards with these keys" in refused.text
+    await ada.submit_action("keyset.retire", {"cards": "0"}, id=newest)
     page = await ada.get_page_text("/console/keysets")
     assert "Keyset retired." in page and newest not in re.findall(r"retire\?id=(cks_\w+)", page)
 

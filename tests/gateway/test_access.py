@@ -38,6 +38,7 @@ POST /cards/{serial}/reset-pin, /cards/{serial}/reset-pin/confirm -> A S · svc
 POST /cards/{serial}/block, /cards/{serial}/unblock -> cards:write · A S C · svc
 POST /cards/upload-csv -> A
 POST, GET /cards/keysets -> A
+GET /cards/keysets/{id} -> A
 POST /cards/keysets/{id}/retire -> A
 POST /cards/{serial}/personalize, /cards/{serial}/personalize/confirm -> A
 GET /cards/{serial}/taps -> cards:read · A S C

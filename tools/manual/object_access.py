@@ -146,6 +146,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_V1}/cards/upload-csv": (ObjectAccess.NO_OBJECT,),
     f"POST {_V1}/cards/keysets": (ObjectAccess.NO_OBJECT,),
     f"GET {_V1}/cards/keysets": (ObjectAccess.ANY,),
+    f"GET {_V1}/cards/keysets/{{id}}": (ObjectAccess.ANY,),
     f"POST {_V1}/cards/keysets/{{id}}/retire": (ObjectAccess.ANY,),
     f"POST {_V1}/wallet/transfer-p2p": (ObjectAccess.PIN,),
     f"POST {_V1}/wallet/transfer": (

@@ -487,15 +487,26 @@ export class Operations extends Transport {
   }
 
   /**
+   * Get a keyset, with the number of cards that have its keys.
+   *
+   * Access: an admin (system_admin).
+   */
+  getKeyset(id: string, options?: RequestOptions): Promise<schemas.KeysetRecord> {
+    return this.send("GET", `/api/v1/cards/keysets/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
    * Retire a keyset.
    *
    * This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
    * normally before the response is sent, so its cards cannot pay until they are personalized again.
+   * Send the number of its cards in `cards` to make sure that you know how many stop working: any
+   * other number fails with 422.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
-  retireKeyset(id: string, options?: RequestOptions): Promise<schemas.KeysetRecord> {
-    return this.send("POST", `/api/v1/cards/keysets/${encodeURIComponent(id)}/retire`, {}, options);
+  retireKeyset(id: string, body: schemas.KeysetRetirement = {}, options?: RequestOptions): Promise<schemas.KeysetRecord> {
+    return this.send("POST", `/api/v1/cards/keysets/${encodeURIComponent(id)}/retire`, { body }, options);
   }
 
   /**

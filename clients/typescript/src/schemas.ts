@@ -1284,7 +1284,7 @@ export interface KeysetPage {
  * Keyset as returned by the API, without its keys.
  *
  *     `kcv` consists of the key check values of the meta read key and the file read key: the first 3
- *     bytes of an encrypted zero block each, in hex.
+ *     bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
  */
 export interface KeysetRecord {
   id: string;
@@ -1292,7 +1292,13 @@ export interface KeysetRecord {
   version: number;
   kcv: string;
   status: KeysetStatus;
+  cards: number;
   created_at: string;
+}
+
+/** Retirement of a keyset. `cards` confirms how many cards stop working. */
+export interface KeysetRetirement {
+  cards?: number | null;
 }
 
 export type KeysetStatus = "active" | "retired";

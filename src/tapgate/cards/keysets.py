@@ -1,5 +1,6 @@
 """Keysets: the issuer keys of cards that sign their taps."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final, Literal
 
@@ -10,7 +11,7 @@ from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.card_proofs.issuer_keys import IssuerKeys, generate_master_key
 from tapgate.card_proofs.verifier import KEYSETS_CHANGED
-from tapgate.errors import ApiError, Code, require_found
+from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.schemas.card_proofs import KeysetRecord, KeysetStatus, NewKeyset
 from tapgate.schemas.pagination import PageQuery
 from tapgate.schemas.records import build_record
@@ -45,8 +46,11 @@ class Keyset(msgspec.Struct, frozen=True, kw_only=True):
             raise ApiError(Code.KEYSET_RETIRED)
 
 
-def to_record(keyset: Keyset) -> KeysetRecord:
-    return build_record(KeysetRecord, keyset, id=ids.encode(ids.CARD_KEYSET, keyset.id))
+def to_record(keyset: Keyset, cards: int = 0) -> KeysetRecord:
+    """Return the record of a keyset whose keys this number of cards have."""
+    return build_record(
+        KeysetRecord, keyset, id=ids.encode(ids.CARD_KEYSET, keyset.id), cards=cards
+    )
 
 
 async def create(
@@ -76,10 +80,23 @@ async def create(
     return keyset
 
 
-async def retire(tx: Transaction, actor: Actor, keyset_id: int, *, signals: Signals) -> Keyset:
-    """Retire a keyset. From then on, no proof of its cards is accepted."""
+async def retire(
+    tx: Transaction,
+    actor: Actor,
+    keyset_id: int,
+    *,
+    confirmed_cards: int | None,
+    signals: Signals,
+) -> KeysetRecord:
+    """Retire a keyset. From then on, no proof of its cards is accepted.
+
+    `confirmed_cards` must be the number of its cards, if it is given.
+    """
     before = await get(tx, keyset_id, lock="FOR UPDATE")
     before.require_active()
+    cards = (await count_cards(tx, [keyset_id]))[keyset_id]
+    if confirmed_cards not in (None, cards):
+        raise invalid_field("cards", f"must be {cards}, the number of cards with these keys")
     after = msgspec.structs.replace(before, status=KeysetStatus.RETIRED)
     await tx.execute(
         "UPDATE card_keysets SET status = $2, updated_at = $3 WHERE id = $1",
@@ -87,10 +104,10 @@ async def retire(tx: Transaction, actor: Actor, keyset_id: int, *, signals: Sign
         after.status,
         tx.now(),
     )
-    record = to_record(after)
-    await _trail.record_change(tx, actor, record.id, "retired", to_record(before), record)
+    record = to_record(after, cards)
+    await _trail.record_change(tx, actor, record.id, "retired", to_record(before, cards), record)
     await signals.publish_and_wait(tx, KEYSETS_CHANGED, record.id)
-    return after
+    return record
 
 
 async def lock_for_use(tx: Transaction, keyset_id: int | None, *, vault: Vault) -> Keyset:
@@ -113,6 +130,17 @@ async def get(
 ) -> Keyset:
     row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", keyset_id)
     return Keyset(**require_found(row, Code.KEYSET_NOT_FOUND))
+
+
+async def count_cards(
+    reader: Database | Transaction, keyset_ids: Collection[int]
+) -> dict[int, int]:
+    """Return the number of cards with the keys of each keyset."""
+    rows = await reader.fetch(
+        "SELECT keyset_id, count(*) FROM cards WHERE keyset_id = ANY ($1::bigint[]) GROUP BY 1",
+        keyset_ids,
+    )
+    return dict.fromkeys(keyset_ids, 0) | dict(rows)
 
 
 async def list_page(database: Database, query: PageQuery) -> list[Keyset]:

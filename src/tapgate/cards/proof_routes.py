@@ -12,6 +12,7 @@ from tapgate.schemas.approvals import Operation
 from tapgate.schemas.card_proofs import (
     CardTapRecord,
     KeysetRecord,
+    KeysetRetirement,
     NewKeyset,
     NewPersonalization,
     Personalization,
@@ -31,7 +32,9 @@ async def _describe_keyset_creation(request: RequestContext, body: NewKeyset) ->
     return Proposal(operations=(Operation.KEYSETS,), summary=f"Create keyset {body.name}")
 
 
-async def _describe_keyset_retirement(request: RequestContext, id: int) -> Proposal:
+async def _describe_keyset_retirement(
+    request: RequestContext, id: int, body: KeysetRetirement
+) -> Proposal:
     keyset = to_record(await keysets.get(request.services.database, id))
     return Proposal(
         operations=(Operation.KEYSETS,),
@@ -69,7 +72,18 @@ async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecor
 @endpoints.get("/keysets", access=_ADMIN_ACCESS)
 async def list_keysets(request: RequestContext, query: PageQuery) -> Page[KeysetRecord]:
     """List keysets, newest first."""
-    return paginate(await keysets.list_page(request.services.database, query), query, to_record)
+    database = request.services.database
+    rows = await keysets.list_page(database, query)
+    cards = await keysets.count_cards(database, [keyset.id for keyset in rows])
+    return paginate(rows, query, lambda keyset: to_record(keyset, cards[keyset.id]))
+
+
+@endpoints.get("/keysets/{id}", access=_ADMIN_ACCESS)
+async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
+    """Get a keyset, with the number of cards that have its keys."""
+    database = request.services.database
+    keyset = await keysets.get(database, id)
+    return to_record(keyset, (await keysets.count_cards(database, [id]))[id])
 
 
 @endpoints.post(
@@ -79,16 +93,21 @@ async def list_keysets(request: RequestContext, query: PageQuery) -> Page[Keyset
     guard=Guard(_describe_keyset_retirement, Operation.KEYSETS),
     errors=(Code.KEYSET_RETIRED,),
 )
-async def retire_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
+async def retire_keyset(
+    request: RequestContext, id: CardKeysetId, body: KeysetRetirement
+) -> KeysetRecord:
     """Retire a keyset.
 
     This is permanent. Every process rejects proofs of its cards with 403 `CARD_NOT_GENUINE`,
     normally before the response is sent, so its cards cannot pay until they are personalized again.
+    Send the number of its cards in `cards` to make sure that you know how many stop working: any
+    other number fails with 422.
     """
     services = request.services
     async with services.transaction() as tx:
-        keyset = await keysets.retire(tx, request.actor, id, signals=services.signals)
-    return to_record(keyset)
+        return await keysets.retire(
+            tx, request.actor, id, confirmed_cards=body.cards, signals=services.signals
+        )
 
 
 @endpoints.post(

@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate.errors import invalid_field
 from tapgate.schemas.common import Redacted, build_missing_field_error
-from tapgate.schemas.fields import Choice, InvalidValueError, NameRule, Rule, Text
+from tapgate.schemas.fields import Choice, IntegerRange, InvalidValueError, NameRule, Rule, Text
 
 _PICC_DATA_DIGITS: Final = 32
 _CMAC_DIGITS: Final = 16
@@ -145,7 +145,7 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Keyset as returned by the API, without its keys.
 
     `kcv` consists of the key check values of the meta read key and the file read key: the first 3
-    bytes of an encrypted zero block each, in hex.
+    bytes of an encrypted zero block each, in hex. `cards` is the number of cards with its keys.
     """
 
     id: str
@@ -153,7 +153,14 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     kcv: str
     status: KeysetStatusField
+    cards: int
     created_at: str
+
+
+class KeysetRetirement(msgspec.Struct, kw_only=True):
+    """Retirement of a keyset. `cards` confirms how many cards stop working."""
+
+    cards: Annotated[int, IntegerRange(0)] | None = None
 
 
 class NewPersonalization(msgspec.Struct, kw_only=True):

@@ -105,9 +105,15 @@ class Cards(OperationGroup[M]):
     def list_keysets(self, *, limit: int | None = None) -> Page[KeysetRecord]:
         """List keysets, newest first. `limit` is the page size."""
 
+    @reads("GET /api/v1/cards/keysets/{id}")
+    def get_keyset(self, id: str) -> KeysetRecord: ...
+
     @acts("POST /api/v1/cards/keysets/{id}/retire")
-    def retire_keyset(self, id: str) -> KeysetRecord:
-        """Retire a keyset permanently. Proofs of its cards are rejected."""
+    def retire_keyset(self, id: str, *, cards: int | None = None) -> KeysetRecord:
+        """Retire a keyset permanently. Proofs of its cards are rejected.
+
+        `cards` confirms the number of its cards.
+        """
 
     @acts("POST /api/v1/cards/{serial}/personalize")
     def personalize(self, serial: str, *, keyset_id: str) -> Personalization:

@@ -5,7 +5,6 @@ from typing import Final
 
 from tapgate.console.actions import Action
 from tapgate.console.components.lists import add_list_page
-from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.site import Pages
 
@@ -41,13 +40,19 @@ ACTIONS = (
         fields=(Field("name", "Name", "hidden"), *_IMPORTED_KEYS),
         success_message="Next version created. Personalize the cards again to use it.",
     ),
-    build_state_action(
-        "keyset",
-        f"{LIST_PATH}/{{id}}",
-        "keyset",
-        "retire",
-        "Cards with these keys can't pay until you personalize them again. This can't be undone.",
+    Action(
+        name="keyset.retire",
+        endpoint=f"POST {LIST_PATH}/{{id}}/retire",
+        title="Retire this keyset?",
+        button="Retire",
+        description="Cards with these keys can't pay until you personalize them again. This can't "
+        "be undone.",
+        fields=(Field("cards", "Number of cards", "number", hint="Type the number to confirm."),),
+        success_message="Keyset retired.",
+        is_dangerous=True,
         redirect_path="/console/keysets",
+        preview_path=f"{LIST_PATH}/{{id}}",
+        preview_template="cards/keyset_retirement.html",
     ),
 )
 
