@@ -55,7 +55,7 @@ SELF_OPERATIONS = {
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 
 #: Tables that a failed PIN attempt changes.
-PIN_TABLES = ("pins", "pin_failures")
+PIN_TABLES = ("pins", "pin_failures", "pin_attempts")
 
 #: Operations covered here, by kind of ownership check. An operation added to
 #: `tools.manual.object_access` also needs a request for another owner's object here.
@@ -223,11 +223,15 @@ async def test_pin_of_another_subscriber_is_rejected(
     request = ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
     caller, *_ = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
+    database = ownership_fixtures.harness.database
+    await database.execute("DELETE FROM pin_attempts")
     before = await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES)
     response = await send(ownership_fixtures, request, caller.auth)
     assert get_status_and_code(response) == (400, "INVALID_PIN"), response.text
     assert response.json()["details"]["attempts_remaining"] == 2
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
+    counts = await database.fetch("SELECT credential, sum(wrong) FROM pin_attempts GROUP BY 1")
+    assert [tuple(row) for row in counts] == [(caller.auth.id, 1)]
     for value in (person.phone, "Aminata", "Kamara", "SLE"):
         assert value not in response.text
     correct_pin = PIN if "agent" not in name or "cashout" in name else AGENT_PIN
