@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from PIL import Image
 
+from drivers.csv_files import read_rows
 from harness import Harness, parse_error
 from tapgate.api import report_calls, report_server
 from tapgate.api.report_calls import ReportClient
@@ -178,7 +179,9 @@ async def test_verification_and_files_reach_console_pages(harness: Harness) -> N
         assert proof["holds"] is True
         assert (await dispatch("GET", "/audit/verify"))["valid"] is True
         export = await dispatch("GET", "/transactions/export")
-    assert export.body.startswith(b"id,created_at")
+    columns, *rows = read_rows(export.body)
+    assert columns[:2] == ["id", "created_at"]
+    assert len(rows) == 1
     assert "filename=" in export.headers["Content-Disposition"]
 
 
