@@ -177,7 +177,8 @@ async def test_transfer_receipt_shows_the_remaining_balance(harness: Harness) ->
     url = await _create_funded_processor(harness, "2000")
     customer = await harness.create_subscriber()
     body = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
-    response = await harness.post(url, json=body, auth=await harness.create_admin("F"))
+    admin = await harness.create_admin("F")
+    response = await harness.post(url, json=body, auth=admin)
     assert response.status_code == 200, response.text
     receipt = response.json()
     transaction_id = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
@@ -192,7 +193,8 @@ async def test_transfer_receipt_shows_the_remaining_balance(harness: Harness) ->
         "SELECT type, channel, fee_amount, context FROM transactions WHERE id = $1", transaction_id
     )
     assert row is not None
-    assert tuple(row) == ("processor_transfer", "admin", 0, {"memo": "Prize"})
+    context = {"memo": "Prize", "requested_by": admin.id}
+    assert tuple(row) == ("processor_transfer", "admin", 0, context)
     subscriber = await harness.get(
         f"/api/v1/subscribers/{customer['id']}", auth=harness.get_service_auth()
     )
