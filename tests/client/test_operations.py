@@ -117,6 +117,7 @@ CLASS_BY_STATUS = {
     405: exceptions.ValidationError,
     409: exceptions.ConflictError,
     413: exceptions.ValidationError,
+    415: exceptions.ValidationError,
     418: exceptions.ValidationError,
     422: exceptions.ValidationError,
     429: exceptions.RateLimitedError,

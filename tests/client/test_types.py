@@ -50,7 +50,8 @@ import tapgate.client
 print("\\n".join(sys.modules))
 """
 ALLOWED_PACKAGES = {
-    "client", "schemas", "clock", "colors", "errors", "ids", "money", "signing", "tls",
+    "client", "schemas", "clock", "colors", "errors", "ids", "money", "names", "phone_numbers",
+    "signing", "tls",
 }  # fmt: skip
 SERVER_LIBRARIES = {
     "PIL", "argon2", "asyncpg", "jinja2", "prometheus_client", "reportlab", "structlog", "typer",

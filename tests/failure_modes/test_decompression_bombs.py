@@ -199,7 +199,7 @@ REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
     "a gzip file": (
         lambda: gzip.compress(HEADER + bytes(MEBIBYTE)),
         {"Content-Encoding": "gzip"},
-        422,
+        415,
     ),
 }
 
@@ -252,7 +252,7 @@ async def test_compressed_request_body_is_rejected_without_decompression(harness
                 headers={"Content-Encoding": coding},
                 auth=await harness.create_admin(),
             )
-        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_ENCODING")
         assert memory.growth < 16 * MEBIBYTE
 
 
