@@ -33,7 +33,7 @@ async def test_embedded_server_has_the_version_of_its_program(database: Database
     [PostgresVersion(18, 5), True],
     [PostgresVersion(18, 6), False],
     [PostgresVersion(18, 7), False],
-    [PostgresVersion(17, 11), False],
+    [PostgresVersion(17, 12), False],
     [PostgresVersion(99, 0), False],
 ])  # fmt: skip
 def test_only_an_older_minor_release_is_outdated(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 #: Newest minor release of each supported major release, as of November 2026.
-NEWEST_MINOR_RELEASES: Final[Mapping[int, int]] = {16: 15, 17: 11, 18: 6}
+NEWEST_MINOR_RELEASES: Final[Mapping[int, int]] = {16: 16, 17: 12, 18: 6}
 
 
 class PostgresVersion(NamedTuple):
