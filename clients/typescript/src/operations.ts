@@ -63,7 +63,7 @@ export class Operations extends Transport {
    * subscriber's phone. The response to such callers contains only `id`, `restricted`, `status` and
    * `status_reason`.
    *
-   * Access: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin); an internal service's signature. To set `phone_number`, `first_name`, `last_name`, `email`, `date_of_birth`, `address`, `id_type`, `id_number`, `category`: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin). To set `kyc_level`, `kyc_status`, `restricted`: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to change `phone_number`.
+   * Access: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin); an internal service's signature. To set `phone_number`, `first_name`, `last_name`, `email`, `date_of_birth`, `address`, `id_type`, `id_number`, `category`: an API key with the scope `subscribers:write`; an admin (compliance_user, support_user, system_admin). To set `kyc_level`, `kyc_status`, `restricted`: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to set `phone_number` or `kyc_level`.
    */
   updateSubscriber(id: string, body: schemas.SubscriberUpdate = {}, options?: RequestOptions): Promise<schemas.DisclosedSubscriber> {
     return this.send("PUT", `/api/v1/subscribers/${encodeURIComponent(id)}`, { body }, options);
@@ -265,7 +265,7 @@ export class Operations extends Transport {
    * types. If another decision already covers all documents, the request fails with
    * `ALREADY_RESOLVED`.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to set `kyc_level`.
    */
   decideKyc(id: string, body: schemas.KycDecisionRequest, options?: RequestOptions): Promise<schemas.SubscriberResponse> {
     return this.send("POST", `/api/v1/subscribers/${encodeURIComponent(id)}/kyc-decision`, { body }, options);
@@ -1095,7 +1095,7 @@ export class Operations extends Transport {
    * Fields that are absent or null keep their values. A new `commission_tier` applies from the next
    * cash-in or cash-out. A terminated agent cannot be changed.
    *
-   * Access: an admin (system_admin). An admin with a second factor must have verified it recently to change `phone_number`.
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently to set `phone_number` or `commission_tier`.
    */
   updateAgent(id: string, body: schemas.AgentUpdate = {}, options?: RequestOptions): Promise<schemas.AgentRecord> {
     return this.send("PUT", `/api/v1/agents/${encodeURIComponent(id)}`, { body }, options);
@@ -1566,7 +1566,7 @@ export class Operations extends Transport {
    * Who asked for the transaction, directly or with an API key they created or rotated, cannot
    * release it (403), with or without an approval rule.
    *
-   * Access: an admin (compliance_user, system_admin).
+   * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to set `transaction_decision`.
    */
   resolveAlert(id: string, body: schemas.Resolution, options?: RequestOptions): Promise<schemas.AlertResponse> {
     return this.send("POST", `/api/v1/compliance/alerts/${encodeURIComponent(id)}/resolve`, { body }, options);
@@ -2747,7 +2747,7 @@ export class Operations extends Transport {
    * white. `logo` is a PNG image with at most 1024 pixels per side, which is decoded and encoded
    * again without metadata.
    *
-   * Access: an admin (system_admin).
+   * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */
   updateBranding(body: schemas.BrandingUpdate = {}, options?: RequestOptions): Promise<schemas.BrandingRecord> {
     return this.send("PUT", `/api/v1/admin/branding`, { body }, options);

@@ -13,7 +13,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
-from tapgate.http.endpoint import Endpoints, FieldStepUp
+from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
@@ -97,13 +97,6 @@ async def get_agent_balance(request: RequestContext, id: AgentId) -> AgentBalanc
     return to_balance(await queries.get(request.services.database, id))
 
 
-async def _changes_phone(request: RequestContext, id: int, body: AgentUpdate) -> bool:
-    if body.phone_number is None:
-        return False
-    agent = await queries.get(request.services.database, id)
-    return body.phone_number != agent.phone_number
-
-
 async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) -> Proposal | None:
     agent = to_record(await queries.get(request.services.database, id))
     if body.phone_number in (None, agent.phone_number) and body.commission_tier in (
@@ -123,7 +116,7 @@ async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) 
     "/{id}",
     access=_ADMIN_ACCESS,
     guard=Guard(_describe_update, Operation.AGENT_PHONE),
-    step_up=FieldStepUp("phone_number", _changes_phone),
+    step_up=("phone_number", "commission_tier"),
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
 )
 async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) -> AgentRecord:

@@ -141,7 +141,9 @@ class _GatewayDocument(DocumentBuilder):
         for field_access, names in fields.items():
             sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
         if endpoint.step_up:
-            condition = "" if endpoint.step_up is True else f" to change `{endpoint.step_up.field}`"
+            condition = ""
+            if not isinstance(endpoint.step_up, bool):
+                condition = " to set " + " or ".join(f"`{name}`" for name in endpoint.step_up)
             sentences.append(
                 f"An admin with a second factor must have verified it recently{condition}."
             )

@@ -13,7 +13,7 @@ from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_require
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
-from tapgate.http.endpoint import Endpoint, FieldStepUp
+from tapgate.http.endpoint import Endpoint
 from tapgate.http.route import Route
 
 
@@ -57,9 +57,9 @@ class GuardedRoute(Route):
             # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
             self._require_field_access(request, msgspec.structs.asdict(arguments["body"]))
         if (
-            isinstance(self._step_up, FieldStepUp)
+            isinstance(self._step_up, tuple)
             and not _is_verified(request)
-            and await self._step_up.is_changed(request, **arguments)
+            and await self.endpoint.guard.describe(request, **arguments) is not None
         ):
             raise await _build_step_up_error(request)
         if self.is_report and request.services.report_client is not None:

@@ -34,6 +34,7 @@ async def get_branding(request: RequestContext) -> BrandingRecord:
     access=_PUBLIC,
     media=("image/png", FILE_MEDIA_TYPE),
     errors=(Code.NOT_FOUND,),
+    any_query="Pages add a version to the address, so that browsers load a new logo.",
 )
 async def get_branding_logo(request: RequestContext) -> Reply[bytes]:
     """Get the logo, a PNG image."""
@@ -57,6 +58,7 @@ async def _describe_update(request: RequestContext, body: BrandingUpdate) -> Pro
     access=Access(roles="A"),
     body_limit=MEBIBYTE,
     guard=Guard(_describe_update, Operation.BRANDING),
+    step_up=True,
 )
 async def update_branding(request: RequestContext, body: BrandingUpdate) -> BrandingRecord:
     """Change the branding.

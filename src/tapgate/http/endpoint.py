@@ -103,16 +103,6 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"type": "string"})
 
 
-class FieldStepUp(msgspec.Struct, frozen=True):
-    """Body field whose change is sensitive.
-
-    `is_changed` takes the arguments of the handler and returns whether the request changes it.
-    """
-
-    field: str
-    is_changed: Handler
-
-
 class EndpointOptions(TypedDict, total=False):
     """Options of an endpoint declaration, in addition to its method and path.
 
@@ -140,7 +130,8 @@ class EndpointOptions(TypedDict, total=False):
     - `guard`: How approval rules can hold requests until other admins approve them.
     - `unguarded`: Why approval rules never apply, for an endpoint by which admins change something.
     - `step_up`: An admin who has a second factor must have verified it in the last 15 minutes. True
-      applies to all requests, a `FieldStepUp` to requests that change this field.
+      applies to all requests. Names of body fields apply to requests that set one of them in a way
+      that approval rules can guard.
     - `enrolls`: Also accepts sessions that may only enroll a second factor.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
@@ -167,7 +158,7 @@ class EndpointOptions(TypedDict, total=False):
     heavy: bool | str
     guard: Any
     unguarded: str
-    step_up: bool | FieldStepUp
+    step_up: bool | tuple[str, ...]
     enrolls: bool
     report: bool
 
@@ -206,7 +197,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     heavy: bool | str = False
     guard: Any = None  # the service's declaration, with the attribute `describe`
     unguarded: str | None = None
-    step_up: bool | FieldStepUp = False
+    step_up: bool | tuple[str, ...] = False
     enrolls: bool = False
     report: bool = False
 
@@ -300,10 +291,6 @@ class Endpoints:
             if guard is not None and id_prefixes:
                 describe = _decode_ids(guard.describe, id_prefixes)
                 options["guard"] = guard.replace_describe(describe)
-            step_up = options.get("step_up")
-            if isinstance(step_up, FieldStepUp) and id_prefixes:
-                is_changed = _decode_ids(step_up.is_changed, id_prefixes)
-                options["step_up"] = FieldStepUp(step_up.field, is_changed)
             self._endpoints.append(
                 Endpoint(
                     method=method,

@@ -10,7 +10,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
-from tapgate.http.endpoint import Endpoints, FieldStepUp
+from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.schemas.approvals import Operation
@@ -185,16 +185,11 @@ async def _describe_update(
     )
 
 
-async def _changes_phone(request: RequestContext, id: int, body: SubscriberUpdate) -> bool:
-    proposal = await _describe_update(request, id, body)
-    return proposal is not None and Operation.SUBSCRIBER_PHONE in proposal.operations
-
-
 @endpoints.put(
     "/{id}",
     access=Access(scope="subscribers:write", roles="ASC", service=True),
     guard=Guard(_describe_update, Operation.SUBSCRIBER_PHONE, Operation.KYC_LEVEL),
-    step_up=FieldStepUp("phone_number", _changes_phone),
+    step_up=("phone_number", "kyc_level"),
     field_access=_UPDATE_FIELD_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )

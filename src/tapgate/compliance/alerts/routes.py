@@ -157,6 +157,7 @@ async def _describe_resolution(
     "/{id}/resolve",
     errors=(Code.ALREADY_RESOLVED,),
     guard=Guard(_describe_resolution, Operation.REVIEW_RELEASE, ends_in_ledger=True),
+    step_up=("transaction_decision",),
 )
 async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) -> AlertResponse:
     """Resolve an alert.

@@ -137,6 +137,7 @@ async def _describe_decision(
     "/kyc-decision",
     access=Access(roles="AC"),
     guard=Guard(_describe_decision, Operation.KYC_LEVEL),
+    step_up=("kyc_level",),
     errors=(
         *_READ_ERRORS,
         Code.NOT_CLOSABLE,
