@@ -1,4 +1,4 @@
-"""Export of the journal of a day or period, assembled from pages of transactions."""
+"""Journal export of a day or period, assembled from pages of transactions."""
 
 import asyncio
 from datetime import date

@@ -53,7 +53,7 @@ def to_account_component(gl_code: str) -> str:
 
 
 class JournalBuilder:
-    """Builder of the rows of a journal. Dates are days of completion in `zone`."""
+    """Builds journal rows. Dates are days of completion in `zone`."""
 
     content_type = _JSON_CONTENT_TYPE
     extension = "json"

@@ -1,4 +1,4 @@
-"""Warnings of the messaging provider, as reported by the messenger.
+"""Messaging provider warnings, as reported by the messenger.
 
 A warning concerns a template, the account or the phone number, and stays until the provider reports
 that the problem is solved.

@@ -53,7 +53,7 @@ def _is_recent(minute: int, current: int) -> bool:
 
 
 def _list_counts(numbers: Sequence[int], current: int) -> list[AttemptCount]:
-    """Return the counts of the window's minutes from the cells of a row."""
+    """Return the counts per minute of the window from a row's cells."""
     return [
         AttemptCount(minute, attempts, wrong)
         for minute, attempts, _, wrong in zip(

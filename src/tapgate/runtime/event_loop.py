@@ -1,4 +1,4 @@
-"""The fastest event loop of the platform: uvloop, except on Windows."""
+"""The fastest available event loop: uvloop, except on Windows."""
 
 import sys
 

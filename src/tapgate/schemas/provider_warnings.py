@@ -1,4 +1,4 @@
-"""Warnings of the messaging provider about templates, the account and the phone number."""
+"""Messaging provider warnings about templates, the account and the phone number."""
 
 from enum import StrEnum
 from typing import Annotated, Final
