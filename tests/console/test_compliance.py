@@ -1,15 +1,21 @@
 """Compliance pages: the alert queue, review decisions, rules and compliance checks."""
 
+import itertools
 from typing import Any
 
 import pytest
 
+from builders.card_proofs import create_signing_pos, tap
 from builders.participants import cash_in, create_agent
-from builders.payments import build_transfer, get_rules_by_name, update_rule
+from builders.payments import build_transfer, get_rules_by_name, list_alerts, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
-from harness import Harness
+from harness import WRONG_PIN, Harness
+from tapgate.compliance.alerts.model import SUPPORT_REQUEST
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
 from tapgate.console.translation.translator import Language, get_translator
+from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
+from tapgate.ledger.wrong_pins import PIN_GUESSING_ALERT_TYPE
+from tapgate.schemas.compliance import RuleType
 
 QUEUE_URL = "/console/compliance"
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -155,20 +161,68 @@ async def test_alert_without_a_transaction_is_resolved_without_a_transaction_dec
     assert alert in (await officer.get(f"{QUEUE_URL}?status=all&severity=MEDIUM")).text
 
 
-@pytest.mark.parametrize(
-    "details",
-    [{"action": ["review"]}, {"action": {"review": 1}}, {"figure": "²"}, {"figure": "9" * 4000}],
+#: Names in the details of alerts that Tapgate raises.
+_DETAIL_NAMES = (
+    *("action", "agent_id", "attempts", "card_serial", "counter", "credential", "figure"),
+    *("processor_id", "reason", "rule_type", "terminal_id", "terminal_name", "transaction_type"),
+    *("uid", "window_seconds", "wrong_pins"),
 )
+_MALFORMED_VALUES = (None, "", "²", "9" * 4000, XSS_PAYLOAD, 1.5, True, ["review"], {"review": 1})
+
+
+@pytest.mark.parametrize("alert_type", ["by hand", CLONE_ALERT_TYPE, PIN_GUESSING_ALERT_TYPE])
 async def test_malformed_alert_details_do_not_break_the_page(
-    officer: ConsoleClient, harness: Harness, details: dict[str, Any]
+    officer: ConsoleClient, harness: Harness, alert_type: str
 ) -> None:
-    response = await harness.post(
-        "/api/v1/compliance/alerts",
-        json={"alert_type": "by hand", "details": details},
-        auth=harness.get_service_auth(),
-    )
-    assert response.status_code == 201, response.text
-    await officer.get_page_text(f"{QUEUE_URL}/alerts/{response.json()['alert_id']}")
+    """A service can create an alert with any detail, and without the details that belong to it."""
+    for name, value in itertools.product(_DETAIL_NAMES, _MALFORMED_VALUES):
+        response = await harness.post(
+            "/api/v1/compliance/alerts",
+            json={"alert_type": alert_type, "details": {name: value}},
+            auth=harness.get_service_auth(),
+        )
+        assert response.status_code == 201, response.text
+        page = await officer.get(f"{QUEUE_URL}/alerts/{response.json()['alert_id']}")
+        assert page.status_code == 200, (name, value)
+        assert "<script>alert" not in page.text
+
+
+async def test_alert_of_every_type_is_shown_with_and_without_notes(
+    officer: ConsoleClient, harness: Harness
+) -> None:
+    pos, chip = await create_signing_pos(harness, balance="100")
+    terminal, proof = await pos.create_terminal(), tap(chip)
+    for _ in range(2):
+        await pos.pay("10", card_proof=proof, terminal_id=terminal)
+    for _ in range(7):
+        customer = await harness.create_subscriber()
+        card = await harness.create_card(customer["id"])
+        for _ in range(3):
+            await pos.pay("1", card_serial=card, pin=WRONG_PIN, terminal_id=terminal)
+    payer = await harness.create_subscriber(balance="500")
+    await create_held_transfer(harness, payer, await harness.create_subscriber())
+    for alert_type in (*RuleType, SUPPORT_REQUEST):
+        response = await harness.post(
+            "/api/v1/compliance/alerts",
+            json={"alert_type": alert_type, "details": {}, "subscriber_id": payer["id"]},
+            auth=harness.get_service_auth(),
+        )
+        assert response.status_code == 201, response.text
+    alerts = await list_alerts(harness)
+    assert {alert["alert_type"] for alert in alerts} == {
+        *(CLONE_ALERT_TYPE, PIN_GUESSING_ALERT_TYPE, SUPPORT_REQUEST),
+        *RuleType,
+    }
+    for alert in alerts:
+        page = f"{QUEUE_URL}/alerts/{alert['id']}"
+        text = await officer.get_page_text(page)
+        assert alert["id"] in text and "Investigation</dt>" not in text
+        if alert["alert_type"] == CLONE_ALERT_TYPE:
+            assert terminal in text and "Rejected taps of cards" in text
+        if alert["alert_type"] == PIN_GUESSING_ALERT_TYPE:
+            assert "Till</dd>" in text and "Wrong PINs per key" in text
+        await officer.submit_action("alert.investigate", {"note": "Called them"}, id=alert["id"])
+        assert "Called them</span>" in await officer.get_page_text(page)
 
 
 async def test_rule_can_be_changed_and_deactivated(
