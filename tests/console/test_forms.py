@@ -219,6 +219,9 @@ async def test_picker_shows_the_chosen_record_and_its_problems(
 async def test_errors_name_the_field_in_words(ada: ConsoleClient) -> None:
     text = (await ada.submit_action("api_key.create", {"name": "Store"})).text
     assert "Select at least one scope." in text and "Fix the highlighted fields" in text
+    person = {"first_name": "1", "last_name": "K" * 61, "phone_number": "123", "pin": "6417"}
+    text = (await ada.submit_action("subscriber.register", person)).text
+    assert text.count('aria-invalid="true"') == 3 and "Fix the highlighted fields" in text
     text = (await ada.submit_action("api_key.create", {"scopes": "payments:read"})).text
     assert "Enter a name." in text
 

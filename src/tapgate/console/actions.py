@@ -386,8 +386,9 @@ def _render_form(
 ) -> Reply[bytes]:
     invalid = (error.details or {}).get("fields", {}) if error is not None else {}
     visible = {field.name: field for field in action.fields if field.kind != "hidden"}
-    # The error repeats the message of one field.
-    messages = {*invalid.values(), *(f"{name} {message}" for name, message in invalid.items())}
+    # The error repeats the message of one field, or the messages of all fields.
+    texts = [f"{name} {message}" for name, message in invalid.items()]
+    messages = {*invalid.values(), *texts, "; ".join(texts)} if texts else set()
     is_marked = error is not None and error.message in messages and invalid.keys() <= visible.keys()
     return request.render(
         _FORM_TEMPLATE,
