@@ -15,13 +15,20 @@ MAX_NAME_LENGTH: Final = 60
 _UNKNOWN_NAME: Final = "?"
 _APOSTROPHES: Final = "'’"
 _BUSINESS_CHARACTERS: Final = frozenset("0123456789&")
-#: Letters without a glyph, which look like a space: the Hangul fillers.
-_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u3164\uffa0")
+#: Letters and marks that look like a space, like nothing or like punctuation.
+_MISLEADING_PATTERN: Final = re.compile(
+    r"[\u115f\u1160\u3164\uffa0"  # Hangul fillers
+    r"\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"  # default-ignorable marks
+    r"\u2cc6\u3031-\u3035\ua4f8-\ua4fd\U0001d16d]"  # similar to periods, colons and slashes
+)
+#: Nonspacing marks are above, below or in a letter. Spacing marks, as in Burmese, are beside it.
+_MAX_NONSPACING_MARKS: Final = 3
 #: Allowed after a period: the period ends a word, or an initial as in "J.-P.".
 _AFTER_PERIOD: Final = frozenset(" -")
-#: What a phone may turn into a link: a scheme, an email or IP address, a period inside a word.
+#: What a phone may turn into a link: a scheme, an email address, a period inside a word, an IP
+#: address. Each alternative starts at its punctuation, so that a search takes linear time.
 _LINK_PATTERN: Final = re.compile(
-    r"\S*(?:://|@\w|[\w-][.\u3002\uff0e\uff61][^\W\d_]{2}|(?:\d+\.){3}\d)\S*"
+    r"[:@.\u3002](?:(?<=:)//|(?<=@)\w|(?<=[\w-][.\u3002])[^\W\d_]{2}|(?<=\d\.)(?:\d{1,3}\.){2}\d)"
 )
 
 
@@ -84,8 +91,24 @@ def get_counterparty_name(merchant_name: str | None, public_name: str, *, is_per
 
 def hide_links(text: str) -> str:
     """Return a text for another person on one line, without links and email addresses."""
-    printable = (character if character.isprintable() else " " for character in text)
-    return " ".join(_LINK_PATTERN.sub("…", "".join(printable)).split())
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join("…" if _has_link(word) else word for word in text.split())
+
+
+def _has_link(word: str) -> bool:
+    if not word.isascii():
+        word = "".join([char if char.isalpha() else _to_plain(char) for char in word])
+    return _LINK_PATTERN.search(word) is not None
+
+
+@lru_cache(maxsize=16_384)  # all printable characters that are no letters
+def _to_plain(character: str) -> str:
+    """Return a character's compatibility form: `․`, `．` and `﹒` become periods.
+
+    Marks are dropped. To normalize a whole text with many marks would take quadratic time.
+    """
+    return "" if _is_any_mark(character) else unicodedata.normalize("NFKC", character)
 
 
 def _shorten(name: str) -> str:
@@ -97,7 +120,7 @@ def _get_initial(name: str) -> str:
     """Return a name's first letter with its marks and a period."""
     letters = name.lstrip(f"{_APOSTROPHES}-")
     end = 1
-    while end < len(letters) and unicodedata.category(letters[end])[0] == "M":
+    while end < len(letters) and _is_any_mark(letters[end]):
         end += 1
     return f"{letters[:end]}."
 
@@ -118,24 +141,48 @@ def _is_allowed(text: str, position: int, others: frozenset[str]) -> bool:
             and _is_in_word(text[position - 1], others)
             and (position + 1 == len(text) or text[position + 1] in _AFTER_PERIOD)
         )
-    if unicodedata.category(character)[0] == "M":
-        return position > 0 and _is_in_word(text[position - 1], frozenset())
+    if _is_any_mark(character):
+        return (
+            _is_mark(character)
+            and position > 0
+            and _is_in_word(text[position - 1], frozenset())
+            and not _has_too_many_marks(
+                text[max(0, position - _MAX_NONSPACING_MARKS) : position + 1]
+            )
+        )
     return character in " -" or character in _APOSTROPHES or _is_in_word(character, others)
 
 
+def _has_too_many_marks(text: str) -> bool:
+    return len(text) > _MAX_NONSPACING_MARKS and all(
+        unicodedata.category(character) == "Mn" for character in text
+    )
+
+
 def _is_in_word(character: str, others: frozenset[str]) -> bool:
-    return _is_letter(character) or unicodedata.category(character)[0] == "M" or character in others
+    return _is_letter(character) or _is_mark(character) or character in others
 
 
 def _is_letter(character: str) -> bool:
-    return unicodedata.category(character)[0] == "L" and character not in _BLANK_LETTERS
+    return unicodedata.category(character)[0] == "L" and not _MISLEADING_PATTERN.match(character)
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character is a mark that names may have: not an enclosing one."""
+    return unicodedata.category(character) in {"Mn", "Mc"} and not _MISLEADING_PATTERN.match(
+        character
+    )
+
+
+def _is_any_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
 
 
 def _clean(name: str, others: frozenset[str]) -> str:
     """Return a name without links, and with spaces instead of characters that names cannot have."""
     if _is_name(name, others):
         return " ".join(name.split())
-    text = _LINK_PATTERN.sub(" ", name)
+    text = " ".join(word for word in name.split() if not _has_link(word))
     kept = "".join(
         text[position] if _is_allowed(text, position, others) else " "
         for position in range(len(text))

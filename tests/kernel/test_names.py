@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
+from growth import measure_growth
 from tapgate import names
 from tapgate.schemas.fields import BusinessNameRule, InvalidValueError, PersonNameRule
 
@@ -38,6 +39,21 @@ INVALID_NAMES = [
     ),
     *("A:B", "A_B", "A*B*", "A。B", "A．B", "a" * 61, "🎉"),
 ]
+#: Letters with several marks: Vietnamese, Yoruba, polytonic Greek, Arabic, Hebrew, Thai, Hindi,
+#: Tamil, Amharic, Burmese, Tibetan and Khmer.
+NAMES_WITH_MARKS = [
+    *("Nguyễn Thị Thuỷ", "Nguye\u0302\u0303n Tie\u0302\u0301n Du\u031b\u0323ng"),
+    *("Ọládẹ̀lé", "O\u0323\u0301la\u0301 Ṣo\u0323\u0300lá", "\u1f84ννα", "α\u0313\u0301\u0345ννα"),
+    *("مُحَمَّد", "عَبْدُ اللّٰه", "שָׁלוֹם", "ש\u05c1\u05bc\u05b8", "น้ำทิพย์", "กิ่งแก้ว"),
+    *("लक्ष्मी", "ज़ैंब", "மீனாட்சி", "አበበ ቢቂላ", "ကျော်", "မြို့", "བསྒྲུབས", "សុភ័ក្ត្រ"),
+]
+MISLEADING_NAMES = [
+    *("A" + "\u0336" * 4, "A" + "\u0336" * 59, "Ama\u0301\u0302\u0303\u0304 Bah"),
+    *("A\u20dd", "A\u0489", "A\u20dd\u0301"),
+    *(f"A{mark}B" for mark in "\u034f\u17b4\u17b5\u180b\u180f\ufe00\ufe0f\U000e0100\U000e01ef"),
+    *(f"evil{dot}com" for dot in "\ua4f8\ua4f9\ua4fa\ua4fb\ua4fc\ua4fd\U0001d16d\u2024\ufe52"),
+    *(f"evil{slash}pay" for slash in "\u2cc6\u3031\u3033\u3034\u3035"),
+]
 LINK_PATTERN = re.compile(r"[/:@\n\r]|\w\.\w")
 TEXTS = st.text(max_size=255) | st.from_regex(
     r"(Win |Call 076123456 |\n)?(https?://|www\.)?[a-z]{2,8}\.(com|sl|example)(/[a-z]*)?( now)?",
@@ -53,7 +69,7 @@ def is_valid(rule: PersonNameRule, text: str) -> bool:
     return True
 
 
-@each("name", PERSON_NAMES)
+@each("name", PERSON_NAMES + NAMES_WITH_MARKS)
 def test_names_of_people_are_accepted_everywhere(name: str) -> None:
     assert PersonNameRule().check(f" {name}"[-60:]) == name
     assert BusinessNameRule().check(name) == name
@@ -67,7 +83,7 @@ def test_digits_and_ampersands_are_only_for_businesses(name: str) -> None:
         PersonNameRule().check(name)
 
 
-@each("name", INVALID_NAMES)
+@each("name", INVALID_NAMES + MISLEADING_NAMES)
 def test_links_line_breaks_and_other_characters_are_rejected(name: str) -> None:
     for rule in (PersonNameRule(), BusinessNameRule()):
         with pytest.raises(InvalidValueError) as raised:
@@ -123,6 +139,9 @@ def test_nothing_shown_to_others_has_a_link(first: str, last: str) -> None:
         ("Amy 2", "Amy"),
         (LINK, "?"),
         ("*Support*", "Support"),
+        ("Ama\u0301\u0302\u0303\u0304\u0336 Bah", "Ama\u0301\u0302\u0303 Bah"),
+        ("Ama evil\ua4f8com", "Ama evil com"),
+        ("Ama evil\u2024com", "Ama"),
     ],
 )
 def test_stored_name_is_cleaned_for_display(stored: str, shown: str) -> None:
@@ -152,10 +171,25 @@ def test_public_name_has_one_initial(first: str, last: str, shown: str) -> None:
         ("May/June: rent", "May/June: rent"),
         ("see evil.example or me@evil.example", "see … or …"),
         ("a\u202eb", "a b"),
+        ("Pay evil\u2024com/pay, evil\ufe52com, evil．com, evil｡com", "Pay … … … …"),
+        ("Pay https：／／x me＠evil ⓔⓥⓘⓛ.ⓒⓞⓜ", "Pay … … …"),
+        ("Pay evil.\u034fcom e.c\u0301om 1２7.0.0.1 000127.0.0.1", "Pay … … … …"),
+        ("Loyer…Merci ❤️ 5 ㎏ à 9 ㏂", "Loyer…Merci ❤️ 5 ㎏ à 9 ㏂"),
     ],
 )
 def test_links_are_hidden_in_texts_for_others(text: str, shown: str) -> None:
     assert names.hide_links(text) == shown
+
+
+@each(
+    "unit",
+    [
+        *("a", "a.", "1.", ":/", "@", "1", "-", "-.", "1.1.", ":", "/", "a ", "é", "é.", "\u0663."),
+        *("\u0336", "\u0336\u0323", "\u2024", "\ufdfa", "\u33c2", "\u3316", "\ufe0f", "\uff9e"),
+    ],
+)
+def test_hiding_links_takes_time_linear_in_the_text(unit: str) -> None:
+    assert measure_growth(names.hide_links, unit, 250) < 8
 
 
 @each(
