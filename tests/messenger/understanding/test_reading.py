@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
+from growth import measure_growth
 from tapgate import money
 from tapgate.messenger.understanding.amounts import parse_amount
 from tapgate.messenger.understanding.names import parse_list_number, parse_person_names
+from tapgate.messenger.understanding.normalization import normalize_digits, normalize_text
 from tapgate.messenger.understanding.periods import parse_period
 from tapgate.messenger.understanding.transfers import (
     ParsedTransfer,
@@ -285,3 +287,14 @@ def test_period_is_parsed(text: str, first: str, last: str) -> None:
 )
 def test_invalid_period_is_rejected(text: str) -> None:
     assert parse_period(text, TODAY) is None
+
+
+@each("unit", ["1", "1.", "1,", "a", "("])
+def test_reading_takes_time_linear_in_the_text(unit: str) -> None:
+    assert measure_growth(normalize_text, unit, 80) < 8
+    assert measure_growth(lambda text: has_unsupported_amount(text, "SLE"), unit, 75) < 8
+
+
+def test_answer_that_expands_beyond_the_maximum_length_is_not_parsed() -> None:
+    assert normalize_digits("⒛" * 100) == "20." * 100
+    assert normalize_digits("⒛" * 101) == ""

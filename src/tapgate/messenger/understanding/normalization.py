@@ -21,7 +21,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("’‘`´ʼ＇", "'"))
 _WOULD_PATTERN = re.compile(r"\bi'd\b", re.ASCII)
 _ELISION_PATTERN = re.compile(r"\b(qu|[cdjlmnst])'", re.ASCII)
 _LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ß": "ss", "ɔ": "o", "ɛ": "e", "ŋ": "ng"})
-_DIGIT_WORD_PATTERN = re.compile(r"\S*\d\S*")
+_DIGIT_PATTERN = re.compile(r"\d")
 _FOREIGN_LETTERS_PATTERN = re.compile(r"[^\W\d_a-z]+")
 _NON_LETTER_PATTERN = re.compile(r"[^a-z#¤]+")
 _REPEATED_LETTER_PATTERN = re.compile(r"([a-z])\1+")
@@ -45,7 +45,10 @@ def normalize_text(text: str) -> str:
     )
     letters = _WOULD_PATTERN.sub("i would", letters[:MAX_LENGTH])
     letters = _ELISION_PATTERN.sub(r"\1 ", letters).replace("'", "")
-    letters = _DIGIT_WORD_PATTERN.sub(f" {NUMBER_PLACEHOLDER} ", letters.replace("#", " "))
+    letters = " ".join(
+        NUMBER_PLACEHOLDER if _DIGIT_PATTERN.search(word) else word
+        for word in letters.replace(NUMBER_PLACEHOLDER, " ").split()
+    )
     letters = _FOREIGN_LETTERS_PATTERN.sub(
         f" {_FOREIGN_PLACEHOLDER} ", letters.replace(_FOREIGN_PLACEHOLDER, " ")
     )
@@ -71,5 +74,7 @@ def normalize_digits(text: str) -> str:
     if len(text) > _MAX_ANSWER_LENGTH:
         return ""
     plain = unicodedata.normalize("NFKC", text)
+    if len(plain) > _MAX_ANSWER_LENGTH:  # some characters expand to a sentence
+        return ""
     digits = "".join(str(unicodedata.digit(char, char)) for char in plain)
     return " ".join(digits.replace("’", "'").split())

@@ -6,6 +6,7 @@ as secrets. Texts that are clearly amounts or transfer requests do not.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from tapgate.messenger.understanding.tap_links import remove_tap_urls
 
@@ -90,6 +91,7 @@ def _normalize(text: str) -> str:
     return "".join(map(_normalize_character, remove_tap_urls(text)))
 
 
+@lru_cache(maxsize=4096)  # single characters reveal no secret
 def _normalize_character(char: str) -> str:
     if char.isascii():
         return char.lower()

@@ -184,11 +184,11 @@ def parse_payee_name(text: str) -> str | None:
 def has_unsupported_amount(text: str, currency: str) -> bool:
     """Return whether the text has an amount with a multiplier or another currency: "1k", "$5"."""
     message = normalize_digits(text).lower()
-    around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", message)
+    around = re.search(r"[$€£]\s?[0-9]|[0-9]\s?(?:[$€£]|[km]\b)", message)
     words = message.split()
     beside = [word for word, number in pairwise(words) if number[0].isdigit()]
     beside += [word for number, word in pairwise(words) if number[-1].isdigit()]
-    return bool(around) or any(is_other_unit(word, currency) for word in beside)
+    return around is not None or any(is_other_unit(word, currency) for word in beside)
 
 
 def _parse_payee_part(part: str, own_phone: str | None) -> ParsedTransfer | None:
