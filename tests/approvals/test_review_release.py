@@ -14,10 +14,17 @@ from builders.approvals import (
     set_email,
     set_rules,
 )
-from builders.payments import get_transaction_status, list_alerts, update_rule
-from harness import PIN, BearerAuth, Harness, parse_error
+from builders.payments import PosDriver, get_transaction_status, list_alerts, update_rule
+from harness import PIN, BearerAuth, Harness, HmacAuth, parse_error
 
 RELEASE = {"status": "resolved", "resolution_notes": "OK", "transaction_decision": "release"}
+
+PROCESSOR = {
+    "name": "Kiosk",
+    "public_name": "Kiosk",
+    "phone_number": "+23276000009",
+    "email": "kiosk@example.com",
+}
 
 
 async def transfer(harness: Harness, auth: BearerAuth) -> dict[str, Any]:
@@ -75,6 +82,69 @@ async def test_holders_of_an_api_key_cannot_release_its_transactions(harness: Ha
     alert = await transfer(harness, BearerAuth(rotated.json()["key"], created["id"]))
     for holder in (creator, rotator):
         assert parse_error(await release(harness, alert, holder)) == (403, "FORBIDDEN")
+    assert (await release(harness, alert, other)).status_code == 200
+
+
+async def create_signer(harness: Harness, owner: str, auth: BearerAuth) -> HmacAuth:
+    """Create a processor, terminal or partner, and return its signing key."""
+    if owner == "partner":
+        path, body = "/admin/partners", {"name": "Bank"}
+    else:
+        path, body = "/processors", PROCESSOR
+        if owner == "terminal":
+            merchant = await harness.create_processor()
+            path = f"/processors/{await harness.get_processor_id(merchant)}/terminals"
+            body = {"name": "Till"}
+    created = await harness.post(V1 + path, json=body, auth=auth)
+    assert created.status_code == 201, created.text
+    record = created.json()
+    partner_id = record["partner"]["id"] if owner == "partner" else None
+    return HmacAuth(record["api_key_id"], record["hmac_secret"], partner_id)
+
+
+async def pay_signed(harness: Harness, signer: HmacAuth) -> dict[str, Any]:
+    """Move money with a signed request that is held for review, and return its alert."""
+    pos = await PosDriver.create(harness)
+    if signer.partner_id is None:
+        await update_rule(harness, "Large amount", threshold="100")
+        paid = await pos.pay("500.00", auth=signer)
+    else:
+        await harness.database.execute("UPDATE accounts SET overdraft = 1000000")
+        await update_rule(harness, "Large cash-in or top-up", threshold="100", action="review")
+        body = {
+            "subscriber_id": pos.customer["id"],
+            "amount": "500.00",
+            "partner_reference": "T-1",
+        }
+        paid = await harness.post(f"{V1}/wallet/fund-from-partner", json=body, auth=signer)
+    assert paid.json()["status"] == "under_review", paid.text
+    (alert,) = await list_alerts(harness, subscriber_id=pos.customer["id"])
+    return alert
+
+
+@pytest.mark.parametrize("owner", ["processor", "terminal", "partner"])
+async def test_creators_of_signing_keys_cannot_release_signed_transactions(
+    harness: Harness, owner: str
+) -> None:
+    creator, other = await harness.create_admin(), await harness.create_admin()
+    signer = await create_signer(harness, owner, creator)
+    await create_signer(harness, "processor", other)  # of another merchant
+    alert = await pay_signed(harness, signer)
+    assert parse_error(await release(harness, alert, creator)) == (403, "FORBIDDEN")
+    assert (await release(harness, alert, other)).status_code == 200
+
+
+async def test_any_key_of_the_signer_counts_even_if_deleted(harness: Harness) -> None:
+    """Its request scope is the owner, or an older key of the owner whose creator is unknown."""
+    creator, other = await harness.create_admin(), await harness.create_admin()
+    merchant = await harness.create_processor()
+    await harness.database.execute("UPDATE hmac_keys SET request_scope = 'owner'")
+    url = f"{V1}/processors/{await harness.get_processor_id(merchant)}/keys"
+    created = (await harness.post(url, json={}, auth=creator)).json()
+    alert = await pay_signed(harness, HmacAuth(created["api_key_id"], created["hmac_secret"]))
+    deleted = await harness.client.delete(f"{url}/{created['api_key_id']}", auth=creator)
+    assert deleted.status_code == 204, deleted.text
+    assert parse_error(await release(harness, alert, creator)) == (403, "FORBIDDEN")
     assert (await release(harness, alert, other)).status_code == 200
 
 

@@ -1564,7 +1564,8 @@ export class Operations extends Transport {
    * funds are returned to the sender. `message` describes the outcome.
    *
    * Who asked for the transaction, directly or with an API key they created or rotated, cannot
-   * release it (403), with or without an approval rule.
+   * release it (403), with or without an approval rule. The same applies to everyone who created a
+   * signing key of the processor, terminal or partner that signed the request.
    *
    * Access: an admin (compliance_user, system_admin). An admin with a second factor must have verified it recently to set `transaction_decision`.
    */

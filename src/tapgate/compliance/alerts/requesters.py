@@ -1,24 +1,32 @@
 """The people who asked for a transaction, and may not release it from review."""
 
+from typing import Final
+
 from tapgate import ids
 from tapgate.approval_rules.queries import find_admin, load_groups
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.transactions import Channel
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
+_SIGNER_PREFIXES: Final = (ids.PROCESSOR, ids.TERMINAL, ids.PARTNER)
+
 
 async def list_requesters(reader: Database | Transaction, transaction_id: int) -> list[str]:
-    """Return the people who asked for a transaction: an admin, or those who hold the API key.
+    """Return the people who asked for a transaction: an admin, or those who know the secret.
 
-    Everyone who created or rotated an API key has had its secret. Transactions of customers,
-    terminals and services have no requester.
+    Everyone who created or rotated an API key has had its secret. The same applies to everyone who
+    created a signing key of the processor, terminal or partner that signed the request, even if
+    the key was deleted later. Transactions of customers and services have no requester.
     """
     row = await reader.fetchrow(
         """SELECT coalesce(context ->> 'requested_by', scope) AS requested_by,
-                  context ->> 'approval_id' AS approval_id
+                  context ->> 'approval_id' AS approval_id,
+                  CASE WHEN channel = $2 THEN partner_id END AS partner_id
            FROM transactions WHERE id = $1""",
         transaction_id,
+        Channel.PARTNER,
     )
     if row is None:
         return []
@@ -35,12 +43,36 @@ async def list_requesters(reader: Database | Transaction, transaction_id: int) -
             "SELECT created_by, rotated_by FROM api_keys WHERE id = $1", key_id
         )
         admin_ids += [] if holders is None else [holders["created_by"], *holders["rotated_by"]]
+    signers = [ids.decode(prefix, requested_by) for prefix in _SIGNER_PREFIXES]
+    admin_ids += await _list_key_creators(reader, [key_id, row["partner_id"], *signers])
     if row["approval_id"] is not None:
         people += await reader.fetchval(
             "SELECT maker_person || other_makers FROM approvals WHERE id = $1",
             ids.decode(ids.APPROVAL, row["approval_id"]),
         )
     return people + [(await find_admin(reader, each)).person for each in admin_ids]
+
+
+async def _list_key_creators(
+    reader: Database | Transaction, owners_and_key: list[int | None]
+) -> list[int]:
+    """Return the admins who created a signing key of an owner, given by its ID or one of its keys.
+
+    Requests of older owners have the ID of a key as their scope. IDs are unique across tables.
+    """
+    rows = await reader.fetch(
+        """WITH owners AS (
+               SELECT unnest($1::bigint[]) AS id
+               UNION
+               SELECT coalesce(terminal_id, processor_id, partner_id) FROM hmac_keys
+               WHERE id = ANY ($1)
+           )
+           SELECT DISTINCT created_by FROM hmac_keys
+           WHERE coalesce(terminal_id, processor_id, partner_id) IN (SELECT id FROM owners)
+             AND created_by IS NOT NULL""",
+        [each for each in owners_and_key if each is not None],
+    )
+    return [row["created_by"] for row in rows]
 
 
 async def require_other_person(

@@ -167,7 +167,8 @@ async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) 
     funds are returned to the sender. `message` describes the outcome.
 
     Who asked for the transaction, directly or with an API key they created or rotated, cannot
-    release it (403), with or without an approval rule.
+    release it (403), with or without an approval rule. The same applies to everyone who created a
+    signing key of the processor, terminal or partner that signed the request.
     """
     services, message = request.services, "Alert resolved"
     alert = await queries.get(services.database, id)
