@@ -1,5 +1,6 @@
 """Who sees an invitation or reset link may be its admin, and does not count as another person."""
 
+import re
 from typing import Any
 
 import httpx2
@@ -21,6 +22,7 @@ from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, parse_error
 from tapgate import ids
 from tapgate.cli import admin as admin_command
+from tapgate.errors import ApiError
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.http.endpoint import Endpoint
 from tapgate.schemas.admin import Invitation
@@ -180,6 +182,51 @@ async def test_new_link_needs_a_new_confirmation(harness: Harness, staff: list[B
     assert parse_error(refused) == (403, "FORBIDDEN")
 
 
+@pytest.mark.parametrize("is_reset", [False, True])
+async def test_account_is_confirmed_only_after_its_link(
+    harness: Harness,
+    staff: list[BearerAuth],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_reset: bool,
+) -> None:
+    """Otherwise the viewer uses the link after the confirmation, and is two people."""
+    _ada, ben, cleo = staff
+    if is_reset:
+        eve = await invite(harness, ben)
+        assert (await harness.post(f"{ADMINS_URL}/{eve.id}/confirm", auth=cleo)).status_code == 200
+        reset = await harness.post(f"{ADMINS_URL}/{eve.id}/reset-password", auth=ben)
+        confirm, link = f"{ADMINS_URL}/{eve.id}/confirm", reset.json()["url"]
+    else:
+        created = (await harness.post(ADMINS_URL, json=EVE, auth=ben)).json()
+        confirm, link = f"{ADMINS_URL}/{created['id']}/confirm", created["invitation"]["url"]
+    early = await harness.post(confirm, auth=cleo)
+    assert parse_error(early) == (422, "VALIDATION_FAILED")
+    tasks: list[Any] = []
+    monkeypatch.setattr(admin_command, "run_with_services", tasks.append)
+    admin_command.confirm(email=EVE["email"])
+    with pytest.raises(ApiError, match="VALIDATION_FAILED"):
+        await tasks.pop()(harness.services)
+    await accept(harness, link, EVE["email"])
+    assert (await harness.post(confirm, auth=cleo)).json()["link_seen_by"] == []
+
+
+async def test_account_with_an_expired_link_can_be_confirmed(
+    harness: Harness, staff: list[BearerAuth]
+) -> None:
+    """No one can use the link, and the next one needs a new confirmation."""
+    _ada, ben, cleo = staff
+    created = (await harness.post(ADMINS_URL, json=EVE, auth=ben)).json()
+    await harness.database.execute("UPDATE admin_invitations SET expires_at = created_at")
+    confirmed = await harness.post(f"{ADMINS_URL}/{created['id']}/confirm", auth=cleo)
+    assert confirmed.json()["link_seen_by"] == []
+    reset = await harness.post(f"{ADMINS_URL}/{created['id']}/reset-password", auth=ben)
+    assert reset.status_code == 200
+    assert (await harness.get(f"{ADMINS_URL}", auth=cleo)).json()["data"][0]["link_seen_by"] == [
+        ben.id
+    ]
+
+
 async def test_pairs_count_when_enough_approvers_are_required(
     harness: Harness, staff: list[BearerAuth], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,14 +273,14 @@ async def test_console_shows_the_link_to_the_approver_and_the_confirmation(
     for console, auth in zip(consoles, staff, strict=True):
         console.set_session(auth)
     shown = await consoles[1].submit_action("approval.approve", id=held["id"])
-    assert LINK in shown.text
+    (token,) = re.findall(rf"{LINK}([\w-]+)", shown.text)[:1]
     for console in consoles:
         assert LINK not in (await console.get(f"/console/approvals/{held['id']}")).text
         page = (await console.get("/console/administrators")).text
         assert "link seen, not confirmed" in page
         assert ("administrator.confirm" in page) is (console is not consoles[1])
-    eve_id = await harness.database.fetchval("SELECT id FROM admins WHERE email = $1", EVE["email"])
-    await consoles[2].submit_action("administrator.confirm", id=ids.encode(ids.ADMIN, eve_id))
+    eve = await accept(harness, LINK + token, EVE["email"])
+    await consoles[2].submit_action("administrator.confirm", id=eve.id)
     assert "not confirmed" not in (await consoles[0].get("/console/administrators")).text
 
 

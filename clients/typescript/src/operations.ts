@@ -2069,7 +2069,8 @@ export class Operations extends Transport {
    * For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
    * with the person first. The account and these admins can then approve each other's requests. Only
    * a third admin can confirm: not the admin, not one who has seen the link and, while approval
-   * rules apply, not an admin who is connected with them by another link (403).
+   * rules apply, not an admin who is connected with them by another link (403). While the link is
+   * unused and has not expired, confirming fails with 422.
    *
    * Access: an admin (system_admin). An admin with a second factor must have verified it recently.
    */

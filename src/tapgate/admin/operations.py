@@ -292,12 +292,19 @@ async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Recor
     """Confirm that an account belongs to its admin, and not to an admin who has seen its link.
 
     Neither of them can confirm it, nor, while approval rules apply, an admin who may be one of
-    them. The command line confirms without a check.
+    them. The command line confirms without this check. No one can confirm an account whose link
+    still works: those who have seen it could use it afterwards.
     """
     await approval_rules.lock(tx)
     admin = await queries.get(tx, admin_id, for_update=True)
     if not admin["link_viewers"]:
         return admin
+    if not admin["sso"] and await queries.has_valid_link(tx, admin_id):
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "The link of this account has not been used yet. Confirm the account once its admin "
+            "has set a password.",
+        )
     confirmer = None if actor.principal is None else actor.principal.admin_id
     if confirmer is not None:
         applies = await approval_rules.list_rules_in_force(tx)

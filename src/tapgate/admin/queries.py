@@ -79,6 +79,18 @@ async def add_link_view(tx: Transaction, admin_id: int, viewer_id: int) -> None:
     )
 
 
+async def has_valid_link(tx: Transaction, admin_id: int) -> bool:
+    """Return whether the admin has an unused link that has not expired."""
+    return bool(
+        await tx.fetchval(
+            """SELECT EXISTS (SELECT FROM admin_invitations
+                              WHERE admin_id = $1 AND expires_at > $2)""",
+            admin_id,
+            tx.now(),
+        )
+    )
+
+
 async def confirm_link_views(tx: Transaction, admin_id: int, confirmed_by: int | None) -> None:
     await tx.execute(
         """UPDATE admin_link_views SET confirmed_at = $2, confirmed_by = $3

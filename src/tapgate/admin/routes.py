@@ -433,7 +433,11 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
 
 
 @endpoints.post(
-    "/users/{id}/confirm", access=_SYSTEM_ADMIN, step_up=True, unguarded=Unguarded.DECISION
+    "/users/{id}/confirm",
+    access=_SYSTEM_ADMIN,
+    errors=(Code.VALIDATION_FAILED,),
+    step_up=True,
+    unguarded=Unguarded.DECISION,
 )
 async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
     """Confirm that an account belongs to its admin.
@@ -441,7 +445,8 @@ async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
     For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
     with the person first. The account and these admins can then approve each other's requests. Only
     a third admin can confirm: not the admin, not one who has seen the link and, while approval
-    rules apply, not an admin who is connected with them by another link (403).
+    rules apply, not an admin who is connected with them by another link (403). While the link is
+    unused and has not expired, confirming fails with 422.
     """
     async with request.services.transaction() as tx:
         return model.to_record(await operations.confirm(tx, request.actor, id))
