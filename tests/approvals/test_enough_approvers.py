@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.approvals import RULES_URL, V1, approve, build_rule, require_held
+from builders.approvals import RULES_URL, V1, approve, build_rule, require_held, set_email
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
-from harness import BearerAuth, Harness, parse_error
+from harness import BearerAuth, Harness, insert_row, parse_error
 from tapgate import ids
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import Person, PersonGroups, count_approvers
+from tapgate.approvals.operations import require_unguarded_reset
 from tapgate.cli import admin as admin_command
 from tapgate.errors import ApiError, Code
 from tapgate.gateway import create_app
@@ -82,6 +83,87 @@ async def test_two_accounts_of_one_person_count_once(harness: Harness, ada: Bear
             "UPDATE admins SET email = $2 WHERE id = $1", ids.decode(ids.ADMIN, auth.id), email
         )
     assert parse_error(await save(harness, ada, ONLY_ADMINS)) == (422, "VALIDATION_FAILED")
+
+
+NEW_ADMIN = {"email": "ben@example.com", "name": "Ben", "role": "system_admin"}
+
+
+async def accept(harness: Harness, link: str) -> None:
+    body = {"token": link.partition("#")[2], "password": "a long passphrase 42"}
+    accepted = await harness.post(f"{V1}/admin/invitations/accept", json=body)
+    assert accepted.status_code == 204, accepted.text
+
+
+async def forget_link_views(harness: Harness) -> None:
+    """Confirm all accounts, so that only the ability to sign in matters."""
+    await harness.database.execute("UPDATE admin_link_views SET confirmed_at = now()")
+
+
+@pytest.mark.parametrize("link", ["invitation", "reset", "expired", "revoked"])
+async def test_admin_counts_once_the_link_was_used(
+    harness: Harness, ada: BearerAuth, link: str
+) -> None:
+    created = (await harness.post(ADMINS_URL, json=NEW_ADMIN, auth=ada)).json()
+    url, path = created["invitation"]["url"], f"{ADMINS_URL}/{created['id']}"
+    if link == "reset":
+        await accept(harness, url)
+        url = (await harness.post(f"{path}/reset-password", auth=ada)).json()["url"]
+    if link == "expired":
+        await harness.database.execute("UPDATE admin_invitations SET expires_at = created_at")
+    if link == "revoked":
+        for verb in ("disable", "enable"):
+            assert (await harness.post(f"{path}/{verb}", auth=ada)).status_code == 200
+    await forget_link_views(harness)
+    refused = await save(harness, ada, ONLY_ADMINS)
+    assert parse_error(refused) == (422, "VALIDATION_FAILED")
+    if link in ("expired", "revoked"):
+        url = (await harness.post(f"{path}/reset-password", auth=ada)).json()["url"]
+        await forget_link_views(harness)
+    await accept(harness, url)
+    assert (await save(harness, ada, ONLY_ADMINS)).status_code == 200
+
+
+async def test_invited_admin_with_an_identity_counts(harness: Harness, ada: BearerAuth) -> None:
+    created = (await harness.post(ADMINS_URL, json=NEW_ADMIN, auth=ada)).json()
+    await forget_link_views(harness)
+    await insert_row(
+        harness.database,
+        "admin_identities",
+        admin_id=ids.decode(ids.ADMIN, created["id"]),
+        issuer="https://login.example",
+        subject="ben",
+        created_at=harness.services.clock(),
+    )
+    assert (await save(harness, ada, ONLY_ADMINS)).status_code == 200
+
+
+async def test_invited_admin_counts_as_a_maker(harness: Harness, ada: BearerAuth) -> None:
+    """Otherwise the invitation is accepted later, and no one can approve the admin's requests."""
+    await set_email(harness, await harness.create_admin("C"), "cleo@example.com")
+    rule = build_rule("agent_fund", roles=["compliance_user"])
+    new = {**NEW_ADMIN, "email": "cleo+2@example.com", "role": "finance_user"}
+    assert (await harness.post(ADMINS_URL, json=new, auth=ada)).status_code == 201
+    await forget_link_views(harness)
+    refused = await save(harness, ada, rule)
+    assert refused.json()["details"]["missing"][0]["maker"] == "Ben"
+
+
+async def test_operator_can_reset_a_password_if_no_one_else_can_sign_in(
+    harness: Harness, ada: BearerAuth
+) -> None:
+    for name in ("ben", "cleo"):
+        new = {**NEW_ADMIN, "email": f"{name}@example.com"}
+        assert (await harness.post(ADMINS_URL, json=new, auth=ada)).status_code == 201
+    await forget_link_views(harness)
+    await harness.database.execute(
+        """INSERT INTO approval_rules (id, operation, roles, approvers, expires_in)
+           VALUES (1, 'admin_users', '{system_admin}', 1, 86400)"""
+    )
+    async with harness.services.transaction() as tx:
+        await require_unguarded_reset(tx, ids.decode(ids.ADMIN, ada.id) or 0)
+        await tx.execute("DELETE FROM admin_invitations")
+        with pytest.raises(ApiError, match="FORBIDDEN"):
+            await require_unguarded_reset(tx, ids.decode(ids.ADMIN, ada.id) or 0)
 
 
 @pytest.mark.parametrize("role", [None, "support_user"])
@@ -229,21 +311,26 @@ PEOPLE = ("a", "b", "c", "d")
 
 
 @given(
-    admins=st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(ROLES)), max_size=6),
+    admins=st.lists(
+        st.tuples(st.sampled_from(PEOPLE), st.sampled_from(ROLES), st.booleans()), max_size=6
+    ),
     pairs=st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PEOPLE)), max_size=3),
     roles=st.sets(st.sampled_from(ROLES), min_size=1),
     makers=st.frozensets(st.sampled_from(ROLES)),
     approvers=st.integers(1, 2),
 )
 def test_counts_agree_with_a_simple_model(
-    admins: list[tuple[str, str]],
+    admins: list[tuple[str, str, bool]],
     pairs: list[tuple[str, str]],
     roles: set[str],
     makers: frozenset[str],
     approvers: int,
 ) -> None:
     """The model tries every maker, and asks every other group for an approval."""
-    accounts = [Person(number, "", role, True, who) for number, (who, role) in enumerate(admins)]
+    accounts = [
+        Person(number, "", role, True, who, can_sign_in)
+        for number, (who, role, can_sign_in) in enumerate(admins)
+    ]
     rule = Rule(
         id=1, operation="keysets", above=None, roles=[*roles], approvers=approvers, expires_in=60
     )
@@ -260,8 +347,10 @@ def test_counts_agree_with_a_simple_model(
         if maker.role in makers:
             asked: list[str] = []
             for admin in accounts:
-                if admin.role in roles and not any(
-                    is_same(admin.person, each) for each in [maker.person, *asked]
+                if (
+                    admin.role in roles
+                    and admin.can_sign_in
+                    and not any(is_same(admin.person, each) for each in [maker.person, *asked])
                 ):
                     asked.append(admin.person)
             results.append(len(asked))

@@ -379,7 +379,7 @@ async def disable(
     async with keep_enough_approvers(tx, makers):
         after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
     await sessions.end_all(tx, admin_id)
-    await invitations.delete(tx, admin_id)
+    await invitations.revoke(tx, admin_id)
     return after
 
 

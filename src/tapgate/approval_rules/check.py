@@ -75,8 +75,9 @@ def _build_error(missing: Sequence[ApproverCount], fields: dict[str, str]) -> Ap
     return ApiError(
         Code.VALIDATION_FAILED,
         f"Approval rule {rule.operation} needs more active people with the role {roles}: "
-        f"{missing[0].available} of {rule.approvers} can approve requests of {maker.name}. Add "
-        "administrators, confirm accounts or change the rule first.",
+        f"{missing[0].available} of {rule.approvers} can approve requests of {maker.name}. "
+        "Administrators count once they have set a password. Add administrators, confirm accounts "
+        "or change the rule first.",
         details={
             **({"fields": fields} if fields else {}),
             "missing": [

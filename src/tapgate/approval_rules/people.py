@@ -23,6 +23,8 @@ class Person(NamedTuple):
     role: str
     is_active: bool
     person: str
+    #: False until the admin has used the link that replaced the password.
+    can_sign_in: bool = True
 
 
 class PersonGroups:
@@ -66,6 +68,7 @@ def count_approvers(
     """Return the approvers of each rule, and of changing the rules, among active admins.
 
     A maker, and everyone in the maker's group, cannot approve the request. Each group counts once.
+    Admins who cannot sign in yet count as makers, but not as approvers.
     """
     return [
         _count(rule, admins, groups, makers.get(rule.operation, _NO_ROLES))
@@ -76,7 +79,11 @@ def count_approvers(
 def _count(
     rule: Rule, admins: Sequence[Person], groups: PersonGroups, maker_roles: frozenset[str]
 ) -> ApproverCount:
-    approvers = {groups.get(admin.person) for admin in admins if admin.role in rule.roles}
+    approvers = {
+        groups.get(admin.person)
+        for admin in admins
+        if admin.role in rule.roles and admin.can_sign_in
+    }
     available, maker = len(approvers), None
     for admin in admins:
         if admin.role not in maker_roles:

@@ -14,7 +14,11 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
 _RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
-_SELECT_ADMINS: Final = "SELECT id, name, role, status, email FROM admins"
+_SELECT_ADMINS: Final = """
+    SELECT id, name, role, status, email,
+           NOT EXISTS (SELECT FROM admin_invitations WHERE admin_id = admins.id)
+           OR EXISTS (SELECT FROM admin_identities WHERE admin_id = admins.id) AS can_sign_in
+    FROM admins"""
 #: Row of `installation` while approvals are suspended.
 _SUSPENSION_ROW: Final = "approvals_suspended"
 
@@ -80,4 +84,11 @@ async def load_groups(reader: Database | Transaction) -> PersonGroups:
 
 def _to_person(row: asyncpg.Record) -> Person:
     is_active = row["status"] == AdminStatus.ACTIVE
-    return Person(row["id"], row["name"], row["role"], is_active, identify_person(row["email"]))
+    return Person(
+        row["id"],
+        row["name"],
+        row["role"],
+        is_active,
+        identify_person(row["email"]),
+        row["can_sign_in"],
+    )

@@ -153,7 +153,7 @@ async def require_unguarded_reset(tx: Transaction, admin_id: int) -> None:
         return
     target, admins = await find_admin(tx, admin_id), await list_active_admins(tx)
     groups = await load_groups(tx)
-    others = [admin for admin in admins if admin.person != target.person]
+    others = [admin for admin in admins if admin.person != target.person and admin.can_sign_in]
     for maker in others:
         approvers = {groups.get(admin.person) for admin in others if admin.role in rule.roles} - {
             groups.get(maker.person)

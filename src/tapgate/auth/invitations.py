@@ -58,8 +58,13 @@ class Invitations:
         )
         return admin_id
 
-    async def delete(self, tx: Transaction, admin_id: int) -> None:
-        await tx.execute("DELETE FROM admin_invitations WHERE admin_id = $1", admin_id)
+    async def revoke(self, tx: Transaction, admin_id: int) -> None:
+        """End the link. Its row remains and shows that the admin has no password."""
+        await tx.execute(
+            "UPDATE admin_invitations SET expires_at = least(expires_at, $2) WHERE admin_id = $1",
+            admin_id,
+            tx.now(),
+        )
 
     def _list_hashes(self, token: str) -> list[bytes]:
         return self._vault.list_keyed_hashes(_HASH_PURPOSE, token.encode())
