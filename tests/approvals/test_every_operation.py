@@ -7,10 +7,12 @@ import pytest
 
 from builders.approvals import (
     APPROVALS_URL,
+    RULES_URL,
     V1,
     GuardedRecords,
     approve,
     build_rule,
+    create_approvers,
     decide,
     get_approval,
     require_held,
@@ -227,3 +229,61 @@ async def test_failed_database_operation_leaves_nothing(
     assert (failed["status"], failed["code"]) == ("failed", "DUPLICATE_EMAIL")
     again = await decide(harness, held[1], "approve", await harness.create_admin())
     assert parse_error(again) == (409, "APPROVAL_NOT_PENDING")
+
+
+PHONE_AND_LEVEL = {"phone_number": "+23276123499", "kyc_level": 2}
+
+
+def build_customer_rules(phone_roles: list[str], level_roles: list[str]) -> list[dict[str, Any]]:
+    return [
+        build_rule("subscriber_phone", roles=phone_roles),
+        build_rule("kyc_level", roles=level_roles),
+    ]
+
+
+async def test_changes_that_different_roles_approve_are_sent_separately(
+    harness: Harness, platform: GuardedRecords
+) -> None:
+    """Otherwise a support_user approves a KYC level, which only a compliance_user may approve."""
+    await set_rules(harness, *build_customer_rules(["support_user"], ["compliance_user"]))
+    path = f"/subscribers/{platform.customer['id']}"
+    refused = await platform.send("PUT", path, PHONE_AND_LEVEL)
+    assert parse_error(refused) == (422, "VALIDATION_FAILED")
+    assert refused.json()["details"]["operations"] == ["subscriber_phone", "kyc_level"]
+    for field, role in (("phone_number", "support_user"), ("kyc_level", "compliance_user")):
+        held = require_held(await platform.send("PUT", path, {field: PHONE_AND_LEVEL[field]}))
+        assert held["roles"] == [role]
+
+
+async def test_summary_names_all_changes(harness: Harness, platform: GuardedRecords) -> None:
+    roles = ["system_admin", "compliance_user"]
+    await set_rules(harness, *build_customer_rules(roles, roles[::-1]))
+    customer = platform.customer["id"]
+    held = require_held(await platform.send("PUT", f"/subscribers/{customer}", PHONE_AND_LEVEL))
+    assert held["summary"] == (
+        f"Change the phone number of customer {customer} and raise the KYC level to 2"
+    )
+    assert held["changes"].keys() == {"phone_number", "kyc_level"}
+
+
+@pytest.mark.parametrize(
+    ("level_roles", "expected"),
+    [
+        (["compliance_user", "system_admin"], ["system_admin"]),
+        (["compliance_user"], ["system_admin", "support_user"]),
+    ],
+)
+async def test_new_rules_leave_a_pending_request_to_roles_that_may_approve_all_changes(
+    harness: Harness, platform: GuardedRecords, level_roles: list[str], expected: list[str]
+) -> None:
+    roles = ["system_admin", "support_user"]
+    await set_rules(harness, *build_customer_rules(roles, roles))
+    path = f"/subscribers/{platform.customer['id']}"
+    held = require_held(await platform.send("PUT", path, PHONE_AND_LEVEL))
+    rules = build_customer_rules(roles, level_roles)
+    await create_approvers(harness, *rules)
+    change = require_held(
+        await harness.put(RULES_URL, json={"data": rules}, auth=await harness.create_admin())
+    )
+    assert (await approve(harness, change, await harness.create_admin()))["status"] == "executed"
+    assert (await get_approval(harness, held, platform.maker))["roles"] == expected

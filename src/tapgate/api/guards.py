@@ -33,8 +33,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What a request would do, as approvers see it.
 
     `operations` are the guardable operations that the request counts as. If rules of several of
-    them hold the request, the one that requires the most approvals applies. With a `requirement`,
-    the request is held in any case.
+    them hold the request, the one that requires the most approvals applies. Without an amount, the
+    request is rejected if these rules name different roles. With a `requirement`, the request is
+    held in any case.
 
     `before` has the current values of the fields that the request sets, and `implied` the values
     that it sets without naming them. `amount` is in minor units. `other_makers` are people besides

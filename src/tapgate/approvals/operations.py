@@ -92,8 +92,33 @@ async def find_requirement(
 ) -> Requirement | None:
     """Return the strictest requirement of the rules that hold a request, or None.
 
-    `new_amount` is added to the sums of the person. It is None for a request without an amount.
+    `new_amount` is added to the sums of the person. It is None for a request without an amount. If
+    such a request makes several changes that need approvals of different roles, none of these roles
+    may approve all changes: raise 422.
     """
+    found = await _list_requirements(tx, rules, person, operations, new_amount=new_amount)
+    if new_amount is None and len({frozenset(each.roles) for each in found}) > 1:
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "Different roles approve these changes. Send each change in a request of its own.",
+            details={"operations": [each.operation for each in found]},
+        )
+    return _select_strictest(found)
+
+
+def _select_strictest(requirements: Sequence[Requirement]) -> Requirement | None:
+    return max(requirements, key=lambda requirement: requirement.approvers, default=None)
+
+
+async def _list_requirements(
+    tx: Transaction,
+    rules: Sequence[Rule],
+    person: str,
+    operations: Sequence[str],
+    *,
+    new_amount: int | None,
+) -> list[Requirement]:
+    """Return one requirement for each operation whose rules hold the request."""
     found = []
     for operation in operations:
         applicable = [rule for rule in rules if rule.operation == operation]
@@ -103,7 +128,7 @@ async def find_requirement(
         rule = model.select_rule(applicable, total)
         if rule is not None:
             found.append(msgspec.structs.replace(rule.requirement, operation=operation))
-    return max(found, key=lambda requirement: requirement.approvers, default=None)
+    return found
 
 
 async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
@@ -112,13 +137,19 @@ async def _apply_to_pending(tx: Transaction, rules: Sequence[Rule]) -> None:
         if approval.operation == Operation.APPROVAL_RULES:
             requirement = build_rule_change_requirement(rules) if rules else None
         else:
-            requirement = await find_requirement(
+            found = await _list_requirements(
                 tx,
                 rules,
                 approval.maker_person,
                 approval.operations,
                 new_amount=None if approval.amount is None else 0,  # the sums include it
             )
+            requirement = _select_strictest(found)
+            if requirement is not None and approval.amount is None:
+                # Roles that may approve all changes, or, if there are none, the same as before.
+                common = set.intersection(*(set(each.roles) for each in found))
+                roles = [role for role in requirement.roles if role in common] or approval.roles
+                requirement = msgspec.structs.replace(requirement, roles=roles)
         if requirement is not None:
             approvers = max(requirement.approvers, approval.required_approvers)
             await queries.set_requirement(tx, approval.id, requirement.roles, approvers)

@@ -172,14 +172,17 @@ async def _describe_update(
     raises_level = body.kyc_level is not None and body.kyc_level > subscriber.kyc_level
     if not changes_phone and not raises_level:
         return None
+    summary = f"Change the phone number of customer {subscriber.public_id}"
+    if changes_phone and raises_level:
+        summary += f" and raise the KYC level to {body.kyc_level}"
+    elif raises_level:
+        summary = f"Raise the KYC level of customer {subscriber.public_id} to {body.kyc_level}"
     return Proposal(
         operations=(
             *([Operation.SUBSCRIBER_PHONE] if changes_phone else []),
             *([Operation.KYC_LEVEL] if raises_level else []),
         ),
-        summary=f"Change the phone number of customer {subscriber.public_id}"
-        if changes_phone
-        else f"Raise the KYC level of customer {subscriber.public_id} to {body.kyc_level}",
+        summary=summary,
         resource_id=subscriber.public_id,
         before=msgspec.to_builtins(_to_record(request, subscriber)),
     )
