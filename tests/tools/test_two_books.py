@@ -214,10 +214,16 @@ class FaultyTransport(httpx2.AsyncBaseTransport):
         return response
 
 
+class ReviewedBook(SimulatedBook):
+    """Book with an admin who did not create the partner key, and so may release its credits."""
+
+    reviewer: AsyncTapgateClient
+
+
 @contextlib.asynccontextmanager
 async def open_book(
     folder: Path, database_url: str, other: str
-) -> AsyncIterator[tuple[SimulatedBook, GatewayBook]]:
+) -> AsyncIterator[tuple[ReviewedBook, GatewayBook]]:
     environ = {"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": database_url}
     settings = load_settings(environ)
     async with open_services(settings, database_url) as services:
@@ -226,9 +232,10 @@ async def open_book(
         transport = AppTransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url=GATEWAY_URL) as http:
             harness = Harness(services, http)
-            tokens = {role: (await harness.create_admin(role))._credential for role in "AF"}
+            tokens = {role: (await harness.create_admin(role))._credential for role in "ACF"}
         admin = AsyncTapgateClient(GATEWAY_URL, AccessToken(tokens["A"]), http=transport)
-        book = SimulatedBook(GATEWAY_URL, admin)
+        book = ReviewedBook(GATEWAY_URL, admin)
+        book.reviewer = AsyncTapgateClient(GATEWAY_URL, AccessToken(tokens["C"]), http=transport)
         await book.set_up(other, wallets=3)
         access, faulty = book.access, FaultyTransport(transport)
         key = PartnerKey(access.api_key_id, access.partner_id, access.hmac_secret)
@@ -242,7 +249,7 @@ async def open_book(
 @pytest.fixture
 async def gateways(
     postgres: str, scratch_databases: ScratchDatabases, tmp_path: Path
-) -> AsyncIterator[dict[str, tuple[SimulatedBook, GatewayBook]]]:
+) -> AsyncIterator[dict[str, tuple[ReviewedBook, GatewayBook]]]:
     names = [await scratch_databases.acquire() for _ in BOOK_NAMES]
     urls = [build_database_url(name, postgres) for name in names]
     async with (
@@ -254,10 +261,10 @@ async def gateways(
         await scratch_databases.release(name)
 
 
-Gateways = dict[str, tuple[SimulatedBook, GatewayBook]]
+Gateways = dict[str, tuple[ReviewedBook, GatewayBook]]
 
 
-def split(gateways: Gateways) -> tuple[dict[str, SimulatedBook], dict[str, Book]]:
+def split(gateways: Gateways) -> tuple[dict[str, ReviewedBook], dict[str, Book]]:
     return (
         {name: book for name, (book, _) in gateways.items()},
         {name: gateway for name, (_, gateway) in gateways.items()},
@@ -312,8 +319,8 @@ async def test_credit_under_review_completes_on_release_and_returns_on_rejection
             await coordinator.process(transfer)
         assert {transfer.state for transfer in journal.list_all()} == {State.DEBITED}
     for decision, recipient in zip(decisions, south.wallets, strict=False):
-        async for alert in south.admin.compliance.list_alerts(subscriber_id=recipient):
-            await south.admin.compliance.resolve_alert(
+        async for alert in south.reviewer.compliance.list_alerts(subscriber_id=recipient):
+            await south.reviewer.compliance.resolve_alert(
                 alert.id,
                 status="resolved",
                 resolution_notes="checked",
