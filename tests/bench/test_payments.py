@@ -37,7 +37,8 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     assert overload["phase"]["connections"] == 40
     assert overload["phase"]["per_second"] > 0
     assert overload["ratio"] > 0
-    assert results["memory"]["requests"] > books["approved"] / 4
+    # Other phases and the warm-up count too.
+    assert results["memory"]["requests"] >= sum(p["answered"] for p in results["payments"])
     assert len(results["memory"]["workers_before_mb"]) == len(results["memory"]["workers_mb"]) == 2
     assert [len(after["workers_mb"]) for after in results["memory"]["rounds"]] == [2]
     best_payments = max(phase["per_second"] for phase in results["payments"])
