@@ -28,10 +28,11 @@ from gateway.fixtures import (
 from harness import PIN
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.gateway import list_endpoints
-from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
+OBJECTS = {endpoint.name: endpoint.objects for endpoint in list_endpoints()}
 TRANSFER_OPERATION = f"POST {V1}/wallet/transfer"
 FLOAT_TRANSFER_OPERATION = f"POST {V1}/agents/transfer"
 FUND_OPERATION = f"POST {V1}/wallet/fund-from-partner"
@@ -57,8 +58,8 @@ STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 #: Tables that a failed PIN attempt changes.
 PIN_TABLES = ("pins", "pin_failures", "pin_attempts")
 
-#: Operations covered here, by kind of ownership check. An operation added to
-#: `tools.manual.object_access` also needs a request for another owner's object here.
+#: Operations covered here, by kind of ownership check. An operation that declares such a check
+#: also needs a request for another owner's object here.
 COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.UNRESTRICTED: {
         *ownership_requests.RESTRICTED_REQUESTS,
@@ -82,9 +83,8 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
 
 @each("kind", [kind for kind in ObjectAccess if kind in COVERED_OPERATIONS])
 def test_every_operation_with_an_ownership_check_is_covered(kind: ObjectAccess) -> None:
-    assert {name for name, kinds in OBJECT_ACCESS.items() if kind in kinds} == COVERED_OPERATIONS[
-        kind
-    ]
+    declared = {name for name, checks in OBJECTS.items() if kind in checks}
+    assert declared == COVERED_OPERATIONS[kind]
 
 
 def test_only_operations_without_owned_objects_are_not_covered() -> None:
@@ -95,7 +95,7 @@ def test_only_operations_without_owned_objects_are_not_covered() -> None:
     # Signing clients own objects, so the operations they may use on any object are listed
     # explicitly.
     signed = {name for name, access in ACCESS.items() if access.hmac}
-    assert {name for name in signed if OBJECT_ACCESS[name] == (ObjectAccess.ANY,)} == {
+    assert {name for name in signed if OBJECTS[name] == ObjectAccess.ANY} == {
         f"POST {prefix}"
         for prefix in (
             f"{V1}/pos/lookup-card",

@@ -10,6 +10,7 @@ from typing import Final
 
 from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.errors import Code
 from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
@@ -22,7 +23,6 @@ from tools.manual.markdown import (
     format_table,
     write_if_changed,
 )
-from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 from tools.manual.two_step_flows import TWO_STEP_FLOWS
 
 _INTRODUCTION: Final = f"""\
@@ -101,7 +101,7 @@ def render_access_page() -> str:
         format_table(("Name", "Caller"), _CREDENTIALS),
         _LEGEND,
         format_table(
-            ("Object access", "Rule"), [(rule.title, rule.description) for rule in ObjectAccess]
+            ("Object access", "Rule"), [(check.title, check.description) for check in ObjectAccess]
         ),
         "## Approvals",
         _APPROVALS,
@@ -138,7 +138,7 @@ def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
                 format_code(endpoint.name),
                 ", ".join(_list_callers(endpoint.access)),
                 _describe_rejection(endpoint),
-                ", ".join(rule.title for rule in OBJECT_ACCESS[endpoint.name]),
+                ", ".join(check.title for check in endpoint.objects),
             )
             for endpoint in endpoints
         ],

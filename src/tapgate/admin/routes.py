@@ -9,6 +9,7 @@ from tapgate.admin.account import operations as account_operations
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.auth.logins import PasskeyRejectedError
@@ -34,7 +35,7 @@ from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.passkeys import PasskeyLogin, RequestOptions
 from tapgate.schemas.records import AdminId
 
-endpoints = Endpoints("Admin", "/api/v1/admin")
+endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY)
 
 #: In `GET /api/v1/admin/users/{id}/offboarding`.
 MAX_LISTED_KEYS = 100
@@ -48,6 +49,7 @@ _SYSTEM_ADMIN = Access(roles="A")
     "/login",
     access=_PUBLIC,
     errors=(Code.UNAUTHORIZED, Code.OTP_REQUIRED, Code.INVALID_OTP),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def log_in(request: RequestContext, body: Login) -> Tokens:
     """Log in with email and password.
@@ -88,7 +90,12 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
         raise
 
 
-@endpoints.post("/login/passkey/options", access=_PUBLIC, errors=(Code.FORBIDDEN,))
+@endpoints.post(
+    "/login/passkey/options",
+    access=_PUBLIC,
+    errors=(Code.FORBIDDEN,),
+    objects=ObjectAccess.NO_OBJECT,
+)
 async def start_passkey_login(request: RequestContext) -> RequestOptions:
     """Create the options to prove a passkey.
 
@@ -101,7 +108,12 @@ async def start_passkey_login(request: RequestContext) -> RequestOptions:
     return auth.passkeys.build_request_options()
 
 
-@endpoints.post("/login/passkey", access=_PUBLIC, errors=(Code.UNAUTHORIZED, Code.FORBIDDEN))
+@endpoints.post(
+    "/login/passkey",
+    access=_PUBLIC,
+    errors=(Code.UNAUTHORIZED, Code.FORBIDDEN),
+    objects=ObjectAccess.NO_OBJECT,
+)
 async def log_in_with_passkey(request: RequestContext, body: PasskeyLogin) -> Tokens:
     """Log in with a passkey, without a password.
 
@@ -132,6 +144,7 @@ async def log_in_with_passkey(request: RequestContext, body: PasskeyLogin) -> To
     access=_PUBLIC,
     body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field's limit
     errors=(Code.UNAUTHORIZED,),
+    objects=ObjectAccess.OWN,
 )
 async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
@@ -149,7 +162,13 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
         raise
 
 
-@endpoints.post("/logout", access=_ANY_ADMIN, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)
+@endpoints.post(
+    "/logout",
+    access=_ANY_ADMIN,
+    enrolls=True,
+    unguarded=Unguarded.OWN_ACCOUNT,
+    objects=ObjectAccess.OWN,
+)
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
@@ -167,7 +186,7 @@ async def log_out(request: RequestContext) -> None:
         )
 
 
-@endpoints.get("/me", access=_ANY_ADMIN, enrolls=True)
+@endpoints.get("/me", access=_ANY_ADMIN, enrolls=True, objects=ObjectAccess.OWN)
 async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
     admin_id, _ = request.admin_and_session_ids
@@ -209,6 +228,7 @@ async def describe_change(
     step_up=True,
     guard=Guard(_describe_creation, Operation.ADMIN_USERS),
     errors=(Code.DUPLICATE_EMAIL,),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecord:
     """Create an admin.
@@ -343,7 +363,9 @@ async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
         )
 
 
-@endpoints.post("/invitations/accept", access=_PUBLIC, errors=(Code.NOT_FOUND,))
+@endpoints.post(
+    "/invitations/accept", access=_PUBLIC, errors=(Code.NOT_FOUND,), objects=ObjectAccess.LINK
+)
 async def accept_invitation(request: RequestContext, body: InvitationAcceptance) -> None:
     """Set a password with an invitation link.
 

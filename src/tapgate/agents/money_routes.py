@@ -4,6 +4,7 @@ from tapgate import ids
 from tapgate.agents import queries
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
@@ -72,6 +73,7 @@ async def _describe_funding(request: RequestContext, id: str, body: FloatFunding
     guard=Guard(_describe_funding, Operation.AGENT_FUND),
     step_up=True,
     errors=_AGENT_ERRORS,
+    objects=ObjectAccess.ANY,
 )
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
@@ -104,6 +106,7 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
         Code.MAX_BALANCE_EXCEEDED,
     ),
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Cash in to a customer's wallet.
@@ -145,6 +148,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         Code.INSUFFICIENT_FUNDS,
     ),
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.PIN,
 )
 async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Cash out from a customer's wallet.
@@ -181,6 +185,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.SUB_AGENTS | ObjectAccess.PIN,
 )
 async def transfer_float(
     request: RequestContext, body: FloatTransfer
@@ -212,6 +217,7 @@ async def transfer_float(
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
     unguarded=Unguarded.OWN_MONEY,
+    objects=ObjectAccess.ANY,
 )
 async def pay_out_commission(
     request: RequestContext, id: str, body: CommissionPayout

@@ -10,6 +10,7 @@ from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_re
 from tapgate.agents.pins import pin_operations
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -34,7 +35,7 @@ from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import AgentId
 from tapgate.schemas.subscribers import PinReset
 
-endpoints = Endpoints("Agents", "/api/v1/agents")
+endpoints = Endpoints("Agents", "/api/v1/agents", objects=ObjectAccess.ANY)
 
 _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
@@ -183,6 +184,7 @@ async def _change_status(
     errors=(*_CHANGE_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.PIN,
 )
 async def change_agent_pin(
     request: RequestContext, id: AgentId, body: AgentPinChange
@@ -213,6 +215,7 @@ async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> Succe
     access=_RESET_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.OTP,
 )
 async def reset_agent_pin(request: RequestContext, id: AgentId, body: PinReset) -> SuccessResponse:
     """Set an agent's new PIN with the one-time code.

@@ -4,6 +4,7 @@ from typing import Final, Protocol
 
 from tapgate import VERSION
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
@@ -38,7 +39,11 @@ class SystemSource(Protocol):
 
 def build_system_endpoints(app: SystemSource) -> Endpoints:
     """Return the endpoints that report on an application."""
-    endpoints = Endpoints("System", any_query="Monitoring tools and caches add parameters.")
+    endpoints = Endpoints(
+        "System",
+        any_query="Monitoring tools and caches add parameters.",
+        objects=ObjectAccess.NO_OBJECT,
+    )
     _add_health_endpoints(endpoints)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)

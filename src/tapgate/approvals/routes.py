@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import build_rule_change_requirement
@@ -28,8 +29,10 @@ from tapgate.schemas.records import ApprovalId
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules")
-endpoints = Endpoints("Approvals", "/api/v1/approvals", access=Access(roles="ACSF"))
+rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules", objects=ObjectAccess.ANY)
+endpoints = Endpoints(
+    "Approvals", "/api/v1/approvals", access=Access(roles="ACSF"), objects=ObjectAccess.APPROVABLE
+)
 
 _DECISION_ERRORS = (Code.APPROVAL_NOT_PENDING,)
 

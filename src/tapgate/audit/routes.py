@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.audit import entry
@@ -21,7 +22,7 @@ from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
-endpoints = Endpoints("Audit")
+endpoints = Endpoints("Audit", objects=ObjectAccess.ANY)
 
 _ACCESS = Access(roles="AC")
 

@@ -6,6 +6,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
@@ -14,7 +15,7 @@ from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.schemas.approvals import Operation
 from tapgate.schemas.branding import BrandingRecord, BrandingUpdate
 
-endpoints = Endpoints("Branding", "/api/v1/admin/branding")
+endpoints = Endpoints("Branding", "/api/v1/admin/branding", objects=ObjectAccess.NO_OBJECT)
 
 _PUBLIC = Access(public=True)
 

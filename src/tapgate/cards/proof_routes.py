@@ -2,6 +2,7 @@
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
@@ -49,6 +50,7 @@ async def _describe_keyset_retirement(
     status=201,
     step_up=True,
     guard=Guard(_describe_keyset_creation, Operation.KEYSETS),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
@@ -69,7 +71,7 @@ async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecor
     return to_record(keyset)
 
 
-@endpoints.get("/keysets", access=_ADMIN_ACCESS)
+@endpoints.get("/keysets", access=_ADMIN_ACCESS, objects=ObjectAccess.ANY)
 async def list_keysets(request: RequestContext, query: PageQuery) -> Page[KeysetRecord]:
     """List keysets, newest first."""
     database = request.services.database
@@ -78,7 +80,7 @@ async def list_keysets(request: RequestContext, query: PageQuery) -> Page[Keyset
     return paginate(rows, query, lambda keyset: to_record(keyset, cards[keyset.id]))
 
 
-@endpoints.get("/keysets/{id}", access=_ADMIN_ACCESS)
+@endpoints.get("/keysets/{id}", access=_ADMIN_ACCESS, objects=ObjectAccess.ANY)
 async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     """Get a keyset, with the number of cards that have its keys."""
     database = request.services.database
@@ -92,6 +94,7 @@ async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     step_up=True,
     guard=Guard(_describe_keyset_retirement, Operation.KEYSETS),
     errors=(Code.KEYSET_RETIRED,),
+    objects=ObjectAccess.ANY,
 )
 async def retire_keyset(
     request: RequestContext, id: CardKeysetId, body: KeysetRetirement
@@ -122,6 +125,7 @@ async def retire_keyset(
     ),
     step_up=True,
     unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def personalize_card(
     request: RequestContext, serial: str, body: NewPersonalization
@@ -161,6 +165,7 @@ async def personalize_card(
     ),
     step_up=True,
     unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def confirm_personalization(
     request: RequestContext, serial: str, body: PersonalizationConfirmation
@@ -184,6 +189,7 @@ async def confirm_personalization(
     access=Access(scope="cards:read", roles="ASC"),
     errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED),
     heavy=True,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def list_card_taps(request: RequestContext, serial: str) -> Page[CardTapRecord]:
     """List the last 100 proofs of a card.

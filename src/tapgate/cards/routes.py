@@ -3,6 +3,7 @@
 from tapgate import pin_routes
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.card_proofs.verifier import ProofResult
@@ -30,7 +31,7 @@ from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.subscribers import PinChange, PinReset
 from tapgate.subscribers.restriction import require_subscriber_access
 
-endpoints = Endpoints("Cards", "/api/v1/cards")
+endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED)
 
 _READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
 _BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
@@ -73,6 +74,7 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_LINK_ERRORS,
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber.
@@ -100,6 +102,7 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     status=201,
     errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def create_child_card(request: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
@@ -176,6 +179,7 @@ async def update_card(request: RequestContext, serial: str, body: ChildCardUpdat
     access=_BLOCK_ACCESS,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
     unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.ANY,  # blocking protects the holder
 )
 async def block_card(
     request: RequestContext, serial: str, body: CardBlock
@@ -235,6 +239,7 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def change_card_pin(request: RequestContext, serial: str, body: PinChange) -> SuccessResponse:
     """Change the PIN of a child card.
@@ -267,6 +272,7 @@ async def request_card_pin_reset(request: RequestContext, serial: str) -> Succes
     access=_PIN_ACCESS,
     errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
 )
 async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -> SuccessResponse:
     """Set a child card's new PIN with the one-time code.
@@ -284,6 +290,7 @@ async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -
     body_media=tuple(UPLOAD_MEDIA_TYPES),
     body_schema=UPLOAD_MEDIA_TYPES,
     unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.

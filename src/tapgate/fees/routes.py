@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.fees import operations
@@ -19,8 +20,10 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.approvals import Operation
 from tapgate.schemas.fees import CommissionRules, FeeRules
 
-fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules")
-commission_endpoints = Endpoints("Commission rules", "/api/v1/commission-rules")
+fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules", objects=ObjectAccess.ANY)
+commission_endpoints = Endpoints(
+    "Commission rules", "/api/v1/commission-rules", objects=ObjectAccess.ANY
+)
 
 
 @fee_endpoints.get("", access=Access(roles="AF"))

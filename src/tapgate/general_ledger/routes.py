@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
 from tapgate.general_ledger import operations, queries
@@ -25,7 +26,7 @@ from tapgate.schemas.periods import parse_period_end
 endpoints = Endpoints("General ledger", "/api/v1/ledger", access=Access(roles="AF"))
 
 
-@endpoints.get("/gl-codes")
+@endpoints.get("/gl-codes", objects=ObjectAccess.ANY)
 async def get_gl_codes(request: RequestContext) -> GlCodes:
     """Get the GL codes.
 
@@ -35,7 +36,7 @@ async def get_gl_codes(request: RequestContext) -> GlCodes:
     return GlCodes(data=await queries.list_codes(request.services.database))
 
 
-@endpoints.put("/gl-codes", unguarded=Unguarded.NO_EFFECT)
+@endpoints.put("/gl-codes", unguarded=Unguarded.NO_EFFECT, objects=ObjectAccess.ANY)
 async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCodes:
     """Change GL codes.
 
@@ -47,7 +48,7 @@ async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCod
         return await operations.update_codes(tx, request.actor, body.data)
 
 
-@endpoints.get("/accounts", heavy=True, report=True)
+@endpoints.get("/accounts", heavy=True, report=True, objects=ObjectAccess.NO_OBJECT)
 async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
     """Get the balances by account kind.
 
@@ -62,7 +63,7 @@ async def get_ledger_accounts(request: RequestContext) -> LedgerAccounts:
     return LedgerAccounts(data=build_kind_balances(codes, totals, services.settings.currency))
 
 
-@endpoints.get("/trial-balance", heavy=True, report=True)
+@endpoints.get("/trial-balance", heavy=True, report=True, objects=ObjectAccess.NO_OBJECT)
 async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -> TrialBalance:
     """Get the trial balance.
 
@@ -84,6 +85,7 @@ async def get_trial_balance(request: RequestContext, query: TrialBalanceQuery) -
     media=("application/json", "text/csv", "text/plain"),
     heavy=True,
     report=True,
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def export_ledger_journal(
     request: RequestContext, query: JournalQuery

@@ -107,6 +107,7 @@ class EndpointOptions(TypedDict, total=False):
     """Options of an endpoint declaration, in addition to its method and path.
 
     - `access`: The callers that the endpoint accepts. Required, here or for the whole group.
+    - `objects`: The check on the objects that a request names, in addition to `access`.
     - `status`: The success status. Default: 200, or 204 without a response body.
     - `other_statuses`: Further statuses that return the same response type.
     - `errors`: Error codes in addition to those that the declaration implies.
@@ -138,6 +139,7 @@ class EndpointOptions(TypedDict, total=False):
     """
 
     access: Any
+    objects: Any
     status: int
     other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
@@ -171,6 +173,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     handler: Handler
     access: Any  # the service's declaration, with the attribute `public`
+    objects: Any = None  # the service's declaration of object checks
     status: int
     other_statuses: tuple[int, ...] = ()
     errors: tuple[Code, ...] = ()

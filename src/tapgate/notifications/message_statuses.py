@@ -7,6 +7,7 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.messages import (
@@ -22,7 +23,7 @@ from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-endpoints = Endpoints("Messages")
+endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 
 #: Public status of a row `m` of `messages`.
 _STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery

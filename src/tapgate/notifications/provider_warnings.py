@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 
 from tapgate import clock
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError
 from tapgate.http.endpoint import Endpoints
@@ -30,7 +31,7 @@ from tapgate.schemas.provider_warnings import (
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings")
+endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings", objects=ObjectAccess.ANY)
 
 _MAX_AGE_SECONDS: Final = 10.0
 _TIMEOUT_SECONDS: Final = 1.0

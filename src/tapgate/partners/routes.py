@@ -5,6 +5,7 @@ from typing import Any
 from tapgate import ids, money
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -38,7 +39,9 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel
 
-endpoints = Endpoints("Partners", "/api/v1/admin/partners", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
+)
 
 
 async def _describe_creation(request: RequestContext, body: NewPartner) -> Proposal | None:
@@ -87,7 +90,11 @@ def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
 
 
 @endpoints.post(
-    "", status=201, step_up=True, guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS)
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
@@ -262,7 +269,10 @@ async def list_partner_keys(
 
 
 @endpoints.delete(
-    "/{id}/keys/{api_key_id}", errors=(Code.NOT_FOUND,), unguarded=Unguarded.TAKES_RIGHTS
+    "/{id}/keys/{api_key_id}",
+    errors=(Code.NOT_FOUND,),
+    unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def delete_partner_key(request: RequestContext, id: PartnerId, api_key_id: str) -> None:
     """Delete a partner's signing key.

@@ -6,6 +6,7 @@ from functools import cache
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.http.decoding import BodyDecoder
@@ -72,6 +73,7 @@ async def _describe_top_up(request: RequestContext, body: FundFromPartner) -> Pr
     moves_money=True,
     requires=(_require_partner,),
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
+    objects=ObjectAccess.PARTNER | ObjectAccess.UNRESTRICTED,
 )
 async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
@@ -106,6 +108,7 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
     any_query="The partner chooses the URL of its webhook.",
     body_schema=WebhookTopUp,
     errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
+    objects=ObjectAccess.PARTNER,
 )
 async def receive_partner_webhook(
     request: RequestContext, partner_id: str, body: bytes

@@ -7,6 +7,7 @@ import msgspec
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.idempotency import require_idempotency_key
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.errors import Code
@@ -42,7 +43,8 @@ from tapgate.transactions.submit import decode_id
 _SIGNED = Access(hmac="pos")
 
 pos_endpoints = Endpoints("POS", "/api/v1/pos", access=_SIGNED)
-in_app_endpoints = Endpoints("In-app payments", access=_SIGNED)
+#: Any card can pay, within the limits for payments without a PIN.
+in_app_endpoints = Endpoints("In-app payments", access=_SIGNED, objects=ObjectAccess.ANY)
 
 _PROOF_ERRORS = (Code.CARD_NOT_GENUINE, Code.CARD_PROOF_USED)
 _VERIFY_ERRORS = (Code.CARD_NOT_FOUND, Code.CARD_PROOF_REQUIRED, *_PROOF_ERRORS)
@@ -74,6 +76,7 @@ _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
     moves_money=True,
     requires=(require_idempotency_key,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
+    objects=ObjectAccess.PROCESSOR | ObjectAccess.PIN,
 )
 async def pay_at_terminal(
     request: RequestContext, body: PosPaymentRequest
@@ -105,7 +108,9 @@ async def pay_at_terminal(
     return await _submit_payment(request, body, command)
 
 
-@pos_endpoints.post("/verify-card", errors=(*_VERIFY_ERRORS, *_PIN_ERRORS))
+@pos_endpoints.post(
+    "/verify-card", errors=(*_VERIFY_ERRORS, *_PIN_ERRORS), objects=ObjectAccess.PIN
+)
 async def verify_terminal_card(
     request: RequestContext, body: VerifyCardRequest
 ) -> VerifyCardResponse:
@@ -128,7 +133,9 @@ async def verify_terminal_card(
         )
 
 
-@pos_endpoints.post("/lookup-card", errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS))
+@pos_endpoints.post(
+    "/lookup-card", errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS), objects=ObjectAccess.ANY
+)
 async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
@@ -137,7 +144,11 @@ async def look_up_terminal_card(
 
 
 @pos_endpoints.post(
-    "/refund", moves_money=True, requires=(require_idempotency_key,), errors=_REFUND_ERRORS
+    "/refund",
+    moves_money=True,
+    requires=(require_idempotency_key,),
+    errors=_REFUND_ERRORS,
+    objects=ObjectAccess.PROCESSOR,
 )
 async def refund_terminal_payment(
     request: RequestContext, body: RefundRequest
@@ -150,7 +161,9 @@ async def refund_terminal_payment(
 
 
 @pos_endpoints.get(
-    "/payments/{request_id}", errors=(Code.TRANSACTION_NOT_FOUND, Code.DUPLICATE_REQUEST)
+    "/payments/{request_id}",
+    errors=(Code.TRANSACTION_NOT_FOUND, Code.DUPLICATE_REQUEST),
+    objects=ObjectAccess.PROCESSOR,
 )
 async def get_payment_outcome(
     request: RequestContext, request_id: str, query: PaymentLookup
@@ -313,6 +326,7 @@ for _prefix, _suffix in _PREFIXES:
         requires=(require_idempotency_key,),
         errors=_REFUND_ERRORS,
         operation_id=f"refund_in_app_payment{_suffix}",
+        objects=ObjectAccess.PROCESSOR,
     )
     async def refund_in_app_payment(
         request: RequestContext, body: RefundRequest

@@ -6,6 +6,7 @@ To rotate a key, create a new key and delete the old one.
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
@@ -40,6 +41,7 @@ async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -
     errors=(Code.TERMINAL_NOT_FOUND,),
     step_up=True,
     guard=Guard(_describe_key, Operation.MERCHANT_KEYS),
+    objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def create_signing_key(
     request: RequestContext, id: ProcessorId, body: NewSigningKey
@@ -58,7 +60,7 @@ async def create_signing_key(
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
-@endpoints.get("")
+@endpoints.get("", objects=ObjectAccess.ANY)
 async def list_signing_keys(
     request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[SigningKeyRecord]:
@@ -71,7 +73,12 @@ async def list_signing_keys(
     return paginate(keys, query, _to_record)
 
 
-@endpoints.delete("/{api_key_id}", errors=(Code.NOT_FOUND,), unguarded=Unguarded.TAKES_RIGHTS)
+@endpoints.delete(
+    "/{api_key_id}",
+    errors=(Code.NOT_FOUND,),
+    unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.PARENT_IN_PATH,
+)
 async def delete_signing_key(request: RequestContext, id: ProcessorId, api_key_id: str) -> None:
     """Delete a signing key.
 

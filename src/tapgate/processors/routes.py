@@ -3,6 +3,7 @@
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -35,7 +36,7 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel
 
-endpoints = Endpoints("Processors", "/api/v1/processors")
+endpoints = Endpoints("Processors", "/api/v1/processors", objects=ObjectAccess.ANY)
 
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
@@ -53,6 +54,7 @@ async def _describe_creation(request: RequestContext, body: NewProcessor) -> Pro
     status=201,
     step_up=True,
     guard=Guard(_describe_creation, Operation.MERCHANT_KEYS),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor with its first signing key.
@@ -168,6 +170,7 @@ async def _describe_transfer(request: RequestContext, id: str, body: ProcessorTr
         Code.MAX_BALANCE_EXCEEDED,
     ),
     step_up=True,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def transfer_from_processor(
     request: RequestContext, id: str, body: ProcessorTransfer

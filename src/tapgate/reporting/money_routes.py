@@ -5,6 +5,7 @@ import msgspec
 from tapgate import ids, money
 from tapgate.agents import queries as agents
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
@@ -32,10 +33,16 @@ from tapgate.transactions.reader import TransactionReader
 
 _ANY_ADMIN = Access(roles="ACSF")
 
-transaction_endpoints = Endpoints("Transactions", "/api/v1/transactions", access=_ANY_ADMIN)
-processor_endpoints = Endpoints("Processors", "/api/v1/processors", access=_ANY_ADMIN)
-partner_endpoints = Endpoints("Partners", "/api/v1/admin/partners", access=Access(roles="A"))
-agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN)
+transaction_endpoints = Endpoints(
+    "Transactions", "/api/v1/transactions", access=_ANY_ADMIN, objects=ObjectAccess.UNRESTRICTED
+)
+processor_endpoints = Endpoints(
+    "Processors", "/api/v1/processors", access=_ANY_ADMIN, objects=ObjectAccess.ANY
+)
+partner_endpoints = Endpoints(
+    "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
+)
+agent_endpoints = Endpoints("Agents", "/api/v1/agents", access=_ANY_ADMIN, objects=ObjectAccess.ANY)
 
 
 @transaction_endpoints.get("/totals", heavy=True, errors=(Code.OTP_REQUIRED,))

@@ -1,6 +1,7 @@
 """Endpoints for the list of nodes and the settings."""
 
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import format_rfc3339
 from tapgate.http.endpoint import Endpoints
@@ -17,7 +18,7 @@ from tapgate.schemas.nodes import (
 from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
 from tapgate.store.postgres_releases import read_server_version
 
-endpoints = Endpoints("System", "/api/v1/system")
+endpoints = Endpoints("System", "/api/v1/system", objects=ObjectAccess.NO_OBJECT)
 
 
 @endpoints.get("/nodes", access=Access(roles="AS"))

@@ -9,6 +9,7 @@ from typing import Final
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
@@ -16,7 +17,9 @@ from tapgate.schemas.reporting import Onboarding, OnboardingStep, OnboardingStep
 from tapgate.store.database import Database
 from tapgate.store.installation import ONBOARDING_ROW
 
-endpoints = Endpoints("Overview", "/api/v1/admin/onboarding", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Overview", "/api/v1/admin/onboarding", access=Access(roles="A"), objects=ObjectAccess.NO_OBJECT
+)
 
 #: SQL conditions by step, in the order of the steps.
 _CONDITIONS: Final = {

@@ -2,13 +2,14 @@
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting import operations
 from tapgate.reporting.model import to_ledger_proof
 from tapgate.schemas.reporting import LedgerProof, Overview, OverviewQuery
 
-endpoints = Endpoints("Overview")
+endpoints = Endpoints("Overview", objects=ObjectAccess.NO_OBJECT)
 
 
 @endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))

@@ -3,6 +3,7 @@
 from operator import attrgetter
 
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
@@ -12,7 +13,12 @@ from tapgate.schemas.records import SubscriberId
 from tapgate.schemas.timeline import TimelineFilters, TimelineItem
 from tapgate.subscribers import queries as subscribers
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}", access=Access(roles="ACSF"))
+endpoints = Endpoints(
+    "Subscribers",
+    "/api/v1/subscribers/{id}",
+    access=Access(roles="ACSF"),
+    objects=ObjectAccess.UNRESTRICTED,
+)
 
 
 @endpoints.get("/timeline", errors=(Code.OTP_REQUIRED,), heavy=True)

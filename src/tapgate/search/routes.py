@@ -9,6 +9,7 @@ from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import routes as agents
 from tapgate.api.access import Access, map_access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.cards import routes as cards
@@ -35,7 +36,7 @@ from tapgate.support import routes as support
 from tapgate.transactions import routes as transactions
 from tapgate.wallets import routes as wallets
 
-endpoints = Endpoints("Search")
+endpoints = Endpoints("Search", objects=ObjectAccess.UNRESTRICTED)
 
 #: The endpoint whose callers find a kind of record.
 _ENDPOINTS: Final[Mapping[SearchType, str]] = {

@@ -7,12 +7,13 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.chat import ChatTurn, ChatTurns, ReportChatTurnsResponse
 from tapgate.store.database import Database
 
-endpoints = Endpoints("Messages")
+endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 
 #: An ID contains the start of its millisecond.
 _MILLISECOND: Final = timedelta(milliseconds=1)

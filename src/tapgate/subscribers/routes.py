@@ -7,6 +7,7 @@ import msgspec
 from tapgate import clock, pin_routes
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
@@ -45,7 +46,7 @@ from tapgate.subscribers.model import (
 )
 from tapgate.subscribers.pins import pin_operations
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers", objects=ObjectAccess.UNRESTRICTED)
 
 _READ_ACCESS = Access(scope="subscribers:read", roles="ACSF", service=True)
 _PIN_ACCESS = Access(scope="subscribers:write", roles="AS", service=True)
@@ -85,6 +86,7 @@ async def _to_disclosed_record(
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
     unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def register_subscriber(request: RequestContext, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
@@ -224,6 +226,7 @@ async def update_subscriber(
     access=Access(scope="subscribers:write", roles="ACS"),
     errors=(Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
     unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.ANY,  # blocking protects the subscriber, even a restricted one
 )
 async def block_subscriber(
     request: RequestContext, id: SubscriberId, body: Reason
@@ -278,7 +281,13 @@ async def close_subscriber(
     )
 
 
-@endpoints.post("/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS, unguarded=Unguarded.PIN)
+@endpoints.post(
+    "/{id}/verify-pin",
+    access=_PIN_ACCESS,
+    errors=_PIN_ERRORS,
+    unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+)
 async def verify_pin(
     request: RequestContext, id: SubscriberId, body: PinVerification
 ) -> PinVerified:
@@ -300,6 +309,7 @@ async def verify_pin(
     errors=(*_PIN_ERRORS, Code.SAME_PIN),
     invalid_is_400=True,
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange) -> SuccessResponse:
     """Change the PIN.
@@ -333,6 +343,7 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
     access=_RESET_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
     unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
 )
 async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
@@ -343,7 +354,12 @@ async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -
     return await pin_routes.reset_pin(request, pin_operations, id, body)
 
 
-@endpoints.post("/{id}/restricted-access", access=_ANY_ADMIN, unguarded=Unguarded.ONE_TIME_CODE)
+@endpoints.post(
+    "/{id}/restricted-access",
+    access=_ANY_ADMIN,
+    unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.ANY,  # it requests the access
+)
 async def request_restricted_access(request: RequestContext, id: SubscriberId) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
@@ -362,6 +378,7 @@ async def request_restricted_access(request: RequestContext, id: SubscriberId) -
     access=_ANY_ADMIN,
     errors=(Code.INVALID_OTP,),
     unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.OTP,
 )
 async def verify_restricted_access(
     request: RequestContext, id: SubscriberId, body: OneTimeCodeVerification
@@ -378,7 +395,7 @@ async def verify_restricted_access(
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))
 
 
-@endpoints.get("/{id}/messages", access=_ANY_ADMIN)
+@endpoints.get("/{id}/messages", access=_ANY_ADMIN, objects=ObjectAccess.ANY)
 async def list_subscriber_messages(
     request: RequestContext, id: SubscriberId, query: MessageFilters
 ) -> Page[MessageRecord]:

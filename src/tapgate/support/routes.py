@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.errors import Code
@@ -24,7 +25,9 @@ from tapgate.schemas.support import (
 from tapgate.support import model, operations, queries
 from tapgate.support.model import SupportRequest
 
-endpoints = Endpoints("Support", "/api/v1/support", access=Access(roles="AS"))
+endpoints = Endpoints(
+    "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY
+)
 
 #: Messages of each request in a list.
 _LISTED_MESSAGES = 10
@@ -93,7 +96,7 @@ async def list_support_requests(
     )
 
 
-@endpoints.get("/summary")
+@endpoints.get("/summary", objects=ObjectAccess.NO_OBJECT)
 async def get_support_summary(request: RequestContext) -> SupportSummary:
     """Get the number of open support requests, counted up to 100."""
     return SupportSummary(open=await queries.count_open(request.services.database))
@@ -112,6 +115,7 @@ async def get_support_request(
     "/requests/{id}/reply",
     errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED),
     unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def reply_to_support_request(
     request: RequestContext, id: SupportRequestId, body: SupportReply

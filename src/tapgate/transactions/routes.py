@@ -2,6 +2,7 @@
 
 from tapgate.api import csv_files
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.clock import get_platform_day
 from tapgate.errors import Code
@@ -19,7 +20,9 @@ from tapgate.store.database import Database
 from tapgate.transactions.export import export_csv
 from tapgate.transactions.reader import TransactionReader
 
-endpoints = Endpoints("Transactions", errors=(Code.OTP_REQUIRED,))
+endpoints = Endpoints(
+    "Transactions", errors=(Code.OTP_REQUIRED,), objects=ObjectAccess.UNRESTRICTED
+)
 
 _READ = Access(scope="payments:read", roles="ACSF", service=True)
 _ANY_ADMIN = Access(roles="ACSF")

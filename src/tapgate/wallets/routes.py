@@ -5,6 +5,7 @@ import msgspec
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
@@ -71,6 +72,7 @@ _FUNDING_OPERATIONS = {
         *_DECLINE_CODES,
     ),
     unguarded=Unguarded.PIN,
+    objects=ObjectAccess.PIN,
 )
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card, or to the owner of a phone number.
@@ -162,6 +164,7 @@ async def _describe_transfer(request: RequestContext, body: TransferRequest) -> 
         Code.INSUFFICIENT_FLOAT,
         *_DECLINE_CODES,
     ),
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN | ObjectAccess.SUBSCRIBER_WALLETS,
 )
 async def transfer_funds(request: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
@@ -210,6 +213,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         Code.OTP_REQUIRED,
     ),
     unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a transaction.
@@ -246,6 +250,7 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     "/api/v1/balance/{user_id}",
     access=Access(scope="balance:read", roles="ACSF", service=True),
     errors=(*balance.NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
+    objects=ObjectAccess.UNRESTRICTED,
 )
 async def get_balance(request: RequestContext, user_id: str) -> Balance:
     """Get the balance of a subscriber, an agent (the float), a processor or a partner."""

@@ -6,6 +6,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.approvals import Operation
@@ -26,7 +27,12 @@ from tapgate.schemas.webhooks import (
 from tapgate.webhooks import delivery_queue, model, operations, queries
 from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 
-endpoints = Endpoints("Webhooks", "/api/v1/admin/webhook-endpoints", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Webhooks",
+    "/api/v1/admin/webhook-endpoints",
+    access=Access(roles="A"),
+    objects=ObjectAccess.ANY,
+)
 
 
 async def _describe_creation(request: RequestContext, body: NewWebhookEndpoint) -> Proposal:
@@ -65,7 +71,11 @@ async def _describe_rotation(request: RequestContext, id: int, body: SecretRotat
 
 
 @endpoints.post(
-    "", status=201, step_up=True, guard=Guard(_describe_creation, Operation.WEBHOOK_ENDPOINTS)
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation, Operation.WEBHOOK_ENDPOINTS),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def create_webhook_endpoint(
     request: RequestContext, body: NewWebhookEndpoint
@@ -192,7 +202,7 @@ async def list_deliveries(
     )
 
 
-@endpoints.get("/{id}/deliveries/{delivery_id}")
+@endpoints.get("/{id}/deliveries/{delivery_id}", objects=ObjectAccess.PARENT_IN_PATH)
 async def get_delivery(
     request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
 ) -> WebhookDeliveryDetails:
@@ -215,7 +225,11 @@ async def get_delivery(
     return model.to_delivery_details(row, body, hide_response=delivery_id in hidden)
 
 
-@endpoints.post("/{id}/deliveries/{delivery_id}/redeliver", unguarded=Unguarded.NO_EFFECT)
+@endpoints.post(
+    "/{id}/deliveries/{delivery_id}/redeliver",
+    unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.PARENT_IN_PATH,
+)
 async def redeliver_event(
     request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
 ) -> WebhookDelivery:

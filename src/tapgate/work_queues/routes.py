@@ -5,6 +5,7 @@ from typing import Final
 
 from tapgate.agents import routes as agents
 from tapgate.api.access import Access, map_access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.http.endpoint import Endpoints
@@ -20,7 +21,7 @@ from tapgate.support import routes as support
 from tapgate.webhooks import routes as webhooks
 from tapgate.work_queues.counts import load_counts
 
-endpoints = Endpoints("Work queues")
+endpoints = Endpoints("Work queues", objects=ObjectAccess.NO_OBJECT)
 
 #: The endpoint that lists a queue. Its callers may see the count.
 _LIST_ENDPOINTS: Final[Mapping[WorkQueueName, str]] = {

@@ -11,6 +11,7 @@ from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.passkeys import InvalidPasskeyError
 from tapgate.errors import invalid_field
@@ -25,7 +26,9 @@ from tapgate.schemas.passkeys import (
 )
 from tapgate.schemas.records import PasskeyId, build_record
 
-endpoints = Endpoints("Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"))
+endpoints = Endpoints(
+    "Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"), objects=ObjectAccess.OWN
+)
 
 
 @endpoints.post("/options", step_up=True, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)

@@ -11,6 +11,7 @@ from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
 from tapgate.clock import format_rfc3339
@@ -30,7 +31,9 @@ from tapgate.schemas.branding import Preferences, PreferencesUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import SessionId, build_record
 
-endpoints = Endpoints("Account", "/api/v1/admin/me", access=Access(roles="ACSF"))
+endpoints = Endpoints(
+    "Account", "/api/v1/admin/me", access=Access(roles="ACSF"), objects=ObjectAccess.OWN
+)
 
 
 @endpoints.post("/totp", step_up=True, enrolls=True, unguarded=Unguarded.OWN_ACCOUNT)

@@ -8,6 +8,7 @@ from tapgate import ids
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.admin import (
@@ -23,7 +24,9 @@ from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import ApiKeyId
 
-endpoints = Endpoints("Admin", "/api/v1/admin/api-keys", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Admin", "/api/v1/admin/api-keys", access=Access(roles="A"), objects=ObjectAccess.ANY
+)
 
 
 async def _describe_creation(request: RequestContext, body: NewApiKey) -> Proposal | None:
@@ -58,7 +61,13 @@ async def _describe_change(
     )
 
 
-@endpoints.post("", status=201, step_up=True, guard=Guard(_describe_creation, Operation.API_KEYS))
+@endpoints.post(
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation, Operation.API_KEYS),
+    objects=ObjectAccess.NO_OBJECT,
+)
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 

@@ -10,13 +10,16 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.admin.request_logs import queries
 from tapgate.api.access import Access
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import RequestLogId, require_record
 from tapgate.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
 
-endpoints = Endpoints("Admin", "/api/v1/admin/request-logs", access=Access(roles="A"))
+endpoints = Endpoints(
+    "Admin", "/api/v1/admin/request-logs", access=Access(roles="A"), objects=ObjectAccess.ANY
+)
 
 
 @endpoints.get("", heavy=True)

@@ -10,6 +10,7 @@ from tapgate.admin.sso.operations import SignIn
 from tapgate.api.access import Access
 from tapgate.api.charges import LoginCharge
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest
 from tapgate.auth.factors import build_otp_required_error
@@ -24,7 +25,7 @@ from tapgate.schemas.admin import OidcLogin, OidcLogout, OidcStart, OidcStepUp, 
 from tapgate.schemas.audit import AuditResult
 from tapgate.store.database import Database
 
-endpoints = Endpoints("Admin", "/api/v1/admin")
+endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.OWN)
 
 _PUBLIC = Access(public=True)
 _ANY_ADMIN = Access(roles="ACSF")
@@ -32,7 +33,9 @@ _ANY_ADMIN = Access(roles="ACSF")
 _EXPECTED_ERRORS = (Code.SERVICE_UNAVAILABLE, Code.OTP_REQUIRED, Code.DUPLICATE_EMAIL)
 
 
-@endpoints.post("/login/oidc/start", access=_PUBLIC, errors=(Code.NOT_FOUND,))
+@endpoints.post(
+    "/login/oidc/start", access=_PUBLIC, errors=(Code.NOT_FOUND,), objects=ObjectAccess.NO_OBJECT
+)
 async def start_oidc_login(request: RequestContext) -> OidcStart:
     """Start a login with the identity provider.
 
@@ -55,6 +58,7 @@ async def start_oidc_login(request: RequestContext) -> OidcStart:
         Code.INVALID_OTP,
         Code.DUPLICATE_EMAIL,
     ),
+    objects=ObjectAccess.NO_OBJECT,
 )
 async def log_in_with_oidc(request: RequestContext, body: OidcLogin) -> Tokens:
     """Complete a login with the identity provider.

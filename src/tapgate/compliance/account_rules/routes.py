@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import parse_level, to_record
@@ -13,7 +14,10 @@ from tapgate.schemas.approvals import Operation
 from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 endpoints = Endpoints(
-    "Account rules", "/api/v1/account-rules/{kyc_level}", errors=(Code.RULE_NOT_FOUND,)
+    "Account rules",
+    "/api/v1/account-rules/{kyc_level}",
+    errors=(Code.RULE_NOT_FOUND,),
+    objects=ObjectAccess.ANY,
 )
 
 

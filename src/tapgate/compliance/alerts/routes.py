@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
@@ -35,7 +36,9 @@ from tapgate.schemas.compliance import (
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import AlertId
 
-endpoints = Endpoints("Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"))
+endpoints = Endpoints(
+    "Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"), objects=ObjectAccess.ANY
+)
 
 
 async def _to_record(request: RequestContext, alert: Alert) -> AlertRecord:

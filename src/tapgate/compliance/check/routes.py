@@ -3,6 +3,7 @@
 from tapgate import ids, money
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
@@ -13,7 +14,7 @@ from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckRe
 from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
 
-endpoints = Endpoints("Compliance")
+endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED)
 
 
 @endpoints.post(

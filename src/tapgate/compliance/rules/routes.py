@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
@@ -14,7 +15,9 @@ from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.records import RuleId
 
-endpoints = Endpoints("Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"))
+endpoints = Endpoints(
+    "Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"), objects=ObjectAccess.ANY
+)
 
 
 async def _describe_creation(request: RequestContext, body: NewRule) -> Proposal:

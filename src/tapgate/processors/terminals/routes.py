@@ -3,6 +3,7 @@
 from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.errors import Code
@@ -36,7 +37,11 @@ async def _describe_terminal(request: RequestContext, id: int, body: NewTerminal
 
 
 @endpoints.post(
-    "", status=201, step_up=True, guard=Guard(_describe_terminal, Operation.MERCHANT_KEYS)
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_terminal, Operation.MERCHANT_KEYS),
+    objects=ObjectAccess.ANY,
 )
 async def add_terminal(
     request: RequestContext, id: ProcessorId, body: NewTerminal
@@ -53,7 +58,7 @@ async def add_terminal(
     )
 
 
-@endpoints.get("")
+@endpoints.get("", objects=ObjectAccess.ANY)
 async def list_terminals(
     request: RequestContext, id: ProcessorId, query: PageQuery
 ) -> Page[TerminalRecord]:
@@ -70,6 +75,7 @@ async def list_terminals(
     "/{terminal_id}/block",
     errors=(Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
     unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def block_terminal(
     request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
@@ -86,6 +92,7 @@ async def block_terminal(
     "/{terminal_id}/unblock",
     errors=(Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
     unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def unblock_terminal(
     request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason

@@ -4,6 +4,7 @@ from operator import attrgetter
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
@@ -12,7 +13,9 @@ from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.records import SubscriberId
 from tapgate.subscribers.kyc_documents import reviews
 
-endpoints = Endpoints("Subscribers", "/api/v1", access=Access(roles="AC"))
+endpoints = Endpoints(
+    "Subscribers", "/api/v1", access=Access(roles="AC"), objects=ObjectAccess.UNRESTRICTED
+)
 
 _ERRORS = (Code.OTP_REQUIRED, Code.ALREADY_RESOLVED)
 

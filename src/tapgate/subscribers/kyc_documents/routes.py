@@ -2,6 +2,7 @@
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
@@ -26,7 +27,7 @@ from tapgate.subscribers.kyc_documents.model import (
 )
 from tapgate.subscribers.model import to_record as to_subscriber_record
 
-endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}")
+endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}", objects=ObjectAccess.UNRESTRICTED)
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
 _READ_ERRORS = (Code.OTP_REQUIRED,)
@@ -93,6 +94,7 @@ async def list_kyc_documents(
     access=Access(roles="AC"),
     media=("image/jpeg", "image/png", FILE_MEDIA_TYPE),
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PARENT_IN_PATH,
 )
 async def get_kyc_document_image(
     request: RequestContext, id: SubscriberId, document_id: str

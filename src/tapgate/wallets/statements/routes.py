@@ -6,6 +6,7 @@ from typing import cast
 from tapgate import clock, ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
+from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding
 from tapgate.errors import Code
@@ -37,6 +38,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
     heavy=True,
     report=True,
     unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.
@@ -99,6 +101,7 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     any_query="Apps that open links add parameters.",
     heavy=True,
     report=True,
+    objects=ObjectAccess.LINK,
 )
 async def download_statement(request: RequestContext, token: str) -> Reply[bytes]:
     """Download a statement file (CSV or PDF) with its link."""
