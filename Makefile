@@ -25,12 +25,13 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books test generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
+.PHONY: help run cluster two-books check test generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run           start the gateway on port 8000 and the messenger on 8001, with data in .tapgate'
 	@echo 'make cluster       start three gateways on replicated PostgreSQL behind HAProxy; DATA=, DEMO='
+	@echo 'make check         check style, types and imports, and run the tests of changed folders; BASE='
 	@echo 'make test          check style, types and imports, and run the tests; PROCESSES='
 	@echo 'make generators    install client generators and identity providers that some tests use (needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
@@ -63,20 +64,29 @@ two-books: .venv/installed
 	@exec $(BIN)/python -m tools.two_books --transfers $(TRANSFERS) --kills $(KILLS) \
 		$(if $(SEED),--seed $(SEED))
 
-# Four processes on two cores, since tests often wait for other processes. The tests start hundreds
-# of Python processes, so bytecode is cached even if the environment disables that.
-# mypy uses one core, so it runs at the same time as all other checks. The modules are compiled
-# first, because otherwise each of the processes would compile all of them.
-# Without compiled modules, every process would compile those that it imports.
-test: export PYTHONDONTWRITEBYTECODE =
-test: .venv/installed-dev
-	@echo 'Checking style, types and imports, and running the tests ...'
+# Checks style, types and imports, and runs the pytest command given as the first argument.
+# mypy uses one core, so it runs at the same time as all other checks.
+define check_and_test
 	@$(BIN)/mypy --no-error-summary & types=$$!; \
-		$(BIN)/python -m compileall -q -j 0 src bench tools && $(CHECK_STYLE) || \
-			{ kill $$types; exit 1; }; \
-		$(BIN)/pytest -q -n $(PROCESSES); tests=$$?; \
+		$(CHECK_STYLE) || { kill $$types; exit 1; }; \
+		$(1); tests=$$?; \
 		wait $$types || { echo 'The types are wrong: make lint' >&2; exit 1; }; \
 		exit $$tests
+endef
+
+# For the inner loop: tests of the folders that changed since the branch BASE.
+check: BASE ?= main
+check: .venv/installed-dev
+	$(call check_and_test,$(BIN)/python tools/changed_tests.py $(BASE) | \
+		xargs -r $(BIN)/pytest -q -n 2)
+
+# Four processes on two cores, since tests often wait for other processes. The tests start hundreds
+# of Python processes, so bytecode is cached even if the environment disables that, and the modules
+# are compiled first: otherwise each of the processes would compile all of them.
+test: .venv/installed-dev
+	@echo 'Checking style, types and imports, and running the tests ...'
+	@$(BIN)/python -m compileall -q -j 0 src bench tools
+	$(call check_and_test,$(BIN)/pytest -q -n $(PROCESSES))
 
 generators: .venv/generators/python.installed .venv/generators/node.installed \
 	.venv/generators/canaille.installed
