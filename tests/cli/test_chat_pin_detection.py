@@ -2,8 +2,8 @@
 
 from cases import each
 from tapgate.cli.chat.pin_detection import asks_for_pin
-from tapgate.messenger.conversation.texts import TEXTS
 from tapgate.messenger.model import LANGUAGES, Language
+from tapgate.messenger.texts import TEXTS
 
 PIN_PROMPT_KEYS = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin", "pin.text.reset_pin")
 OTHER_TEXT_KEYS = ("change_pin.done", "pin.unsolicited", "pin.not_as_text", "help")

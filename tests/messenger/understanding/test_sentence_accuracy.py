@@ -14,7 +14,8 @@ from typing import Any, Final, cast
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from builders.conversation import PHONE, ConversationDriver
-from tapgate.messenger.conversation import engine, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.model import Language, OptionList, Person, TextMessage
 from tapgate.messenger.understanding import resolver

@@ -2,7 +2,8 @@
 
 from typing import assert_never
 
-from tapgate.messenger.conversation import interpreter, text_input, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import interpreter, text_input
 from tapgate.messenger.conversation.commands import kyc
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES, Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import (

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tapgate.images import EncodedImage
-from tapgate.messenger.conversation import rendering, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import rendering
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (

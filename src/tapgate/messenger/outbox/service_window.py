@@ -6,7 +6,7 @@ from typing import Final
 
 import asyncpg
 
-from tapgate.messenger.conversation import texts
+from tapgate.messenger import texts
 from tapgate.messenger.model import LANGUAGES, OutgoingMessage, Template, TextReply
 from tapgate.store.database import Database
 

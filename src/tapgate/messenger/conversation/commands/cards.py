@@ -3,7 +3,8 @@
 from typing import Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation import option_matching, rendering, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import option_matching, rendering
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,

@@ -3,7 +3,8 @@
 from typing import Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation import error_messages, rendering, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import error_messages, rendering
 from tapgate.messenger.conversation.commands.common_steps import build_lookup_script
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Turn

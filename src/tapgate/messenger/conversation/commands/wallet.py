@@ -3,7 +3,8 @@
 from datetime import date, timedelta
 from typing import Final
 
-from tapgate.messenger.conversation import rendering, texts
+from tapgate.messenger import texts
+from tapgate.messenger.conversation import rendering
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,

@@ -1,14 +1,24 @@
-"""Message catalogs by language. All languages have the same keys and placeholders."""
+"""Texts of the chat and its forms, with one data file per language.
+
+All languages have the same keys, and a text has the same placeholders in every language.
+"""
 
 import re
 import unicodedata
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
-from tapgate.messenger.conversation.texts import en, fr
-from tapgate.messenger.model import Language
+import msgspec
 
-TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {"en": en.TEXTS, "fr": fr.TEXTS}
+from tapgate.messenger.model import LANGUAGES, Language
+
+TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
+    language: msgspec.toml.decode(
+        Path(__file__).with_name(f"{language}.toml").read_bytes(), type=dict[str, str]
+    )
+    for language in LANGUAGES
+}
 #: French "de" becomes "d'" before a vowel.
 _ELIDABLE: Final = re.compile(r"\bde (?=\{(\w+)\})")
 
@@ -26,4 +36,4 @@ def _get_preposition(name: str) -> str:
 
 
 def has_text(key: str) -> bool:
-    return key in en.TEXTS
+    return key in TEXTS["en"]
