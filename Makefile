@@ -1,4 +1,5 @@
-# `make run` starts Tapgate, `make test` runs all checks. Both require only Python 3.11 or newer.
+# `make run` starts Tapgate, `make test` checks a change, `make proofs` runs the slow tests.
+# All require only Python 3.11 or newer.
 # make picks the fastest Python on your PATH; PYTHON=/path/to/python3 selects another.
 
 PYTHON ?=
@@ -25,7 +26,7 @@ CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet
 # Cache bytecode: otherwise every test process recompiles all modules and rewrites all assertions.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run cluster two-books check test generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
+.PHONY: help run cluster two-books check test proofs generators pictures torture fuzz soak audit bench bench-webhooks bench-proofs bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo 'make cluster       start three gateways on replicated PostgreSQL behind HAProxy; DATA=, DEMO='
 	@echo 'make check         check style, types and imports, and run the tests of changed folders; BASE='
 	@echo 'make test          check style, types and imports, and run the tests; PROCESSES='
+	@echo 'make proofs        run slow tests with complete installations and a browser; PROCESSES='
 	@echo 'make generators    install client generators and identity providers that some tests use (needs npm)'
 	@echo 'make pictures      take screenshots of every console page into .pictures (needs Chromium)'
 	@echo 'make torture       kill Tapgate under load and check for lost or duplicate payments; ROUNDS=, SEED='
@@ -77,8 +79,8 @@ endef
 # For the inner loop: tests of the folders that changed since the branch BASE.
 check: BASE ?= main
 check: .venv/installed-dev
-	$(call check_and_test,$(BIN)/python tools/changed_tests.py $(BASE) | \
-		xargs -r $(BIN)/pytest -q -n 2)
+	$(call check_and_test,tests=$$($(BIN)/python tools/changed_tests.py $(BASE)); \
+		[ -z "$$tests" ] || $(BIN)/pytest -q -n 2 -m 'not proof' $$tests || [ $$? = 5 ])
 
 # Four processes on two cores, since tests often wait for other processes. The tests start hundreds
 # of Python processes, so bytecode is cached even if the environment disables that, and the modules
@@ -86,7 +88,11 @@ check: .venv/installed-dev
 test: .venv/installed-dev
 	@echo 'Checking style, types and imports, and running the tests ...'
 	@$(BIN)/python -m compileall -q -j 0 src bench tools
-	$(call check_and_test,$(BIN)/pytest -q -n $(PROCESSES))
+	$(call check_and_test,$(BIN)/pytest -q -n $(PROCESSES) -m 'not proof')
+
+proofs: .venv/installed-dev
+	@echo 'Running the proofs ...'
+	@$(BIN)/pytest -q -n $(PROCESSES) -m 'proof'
 
 generators: .venv/generators/python.installed .venv/generators/node.installed \
 	.venv/generators/canaille.installed

@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import examples
 import markers
+import proofs
 import rewriting
 import temporary_files
 from builders.auth import FAST_ARGON2
@@ -185,11 +187,23 @@ def pytest_collection(session: pytest.Session) -> None:
     rewriting.rewrite_share(session.config)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip files without a selected test: importing all files takes seconds in each process."""
+    if collection_path.suffix != ".py":
+        return None
+    file = collection_path.relative_to(config.rootpath).as_posix()
+    return proofs.is_irrelevant(file, config.option.markexpr) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_get_start_rank)
-    if config.option.markexpr:
-        for item in items:
-            for name in markers.list_markers(item.nodeid.partition("[")[0]):
+    has_capabilities = not {*re.findall(r"\w+", config.option.markexpr)} <= {"not", "proof"}
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if proofs.is_proof(test):
+            item.add_marker("proof")
+        if has_capabilities:
+            for name in markers.list_markers(test):
                 item.add_marker(name)
 
 

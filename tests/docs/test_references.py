@@ -3,12 +3,11 @@
 docs/failures.md must reference every test in tests/failure_modes, by its name or by its file.
 """
 
-import ast
 import re
-from functools import cache
 from pathlib import Path
 
 from cases import each
+from suite import list_tests
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -21,22 +20,6 @@ REFERENCE = re.compile(
     r"(?<![\w/.<-])((?:src|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
 )
 REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
-
-
-@cache
-def list_tests(path: Path) -> set[str]:
-    """Return the names of the tests in a file, with methods prefixed by their class."""
-    tree = ast.parse(path.read_text())
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return _list_tests_in(tree, "").union(
-        *(_list_tests_in(item, f"{item.name}::") for item in classes)
-    )
-
-
-def _list_tests_in(container: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = [node.name for node in container.body if isinstance(node, kinds)]
-    return {prefix + name for name in functions if name.startswith("test_")}
 
 
 def is_broken(reference: tuple[str, str]) -> bool:

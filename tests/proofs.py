@@ -1,0 +1,57 @@
+"""Proofs: tests that `make proofs` runs, while `make test` runs all others.
+
+`make test` is for everyone who changes something: all tests in process, and one browser journey per
+surface. Proofs repeat that with complete installations: every page in Chromium, a cluster, load,
+upgrades. They get the marker `proof`.
+"""
+
+from typing import Final
+
+#: Path prefixes of proofs.
+PATHS: Final = (
+    "tests/bench/test_payments.py",
+    "tests/browser/",
+    "tests/deploy/test_point_in_time_recovery.py",
+    "tests/fuzz/test_small_run.py",
+    "tests/generators/",
+    "tests/single_sign_on/test_real_provider.py",
+    "tests/soak/",
+    "tests/store/test_backup_upgrade.py",
+    "tests/store/test_idempotency_key_upgrade.py",
+    "tests/store/test_schema_upgrade.py",
+    "tests/store/test_split_under_load.py",
+    "tests/tools/test_two_books.py",
+    "tests/torture/test_cluster.py",
+    "tests/torture/test_torture.py",
+    "tests/torture/test_upgrade.py",
+)
+#: Browser tests that are not proofs: one journey per surface, without the folder.
+_JOURNEYS: Final = {
+    "console": "test_system.py::test_api_key_is_created_used_and_revoked",
+    "guide": "test_guide.py::test_guide_is_searched_navigated_and_accessible",
+    "phone": "test_phone_simulator.py::test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin",
+    "pos": "test_pos_simulator.py::test_payment_links_to_its_ledger_entries",
+    "tap_page": "test_phone_simulator.py::test_page_of_a_tapped_card_continues_in_the_chat",
+}
+JOURNEYS: Final = {surface: f"tests/browser/{test}" for surface, test in _JOURNEYS.items()}
+#: Values of pytest's option `-m` in `make test` and `make proofs`.
+WITHOUT_PROOFS: Final = "not proof"
+ONLY_PROOFS: Final = "proof"
+
+
+def is_proof(test: str) -> bool:
+    """Return whether a test is a proof, by its path and name without parameters."""
+    return test.startswith(PATHS) and test not in JOURNEYS.values()
+
+
+def is_irrelevant(file: str, selection: str) -> bool:
+    """Return whether a test file has no test that `selection` selects.
+
+    Such a file need not be imported.
+    """
+    if selection == ONLY_PROOFS:
+        return not any(path.startswith(file) for path in PATHS) and not file.startswith(PATHS)
+    if selection == WITHOUT_PROOFS:
+        has_journey = any(test.startswith(file) for test in JOURNEYS.values())
+        return file.startswith(PATHS) and not has_journey
+    return False
