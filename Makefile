@@ -18,7 +18,7 @@ PIP := -m pip --quiet --quiet --disable-pip-version-check
 # uv is faster than pip: make INSTALL='.venv/bin/uv pip install --python .venv/bin/python'
 INSTALL ?= $(BIN)/python $(PIP) install
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
+	--no-emit-package tapgate-client --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
 CHECK_STYLE := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
 	{ $(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports; }
@@ -87,7 +87,7 @@ check: .venv/installed-dev
 # are compiled first: otherwise each of the processes would compile all of them.
 test: .venv/installed-dev
 	@echo 'Checking style, types and imports, and running the tests ...'
-	@$(BIN)/python -m compileall -q -j 0 src bench tools
+	@$(BIN)/python -m compileall -q -j 0 src clients/python/src bench tools
 	$(call check_and_test,$(BIN)/pytest -q -n $(PROCESSES) -m 'not proof')
 
 proofs: .venv/installed-dev
@@ -171,7 +171,7 @@ lock: .venv/installed-dev
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each stamp file marks an installation step as done until its dependencies change.
 
@@ -183,10 +183,10 @@ clean:
 		$$python -m venv .venv
 	@touch $@
 
-.venv/installed: .venv/created requirements.lock pyproject.toml
+.venv/installed: .venv/created requirements.lock pyproject.toml clients/python/pyproject.toml
 	@echo 'Installing dependencies into .venv ...'
 	@$(INSTALL) --require-hashes --requirement requirements.lock
-	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(INSTALL) --no-deps --no-build-isolation --editable clients/python --editable .
 	@touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.lock

@@ -11,12 +11,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from tapgate import ids, signing
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.authenticator import Authenticator
-from tapgate.clock import format_rfc3339, system_clock
 from tapgate.pins.verifier import PinVerifier
 from tapgate.vault import Vault
+from tapgate_client import ids, signing
+from tapgate_client.clock import format_rfc3339, system_clock
 
 ROUNDS = 20_000
 PATH = "/api/v1/pos/payment"

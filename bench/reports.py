@@ -30,15 +30,15 @@ import psutil
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
 from bench.payments.requests import build_payment
-from tapgate import ids
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.clock import format_rfc3339, system_clock
 from tapgate.gateway_services import open_services
-from tapgate.schemas.admin import NewApiKey
 from tapgate.settings import load_settings
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339, system_clock
+from tapgate_client.schemas.admin import NewApiKey
 
 _EXPORTS, _STATEMENTS = 4, 8
 _CARDS = 200

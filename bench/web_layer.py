@@ -29,14 +29,14 @@ from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
-from tapgate.clock import system_clock
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.throttle import Throttle
-from tapgate.ids import IdGenerator
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.schemas.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
+from tapgate_client.clock import system_clock
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
 
 APP_REQUESTS = 100_000
 SERVER_REQUESTS = 40_000

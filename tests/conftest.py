@@ -51,7 +51,6 @@ from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
 from tapgate.gateway_services import open_services
 from tapgate.http import backlog_metrics as backlog_metrics_module
-from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import health as health_module
 from tapgate.sandbox.gateway import create_app
@@ -62,6 +61,7 @@ from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.store.migrate import migrate
+from tapgate_client.ids import IdGenerator
 
 temporary_files.keep_in_memory()
 

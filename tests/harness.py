@@ -12,10 +12,8 @@ from typing import Any, Final
 
 import httpx2
 
-from tapgate import ids, money, signing
 from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.api.services import Services
-from tapgate.clock import format_rfc3339, system_clock
 from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
@@ -23,6 +21,8 @@ from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import list_pending
 from tapgate.pins.verifier import PinVerifier
 from tapgate.store.database import Database
+from tapgate_client import ids, money, signing
+from tapgate_client.clock import format_rfc3339, system_clock
 
 PIN = "4071"
 WRONG_PIN = "9183"

@@ -7,9 +7,9 @@ import pytest
 
 from cases import each
 from harness import PRODUCTION_ENVIRON, SERVICE_SECRETS
-from tapgate.schemas.fields import EmailRule
 from tapgate.settings import Settings, load_settings, read_setting_files
 from tapgate.settings_reader import SettingsError
+from tapgate_client.schemas.fields import EmailRule
 
 _ADMIN_ENVIRON = {
     "TAPGATE_ADMIN_EMAIL": "ada@example.com",

@@ -17,6 +17,7 @@ TESTS: Final = Path("tests")
 #: Test folders by source folder. The nearest source folder applies.
 MIRRORS: Final = {
     "src/tapgate": "tests",
+    "clients/python/src/tapgate_client": "tests/client",
     "bench": "tests/bench",
     "deploy": "tests/deploy",
     "docs": "tests/docs",
@@ -26,7 +27,6 @@ MIRRORS: Final = {
     "src/tapgate/http": "tests/api",
     "src/tapgate/rules": "tests/ledger",
     "src/tapgate/runtime": "tests/gateway",
-    "src/tapgate/schemas": "tests/client",
     "src/tapgate/webhooks": "tests/notifications",
     "tools/manual": "tests/docs",
 }

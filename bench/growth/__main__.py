@@ -28,13 +28,14 @@ from bench.payments.dataset import Dataset
 from bench.payments.installation import Installation, run_installation
 from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_payment_builder
 from bench.payments.results import Phase
-from tapgate import VERSION, ids
+from tapgate import VERSION
 from tapgate.api.services import Services
-from tapgate.clock import system_clock
 from tapgate.gateway_services import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.settings import load_settings
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
 
 CONNECTIONS = (64, 256)
 #: Fits the two slots and eight queue entries per caller for expensive reads, so none is rejected.

@@ -11,9 +11,9 @@ from bench.growth.history import PaymentHistory
 from bench.growth.months import create_past_months
 from bench.growth.results import FillSummary, Sizes
 from bench.payments.dataset import Card
-from tapgate import ids
-from tapgate.clock import system_clock
 from tapgate.settings import Settings
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
 
 #: Maximum entries of the most active payer; fewer if the total is small.
 _MAX_HISTORY_ENTRIES: Final = 10_000

@@ -4,7 +4,6 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.ids import first_id_at, get_time
 from tapgate.store.partitions import (
     TABLES,
     Partition,
@@ -14,6 +13,7 @@ from tapgate.store.partitions import (
     get_partition_name,
     list_partitions,
 )
+from tapgate_client.ids import first_id_at, get_time
 
 
 async def create_past_months(connection: asyncpg.Connection, since: datetime) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import names
 from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
 from tapgate.sandbox.demo import country
+from tapgate_client import names
 
 #: Maximum accounts per card of the dataset, including the card's own. Each has its own ID slot.
 MAX_PEOPLE_PER_CARD: Final = 1_000

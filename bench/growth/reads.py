@@ -13,8 +13,8 @@ from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.clock import get_platform_day
-from tapgate.schemas.admin import NewApiKey
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.admin import NewApiKey
 
 PAGE_SIZE = 20
 _HISTORY_PATH = "/api/v1/transactions"

@@ -7,7 +7,6 @@ import asyncio
 from random import Random
 from typing import Any, NamedTuple
 
-from tapgate import ids
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
@@ -23,11 +22,12 @@ from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.schemas.admin import NewApiKey
-from tapgate.schemas.card_proofs import NewKeyset
-from tapgate.schemas.processors import NewProcessor, NewTerminal
-from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
+from tapgate_client import ids
+from tapgate_client.schemas.admin import NewApiKey
+from tapgate_client.schemas.card_proofs import NewKeyset
+from tapgate_client.schemas.processors import NewProcessor, NewTerminal
+from tapgate_client.schemas.webhooks import NewWebhookEndpoint
 
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00

@@ -16,7 +16,7 @@ from bench.payments.dataset import Card, Dataset
 from bench.payments.installation import Installation
 from bench.payments.load_client import GO, READY, LoadPlan, LoadResult
 from bench.payments.results import Cpu, Overload, Phase
-from tapgate.clock import system_clock
+from tapgate_client.clock import system_clock
 
 #: Maximum payments of a subscriber per hour that raise no alert under the compliance rules.
 PAYMENTS_PER_CARD = 10

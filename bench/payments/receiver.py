@@ -5,11 +5,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import cast
 
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
+from tapgate_client import ids
+from tapgate_client.schemas.webhooks import NewWebhookEndpoint
 
 _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 _HEAD_END = b"\r\n\r\n"

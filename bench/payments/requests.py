@@ -7,8 +7,8 @@ from uuid import uuid4
 import msgspec
 
 from bench.payments.dataset import Card, Dataset, SigningKey
-from tapgate import signing
-from tapgate.clock import format_rfc3339, system_clock
+from tapgate_client import signing
+from tapgate_client.clock import format_rfc3339, system_clock
 
 PAYMENT_PATH = "/api/v1/pos/payment"
 LOOKUP_PATH = "/api/v1/pos/lookup-card"

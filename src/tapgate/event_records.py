@@ -9,23 +9,23 @@ from tapgate.agents.queries import load_records as load_agent_records
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.cards.queries import load_records as load_card_records
 from tapgate.compliance.alerts.queries import load_records as load_alert_records
-from tapgate.schemas.agents import AgentRecord
-from tapgate.schemas.approvals import ApprovalRecord
-from tapgate.schemas.cards import CardRecord
-from tapgate.schemas.compliance import AlertRecord
-from tapgate.schemas.processors import ProcessorRecord
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.support import SupportRequestEvent
-from tapgate.schemas.transactions import TransactionRecord
-from tapgate.schemas.webhooks import (
+from tapgate.transactions.queries import load_records as load_transaction_records
+from tapgate.webhooks.event_data import RecordLoader
+from tapgate_client.schemas.agents import AgentRecord
+from tapgate_client.schemas.approvals import ApprovalRecord
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.compliance import AlertRecord
+from tapgate_client.schemas.processors import ProcessorRecord
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.support import SupportRequestEvent
+from tapgate_client.schemas.transactions import TransactionRecord
+from tapgate_client.schemas.webhooks import (
     TEST_EVENT,
     WEBHOOK_EVENT_CATALOG,
     DisabledEndpoint,
     EventType,
     TestEventData,
 )
-from tapgate.transactions.queries import load_records as load_transaction_records
-from tapgate.webhooks.event_data import RecordLoader
 
 #: Loaders for the records in ledger events, by resource type.
 EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from tapgate import VERSION, ids, money
+from tapgate import VERSION
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.services import Services
@@ -12,7 +12,6 @@ from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.authenticator import Authenticator
 from tapgate.card_proofs.verifier import ProofVerifier
-from tapgate.clock import Clock, system_clock
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
@@ -24,7 +23,6 @@ from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.store import work_queue
 from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
@@ -33,6 +31,9 @@ from tapgate.store.replica import Replica
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import open_transaction
 from tapgate.vault import Vault
+from tapgate_client import ids, money
+from tapgate_client.clock import Clock, system_clock
+from tapgate_client.schemas.nodes import NodeRole
 
 
 @asynccontextmanager

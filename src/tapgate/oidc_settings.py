@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from tapgate.environment_reader import EnvironmentReader
-from tapgate.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import AdminRole
 
 _DEFAULT_ROLE_CLAIM: Final = "roles"
 _DEFAULT_SCOPES: Final = "openid email profile"

@@ -8,16 +8,16 @@ from typing import Final
 
 import phonenumbers
 
-MAX_TEXT_LENGTH: Final = 32
-_MIN_DIGITS, _MAX_DIGITS = 7, 15
-_ALLOWED_CHARACTERS: Final = frozenset("0123456789 -.()")
+from tapgate_client.phone_numbers import (
+    PhoneNumberError,
+    remove_separators,
+    require_digit_count,
+)
+
+_MAX_TRUNK_PREFIXES: Final = 15
 _SEPARATORS: Final = str.maketrans("", "", " -.()/")
 #: Shorter texts are not looked up as the beginning of a phone number.
 _MIN_PREFIX_DIGITS: Final = 3
-
-
-class PhoneNumberError(ValueError):
-    """Text that is not a phone number. The message does not repeat the text."""
 
 
 def normalize_phone_number(text: str) -> str:
@@ -26,18 +26,9 @@ def normalize_phone_number(text: str) -> str:
     Only the country code and the number of digits are checked, because numbering plans change
     faster than any table.
     """
-    if (
-        not text.startswith("+")
-        or len(text) > MAX_TEXT_LENGTH
-        or not _ALLOWED_CHARACTERS.issuperset(text[1:])
-    ):
-        raise PhoneNumberError(
-            "must be a phone number in international format, such as +23276123456"
-        )
-    digits = f"+{''.join(filter(str.isdigit, text))}"
-    for _ in range(_MAX_DIGITS):
-        if not _MIN_DIGITS <= len(digits) - 1 <= _MAX_DIGITS:
-            raise PhoneNumberError(f"must have {_MIN_DIGITS} to {_MAX_DIGITS} digits")
+    digits = remove_separators(text)
+    for _ in range(_MAX_TRUNK_PREFIXES):
+        require_digit_count(digits)
         try:
             normalized = _format_e164(phonenumbers.parse(digits))
         except phonenumbers.NumberParseException:

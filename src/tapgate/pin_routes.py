@@ -4,9 +4,9 @@ from typing import TypeVar
 
 from tapgate.api.request_context import RequestContext
 from tapgate.pin_operations import PinOperations
-from tapgate.schemas.agents import AgentPinChange
-from tapgate.schemas.common import SuccessResponse
-from tapgate.schemas.subscribers import PinChange, PinReset
+from tapgate_client.schemas.agents import AgentPinChange
+from tapgate_client.schemas.common import SuccessResponse
+from tapgate_client.schemas.subscribers import PinChange, PinReset
 
 Key = TypeVar("Key")
 

@@ -10,10 +10,10 @@ import msgspec
 
 from tapgate.dev_secrets import Secrets, load_dev_secrets
 from tapgate.environment_reader import EnvironmentReader
-from tapgate.money import is_currency
 from tapgate.password_strength import find_bad_secret, is_weak_password
 from tapgate.phone_numbers import is_country
 from tapgate.secret_keys import SecretKey, parse_secret_keys
+from tapgate_client.money import is_currency
 
 DEVELOPMENT = "development"
 TESTING = "testing"

@@ -10,14 +10,14 @@ import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from cases import each
-from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.sessions import SessionOrigin
-from tapgate.errors import ApiError, Code
 from tapgate.gateway_installation import create_first_admin
-from tapgate.schemas.admin import AdminChanges
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminChanges
 
 ADMINS_URL = "/api/v1/admin/users"
 NEW_ADMIN = {

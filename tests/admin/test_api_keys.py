@@ -9,7 +9,7 @@ import pytest
 from builders.auth import Headers, ListAuditEntries
 from cases import each
 from harness import PIN, BearerAuth, Harness
-from tapgate import ids
+from tapgate_client import ids
 
 KEYS_URL = "/api/v1/admin/api-keys"
 NEW_KEY: dict[str, Any] = {

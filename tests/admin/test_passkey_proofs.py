@@ -22,7 +22,7 @@ from builders.passkeys import (
 )
 from tapgate.api.services import Services
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME, PasskeyChallenges
-from tapgate.schemas.passkeys import decode_binary, encode_binary
+from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 
 async def test_invalid_proof_is_rejected_and_audited(

@@ -26,7 +26,7 @@ from builders.passkeys import (
 )
 from tapgate.api.services import Services
 from tapgate.auth.passkeys import MAX_PASSKEYS, RelyingParty, find_relying_party
-from tapgate.schemas.passkeys import decode_binary, encode_binary
+from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 Tamper = Callable[[Credential], object]
 

@@ -9,7 +9,6 @@ import pytest
 from builders.payments import PosDriver
 from cases import each
 from harness import PIN, Harness, parse_error, split_words
-from tapgate import ids
 from tapgate.admin.request_logs import queries, recorder
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.admin.request_logs.redaction import (
@@ -23,6 +22,7 @@ from tapgate.api.services import Services
 from tapgate.audit.trail import is_secret
 from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
+from tapgate_client import ids
 
 URL = "/api/v1/admin/request-logs"
 

@@ -18,7 +18,7 @@ from builders.passkeys import (
     log_in_with_password,
 )
 from tapgate.api.services import Services
-from tapgate.errors import ApiError
+from tapgate_client.errors import ApiError
 
 INVALID_OTP = (400, "INVALID_OTP")
 OTP_REQUIRED = (403, "OTP_REQUIRED")

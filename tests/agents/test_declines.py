@@ -5,8 +5,8 @@ from typing import Any
 from builders.participants import cash_in, cash_out, create_agent, create_sub_agent, transfer_float
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.api.services import Services
+from tapgate_client import ids
 
 
 async def test_insufficient_float_or_funds_is_declined_with_details(harness: Harness) -> None:

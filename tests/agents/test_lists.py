@@ -11,7 +11,7 @@ from builders.participants import (
     fund_agent,
 )
 from harness import Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
 

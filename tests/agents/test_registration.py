@@ -15,8 +15,8 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.agents import model, queries
+from tapgate_client import ids
 
 RECORD_FIELDS = [
     "id",

@@ -24,9 +24,9 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.agents.model import TERMINATE, Agent, apply_transition
-from tapgate.errors import ApiError, Code
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 
 @each(

@@ -14,7 +14,7 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def update_agent(harness: Harness, agent: dict[str, Any], **fields: Any) -> httpx2.Response:

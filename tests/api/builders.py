@@ -26,16 +26,17 @@ from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
-from tapgate.clock import system_clock
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.throttle import Throttle
-from tapgate.ids import IdGenerator
 from tapgate.runtime import logs
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.fields import (
+from tapgate.store.server_status import ServerStatus
+from tapgate_client.clock import system_clock
+from tapgate_client.errors import ApiError, Code, unavailable
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.fields import (
     Amount,
     Choice,
     Email,
@@ -46,10 +47,9 @@ from tapgate.schemas.fields import (
     Pin,
     Text,
 )
-from tapgate.schemas.health import Replication
-from tapgate.schemas.nodes import NodeRole
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.store.server_status import ServerStatus
+from tapgate_client.schemas.health import Replication
+from tapgate_client.schemas.nodes import NodeRole
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
 
 
 class LogCapture:

@@ -17,8 +17,8 @@ from api.builders import (
 )
 from harness import split_words
 from tapgate.api.services import Services
-from tapgate.errors import ApiError, Code
 from tapgate.store.database import RaiseAfterCommit
+from tapgate_client.errors import ApiError, Code
 
 RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 

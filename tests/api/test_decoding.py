@@ -16,10 +16,10 @@ from api.builders import (
     build_bearer_headers,
 )
 from cases import each
-from tapgate.errors import ApiError, Code
 from tapgate.http.checks import compile_check
 from tapgate.http.decoding import BodyDecoder
-from tapgate.schemas.fields import IntegerRange, Text
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.fields import IntegerRange, Text
 
 CANARY = "cAnArY-7351"
 

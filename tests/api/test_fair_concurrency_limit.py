@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from drivers.connections import drain_event_loop
-from tapgate.errors import ApiError
 from tapgate.http.fair_limit import FairLimit
+from tapgate_client.errors import ApiError
 
 
 def build_limit(**sizes: Any) -> FairLimit:

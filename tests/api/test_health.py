@@ -9,7 +9,7 @@ import pytest
 
 from api.builders import EdgeApp
 from tapgate.runtime import health
-from tapgate.schemas.health import Replication
+from tapgate_client.schemas.health import Replication
 
 
 @pytest.fixture

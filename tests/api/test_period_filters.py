@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cases import each
-from tapgate.schemas.fields import InvalidValueError
-from tapgate.schemas.periods import PeriodBoundRule, parse_period_end, parse_period_start
+from tapgate_client.schemas.fields import InvalidValueError
+from tapgate_client.schemas.periods import PeriodBoundRule, parse_period_end, parse_period_start
 
 CAIRO = ZoneInfo("Africa/Cairo")
 

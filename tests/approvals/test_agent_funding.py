@@ -20,11 +20,11 @@ from builders.approvals import (
 from builders.participants import AGENTS_URL, change_status, create_agent, get_balances
 from cases import each
 from harness import BearerAuth, Harness, parse_error
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.approvals import execution
 from tapgate.approvals.execution import ApprovalWorker
-from tapgate.errors import ApiError, Code
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 
 async def fund(

@@ -13,16 +13,16 @@ from builders.approvals import RULES_URL, V1, approve, build_rule, require_held,
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, insert_row, parse_error
-from tapgate import ids
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import Person, PersonGroups, count_approvers
 from tapgate.approvals.operations import require_unguarded_reset
 from tapgate.cli import admin as admin_command
-from tapgate.errors import ApiError, Code
 from tapgate.gateway import create_app
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.approvals import GUARDABLE_OPERATIONS, Operation
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import GUARDABLE_OPERATIONS, Operation
 
 ADMINS_URL = f"{V1}/admin/users"
 ONLY_ADMINS = build_rule("admin_users", roles=["system_admin"])

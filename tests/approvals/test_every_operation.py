@@ -19,10 +19,10 @@ from builders.approvals import (
     set_rules,
 )
 from harness import BearerAuth, Harness, parse_error
-from tapgate import ids
 from tapgate.approvals.operations import require_unguarded_key
-from tapgate.errors import ApiError
-from tapgate.schemas.approvals import GUARDABLE_OPERATIONS
+from tapgate_client import ids
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.approvals import GUARDABLE_OPERATIONS
 
 
 async def test_every_operation_is_held_and_executed_once_approved(

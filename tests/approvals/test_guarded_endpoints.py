@@ -7,8 +7,8 @@ from tapgate.api.guards import Unguarded, collect_guarded_roles
 from tapgate.approvals.model import NEVER_STORED_FIELDS
 from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.approvals import Operation
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import Operation
 
 
 def list_changing_endpoints() -> list[Endpoint]:

@@ -20,12 +20,12 @@ from builders.approvals import (
 from drivers.console import ConsoleClients
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, parse_error
-from tapgate import ids
 from tapgate.cli import admin as admin_command
-from tapgate.errors import ApiError
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.http.endpoint import Endpoint
-from tapgate.schemas.admin import Invitation
+from tapgate_client import ids
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.admin import Invitation
 
 ADMINS_URL = f"{V1}/admin/users"
 LINK = "/console/invitation#"

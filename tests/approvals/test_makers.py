@@ -17,10 +17,10 @@ from builders.approvals import (
 )
 from drivers.processes import run_command_on
 from harness import BearerAuth, Harness, parse_error
-from tapgate import ids
 from tapgate.approvals.operations import require_unguarded_key
-from tapgate.errors import ApiError
 from tapgate.sandbox.demo.build import DemoError, acquire_build_lock
+from tapgate_client import ids
+from tapgate_client.errors import ApiError
 
 PHONE = {"phone_number": "+23276123499"}
 

@@ -23,13 +23,13 @@ from builders.participants import change_status
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.approvals.execution import ApprovalWorker
 from tapgate.cli import admin as admin_command
 from tapgate.cli import keys as keys_command
 from tapgate.console.pages.approvals import build_recommended_rules
-from tapgate.errors import ApiError
 from tapgate.gateway import create_app
+from tapgate_client import ids
+from tapgate_client.errors import ApiError
 
 SEEDS = (1, 2, 3)
 STEPS = 50

@@ -4,9 +4,9 @@ import asyncpg
 import pytest
 
 from builders.auth import ACTOR, WriteEntry
-from tapgate import clock, ids
 from tapgate.audit import trail
 from tapgate.store.transaction import Transaction
+from tapgate_client import clock, ids
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from builders.auth import WriteEntry, assert_seals
-from tapgate import ids
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Sealer, verify
-from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.schemas.audit import Verification
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
 

@@ -11,14 +11,14 @@ from builders.auth import ACTOR, WriteEntry, assert_seals
 from builders.payments import create_processor, submit_and_get_id
 from cases import each
 from harness import BearerAuth, Harness
-from tapgate import clock, ids
 from tapgate.api.services import Services
 from tapgate.audit import entry
 from tapgate.audit.chain import Sealer
 from tapgate.audit.routes import build_page_query
 from tapgate.ledger import chart
-from tapgate.schemas.audit import AuditLogQuery
 from tapgate.store.database import Database
+from tapgate_client import clock, ids
+from tapgate_client.schemas.audit import AuditLogQuery
 from transactions.large_history import QueryExplainer, count_rows_read
 
 LOGS_URL = "/api/v1/audit/logs"

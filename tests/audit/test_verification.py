@@ -8,14 +8,14 @@ import pytest
 
 from builders.auth import WriteEntry, assert_seals
 from harness import Harness
-from tapgate import ids
 from tapgate.audit import chain, verification
 from tapgate.audit.chain import Sealer
 from tapgate.audit.verification import Verifier
-from tapgate.clock import system_clock
-from tapgate.errors import ApiError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
+from tapgate_client.errors import ApiError
 
 VERIFY_URL = "/api/v1/audit/verify"
 DISABLE_TRIGGERS_SQL = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.auth import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
-from tapgate import ids, settings
+from tapgate import settings
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
@@ -16,6 +16,7 @@ from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.vault import Vault
+from tapgate_client import ids
 
 
 @pytest.fixture

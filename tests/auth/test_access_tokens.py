@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tapgate import ids
 from tapgate.auth.access_tokens import AccessTokens, VerifiedToken
-from tapgate.errors import ApiError, Code
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 SECRET = "s" * 32
 NOW = datetime(2026, 1, 31, 10, 15, 30, 999_999, tzinfo=UTC)

@@ -9,10 +9,10 @@ import asyncpg
 import pytest
 
 from builders.auth import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
-from tapgate import ids
 from tapgate.auth.api_keys import ApiKey, ApiKeys
 from tapgate.runtime.background import run_background_tasks
 from tapgate.vault import Vault
+from tapgate_client import ids
 
 INVALID_KEY_MESSAGE = "The API key is unknown, expired or deleted."
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.auth import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
-from tapgate import signing
 from tapgate.auth.principals import Principal
+from tapgate_client import signing
 
 PATH, QUERY = "/api/v1/subscribers", b"phone_number=%2B23276000001"
 SECRET = b"the messenger's secret"

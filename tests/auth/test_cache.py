@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tapgate.auth.cache import Cache
-from tapgate.errors import ApiError, Code, unavailable
+from tapgate_client.errors import ApiError, Code, unavailable
 
 
 class FakeSignals:

@@ -17,7 +17,7 @@ from builders.auth import (
 )
 from cases import each
 from tapgate.auth import totp
-from tapgate.errors import Code
+from tapgate_client.errors import Code
 
 ADDRESS = "192.0.2.1"
 #: The secret of RFC 6238, appendix B.

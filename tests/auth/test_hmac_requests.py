@@ -13,12 +13,12 @@ from builders.auth import (
     catch_api_error,
     catch_unauthorized,
 )
-from tapgate import ids, signing
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.auth.principals import Principal
-from tapgate.clock import format_rfc3339
-from tapgate.errors import Code
 from tapgate.vault import Vault, VaultError
+from tapgate_client import ids, signing
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import Code
 
 PATH = "/api/v1/pos/payment"
 BODY = b'{"amount":"25.00"}'

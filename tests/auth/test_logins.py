@@ -16,8 +16,8 @@ from builders.auth import (
 )
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.vault import Vault
+from tapgate_client.errors import ApiError, Code, unavailable
 
 ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
 WRONG_CREDENTIALS_MESSAGE = "Incorrect email or password."

@@ -9,7 +9,7 @@ import pytest
 from builders.auth import FAST_ARGON2
 from tapgate.auth import passwords
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 
 async def test_hash_uses_the_owasp_argon2id_parameters() -> None:

@@ -14,14 +14,14 @@ from builders.auth import (
     catch_api_error,
     catch_unauthorized,
 )
-from tapgate import ids
 from tapgate.auth import sessions as sessions_module
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.principals import Principal
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
-from tapgate.schemas.admin import Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
+from tapgate_client import ids
+from tapgate_client.schemas.admin import Tokens
 
 SESSION_ENDED_MESSAGE = "The session has ended. Log in again."
 INVALID_REFRESH_MESSAGE = "The refresh token is unknown or expired, or its session has ended."

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tapgate import signing
 from tapgate.auth.webhook_secrets import WebhookSecrets
 from tapgate.vault import Vault, VaultError
+from tapgate_client import signing
 
 BODY = b'{"amount":"25.00"}'
 

@@ -16,14 +16,14 @@ import pytest
 
 from bench.runner import ROOT, run_benchmark
 from harness import Harness
-from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.clock import system_clock
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.verify import verify
 from tapgate.pins.verifier import StoredPin
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
 
 CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000
 

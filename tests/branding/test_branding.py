@@ -11,7 +11,6 @@ from builders.branding import BRANDING, build_png
 from cases import each
 from harness import Harness
 from tapgate.branding.model import render_stylesheet
-from tapgate.colors import get_contrast
 from tapgate.console.setting_labels import SETTING_GROUPS
 from tapgate.runtime.effective_settings import (
     PLAIN_FIELDS,
@@ -21,6 +20,7 @@ from tapgate.runtime.effective_settings import (
 )
 from tapgate.settings import Settings, load_settings
 from tapgate.wallets.statements import pdf_file
+from tapgate_client.colors import get_contrast
 from wallets.pdf_text import extract_pages
 from wallets.test_statement_files import build_statement
 

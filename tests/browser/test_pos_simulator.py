@@ -11,7 +11,7 @@ from browser.conftest import DemoCustomer
 from drivers.actors import Admin, require_success
 from drivers.chromium import Tab
 from drivers.deployments import Deployment
-from tapgate import signing
+from tapgate_client import signing
 
 #: Demo card of Mohamed Sesay, which signs its taps.
 SIGNING_CARD = "DEMO-000002"

@@ -7,8 +7,8 @@ import httpx2
 from builders.participants import create_agent
 from builders.payments import create_held_transfer
 from harness import BearerAuth, Harness, HmacAuth
-from tapgate import ids
 from tapgate.api.access import ROLES_BY_LETTER
+from tapgate_client import ids
 
 V1 = "/api/v1"
 RULES_URL = f"{V1}/admin/approval-rules"

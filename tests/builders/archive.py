@@ -10,7 +10,6 @@ import asyncpg
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_command, build_refund, build_request_key
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
-from tapgate.clock import system_clock
 from tapgate.general_ledger.queries import load_totals
 from tapgate.ledger import chart
 from tapgate.ledger.archive_job import ArchiveJob
@@ -20,6 +19,7 @@ from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 from tapgate.wallets.statements.queries import load_activity
+from tapgate_client.clock import system_clock
 
 VAULT: Final = Vault("a secret key of thirty-two characters")
 MARCH: Final = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -13,18 +13,18 @@ import pyotp
 import pytest
 
 from harness import insert_row
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.audit.chain import Sealer
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
-from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import open_account
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction, open_transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 
 class FakeClock:

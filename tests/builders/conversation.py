@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from tapgate import money
 from tapgate.images import EncodedImage
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine
@@ -34,8 +33,9 @@ from tapgate.messenger.model import (
     TurnContext,
 )
 from tapgate.messenger.understanding import resolver
-from tapgate.schemas.subscribers import Limits, LimitUsage
-from tapgate.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
+from tapgate_client import money
+from tapgate_client.schemas.subscribers import Limits, LimitUsage
+from tapgate_client.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
 
 PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
 PIN, WRONG_PIN = "4907", "8316"

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from builders.auth import FakeClock
-from tapgate import ids
 from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, Party, ScopedIdempotencyKey
@@ -20,6 +19,7 @@ from tapgate.pins.lockout import PinState
 from tapgate.pins.storage import set_pin
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate_client import ids
 
 #: Start of the ledger's clock.
 START = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -21,10 +21,7 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import FlowClient
 from harness import ServiceAuth
-from tapgate import ids, signing
-from tapgate.clock import system_clock
 from tapgate.http.throttle import Throttle
-from tapgate.ids import IdGenerator
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.conversation_store import cache_active_count
@@ -49,11 +46,14 @@ from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
+from tapgate_client import ids, signing
+from tapgate_client.clock import system_clock
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.nodes import NodeRole
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ADDRESS = "+23276000001"

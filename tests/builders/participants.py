@@ -8,9 +8,9 @@ import httpx2
 
 from builders.payments import submit_and_get_id
 from harness import PIN, Harness, HmacAuth, insert_row
-from tapgate import ids, money, signing
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
+from tapgate_client import ids, money, signing
 
 AGENTS_URL = "/api/v1/agents"
 AGENT_PIN = "5927"

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from builders.auth import EMAIL, PASSWORD, Headers
 from tapgate.api.services import Services
-from tapgate.schemas.passkeys import decode_binary, encode_binary
+from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 ME: Final = "/api/v1/admin/me"
 LOGIN: Final = "/api/v1/admin/login/passkey"

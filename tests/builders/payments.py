@@ -7,10 +7,10 @@ from typing import Any
 import httpx2
 
 from harness import PIN, Harness, HmacAuth
-from tapgate import ids, money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
 from tapgate.pins.storage import set_pin
+from tapgate_client import ids, money
 
 PAY_URL = "/api/v1/pos/payment"
 REFUND_URL = "/api/v1/pos/refund"

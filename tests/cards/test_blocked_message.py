@@ -10,7 +10,7 @@ from builders.participants import block_card, create_card, link_child_card, unbl
 from cases import each
 from harness import Harness, parse_error
 from tapgate.cards import model, queries
-from tapgate.schemas.subscribers import SubscriberLanguage
+from tapgate_client.schemas.subscribers import SubscriberLanguage
 
 REASON_TEXTS = {
     "lost": "it was reported lost",

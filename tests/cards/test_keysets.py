@@ -11,8 +11,8 @@ from builders.card_proofs import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate_client import ids
 
 
 async def test_keyset_is_created_with_generated_keys(harness: Harness) -> None:

@@ -30,7 +30,6 @@ from builders.participants import (
 )
 from builders.payments import LOOKUP_URL, PosDriver
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.card_proofs.issuer_keys import (
     derive_legacy_own_keys,
     derive_own_keys,
@@ -39,6 +38,7 @@ from tapgate.card_proofs.issuer_keys import (
 from tapgate.card_proofs.sun import diversify_file_read_key
 from tapgate.cards import keysets
 from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_client import ids
 
 UID = "04:DE:5F:1E:AC:C0:40"
 

@@ -19,8 +19,8 @@ from cases import each
 from harness import PIN, Harness, parse_error
 from tapgate.cards import model
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.cards import CardStatus
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.cards import CardStatus
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 PERMANENT_REASONS = ["lost", "stolen", "damaged"]

@@ -14,7 +14,7 @@ from harness import Harness
 from tapgate.cards import upload as cards_upload
 from tapgate.cards.uids import parse_uid
 from tapgate.cards.upload import LOCK_KEY
-from tapgate.clock import get_platform_day
+from tapgate_client.clock import get_platform_day
 
 HEADER = "Serial No.,MAC Address\n"
 HEADER_WITH_EXPIRY = "Serial No.,MAC Address,Expiry Date\n"

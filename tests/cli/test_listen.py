@@ -15,11 +15,11 @@ from tapgate.api.services import Services
 from tapgate.cli import event_listener
 from tapgate.cli.event_listener import Listener, get_login
 from tapgate.cli.trigger import trigger_event
-from tapgate.client import AccessToken, AsyncTapgateClient
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import get_first_admin_path
-from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES
 from tapgate.settings_reader import SettingsError
+from tapgate_client import AccessToken, AsyncTapgateClient
+from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 
 class FailingTransport(AppTransport):

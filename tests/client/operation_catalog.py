@@ -9,24 +9,24 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from tapgate.client.client import BaseClient
-from tapgate.client.declaration import OperationGroup, list_operation, operation
-from tapgate.client.operation import Operation
-from tapgate.client.pagination import Paginator
-from tapgate.clock import system_clock
-from tapgate.schemas.approvals import ApprovalRule
-from tapgate.schemas.card_proofs import CardProof
-from tapgate.schemas.chat import ChatTurn
-from tapgate.schemas.fees import CommissionRule, FeeRule
-from tapgate.schemas.general_ledger import GlCodeUpdate
-from tapgate.schemas.messages import StatusReport
-from tapgate.schemas.passkeys import (
+from tapgate_client.client import BaseClient
+from tapgate_client.clock import system_clock
+from tapgate_client.declaration import OperationGroup, list_operation, operation
+from tapgate_client.operation import Operation
+from tapgate_client.pagination import Paginator
+from tapgate_client.schemas.approvals import ApprovalRule
+from tapgate_client.schemas.card_proofs import CardProof
+from tapgate_client.schemas.chat import ChatTurn
+from tapgate_client.schemas.fees import CommissionRule, FeeRule
+from tapgate_client.schemas.general_ledger import GlCodeUpdate
+from tapgate_client.schemas.messages import StatusReport
+from tapgate_client.schemas.passkeys import (
     AssertedCredential,
     AssertionResponse,
     AttestationResponse,
     AttestedCredential,
 )
-from tapgate.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.provider_warnings import ProviderReport
 
 _SAMPLE_VALUES: dict[Any, Any] = {
     str: "text",

@@ -18,9 +18,10 @@ from builders.passkeys import build_passkey
 from client.operation_catalog import list_methods
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
-from tapgate import ids
 from tapgate.auth.oidc.logins import OidcLogins
-from tapgate.client import (
+from tapgate.gateway_installation import create_first_admin
+from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_client import (
     AccessToken,
     ApiKey,
     ApprovalRequiredError,
@@ -29,19 +30,18 @@ from tapgate.client import (
     PartnerKey,
     PermissionDeniedError,
     PosKey,
+    ids,
 )
-from tapgate.client.operation import Operation
-from tapgate.client.transport import AsyncTransport
-from tapgate.clock import get_platform_day
-from tapgate.gateway_installation import create_first_admin
-from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.schemas.admin import Scope
-from tapgate.schemas.approvals import ApprovalRule
-from tapgate.schemas.chat import ChatTurn
-from tapgate.schemas.general_ledger import GlCodeUpdate
-from tapgate.schemas.messages import StatusReport
-from tapgate.schemas.passkeys import AssertedCredential, AttestedCredential
-from tapgate.schemas.provider_warnings import ProviderReport
+from tapgate_client.clock import get_platform_day
+from tapgate_client.operation import Operation
+from tapgate_client.schemas.admin import Scope
+from tapgate_client.schemas.approvals import ApprovalRule
+from tapgate_client.schemas.chat import ChatTurn
+from tapgate_client.schemas.general_ledger import GlCodeUpdate
+from tapgate_client.schemas.messages import StatusReport
+from tapgate_client.schemas.passkeys import AssertedCredential, AttestedCredential
+from tapgate_client.schemas.provider_warnings import ProviderReport
+from tapgate_client.transport import AsyncTransport
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()

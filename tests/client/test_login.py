@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from builders.auth import EMAIL, PASSWORD
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport, ClientFactory
 from drivers.network_faults import SERVE_AND_DROP, FlakyServer
-from tapgate.client import (
+from tapgate.gateway_installation import create_first_admin
+from tapgate.http.messages import Request, Response
+from tapgate_client import (
     NO_RETRIES,
     AsyncTapgateClient,
     AuthenticationError,
@@ -19,9 +21,7 @@ from tapgate.client import (
     PartnerKey,
     PosKey,
 )
-from tapgate.client.operation import Operation, build_operation
-from tapgate.gateway_installation import create_first_admin
-from tapgate.http.messages import Request, Response
+from tapgate_client.operation import Operation, build_operation
 
 LOGIN = Login(EMAIL, PASSWORD)
 

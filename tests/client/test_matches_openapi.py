@@ -10,9 +10,9 @@ from cases import each
 from client.operation_catalog import ClientMethod, list_methods, list_structs
 from tapgate.api.examples import build_response_example
 from tapgate.api.system import build_system_endpoints
-from tapgate.client import File
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.endpoint import Endpoint
+from tapgate_client import File
 
 #: Endpoints without a client operation, and the reason.
 OMITTED_OPERATIONS = {
@@ -117,7 +117,7 @@ def test_response_is_decoded_as_the_declared_type(method: ClientMethod) -> None:
 def test_every_struct_of_the_api_is_defined_in_schemas(endpoint: Endpoint) -> None:
     for kind in (get_body_type(endpoint), endpoint.query_type, endpoint.response_type):
         for struct in list_structs(kind):
-            assert struct.__module__.startswith("tapgate.schemas."), struct
+            assert struct.__module__.startswith("tapgate_client.schemas."), struct
 
 
 JSON_RESPONSE_TYPES = {

@@ -12,7 +12,7 @@ import pytest
 from cases import each
 from client.operation_catalog import list_methods, list_structs
 from drivers.network_faults import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
-from tapgate.client import (
+from tapgate_client import (
     NO_RETRIES,
     AccessToken,
     ApiKey,
@@ -23,10 +23,10 @@ from tapgate.client import (
     ServiceSecret,
     TapgateError,
 )
-from tapgate.client.credentials import UnsignedRequest
-from tapgate.client.operation import build_operation
-from tapgate.schemas.admin import Tokens
-from tapgate.schemas.common import Redacted, SigningKeyCreated
+from tapgate_client.credentials import UnsignedRequest
+from tapgate_client.operation import build_operation
+from tapgate_client.schemas.admin import Tokens
+from tapgate_client.schemas.common import Redacted, SigningKeyCreated
 
 SECRET = "s3cr3t"
 #: Longer than a real PIN, because four digits could also occur in a port or a request ID.

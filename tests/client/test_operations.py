@@ -12,10 +12,10 @@ import pytest
 from cases import each
 from drivers.in_process import ClientFactory
 from harness import PIN, WRONG_PIN
-from tapgate.client import ValidationError, exceptions
-from tapgate.client.exceptions import ApiError, DeclinedError, TapgateError, build_api_error
-from tapgate.errors import TABLE, Code
-from tapgate.schemas.common import ErrorBody
+from tapgate_client import ValidationError, exceptions
+from tapgate_client.errors import TABLE, Code
+from tapgate_client.exceptions import ApiError, DeclinedError, TapgateError, build_api_error
+from tapgate_client.schemas.common import ErrorBody
 
 
 async def test_subscriber_is_registered_found_and_verified_by_pin(

@@ -21,7 +21,7 @@ from drivers.network_faults import (
 )
 from drivers.processes import free_port
 from harness import PIN
-from tapgate.client import (
+from tapgate_client import (
     AccessToken,
     ApiConnectionError,
     AsyncTapgateClient,
@@ -36,9 +36,9 @@ from tapgate.client import (
     UnavailableError,
     UnexpectedResponseError,
 )
-from tapgate.client.retries import RetryBudget
-from tapgate.clock import system_clock
-from tapgate.schemas.wallets import P2pReceipt
+from tapgate_client.clock import system_clock
+from tapgate_client.retries import RetryBudget
+from tapgate_client.schemas.wallets import P2pReceipt
 
 
 @pytest.fixture

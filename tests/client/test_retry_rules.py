@@ -5,11 +5,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.client import ApiError, OutcomeUnknownError, RetryPolicy, ServiceSecret, TapgateError
-from tapgate.client.operation import Effect, Operation, build_operation
-from tapgate.client.request_flow import RequestFlow, Sleep, StepResult
-from tapgate.clock import system_clock
-from tapgate.schemas.common import SuccessResponse
+from tapgate_client import ApiError, OutcomeUnknownError, RetryPolicy, ServiceSecret, TapgateError
+from tapgate_client.clock import system_clock
+from tapgate_client.operation import Effect, Operation, build_operation
+from tapgate_client.request_flow import RequestFlow, Sleep, StepResult
+from tapgate_client.schemas.common import SuccessResponse
 
 MAX_ATTEMPTS = 4
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+import tapgate_client as client
 from client.operation_catalog import list_methods
 from drivers.in_process import ClientFactory
 from drivers.network_faults import FlakyServer
-from tapgate import client
-from tapgate.clock import system_clock
 from tapgate.gateway_installation import create_first_admin
 from tapgate.webhooks import model
+from tapgate_client.clock import system_clock
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "sdk.md").read_text()

@@ -7,10 +7,9 @@ import pytest
 
 from cases import each
 from drivers.in_process import ClientFactory
-from tapgate import signing
-from tapgate.client import AuthenticationError, SignatureError, webhooks
-from tapgate.clock import system_clock
 from tapgate.webhooks import model
+from tapgate_client import AuthenticationError, SignatureError, signing, webhooks
+from tapgate_client.clock import system_clock
 
 SECRET = signing.new_standard_secret()
 BODY = model.encode_body("card.linked", system_clock(), '{"serial": "TAP-1"}')

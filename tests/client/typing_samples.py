@@ -7,7 +7,7 @@ import asyncio
 from decimal import Decimal
 from typing import assert_type
 
-from tapgate.client import (
+from tapgate_client import (
     ApiError,
     AsyncPaginator,
     AsyncTapgateClient,
@@ -18,12 +18,12 @@ from tapgate.client import (
     TapgateError,
     ValidationError,
 )
-from tapgate.errors import Code
-from tapgate.schemas.cards import CardRecord
-from tapgate.schemas.pagination import Page
-from tapgate.schemas.processors import TerminalRecord
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.wallets import P2pReceipt
+from tapgate_client.errors import Code
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.processors import TerminalRecord
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.wallets import P2pReceipt
 
 
 def use_sync_client(gateway: TapgateClient) -> None:

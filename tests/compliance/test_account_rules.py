@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 
 from harness import Harness
-from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
+from tapgate_client import ids
 
 URL = "/api/v1/account-rules"
 

@@ -15,7 +15,7 @@ from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTION
 from tapgate.console.translation.translator import Language, get_translator
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.ledger.wrong_pins import PIN_GUESSING_ALERT_TYPE
-from tapgate.schemas.compliance import RuleType
+from tapgate_client.schemas.compliance import RuleType
 
 QUEUE_URL = "/console/compliance"
 XSS_PAYLOAD = "<script>alert(1)</script>"

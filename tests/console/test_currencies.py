@@ -8,10 +8,10 @@ import pytest
 from builders.payments import decode_id, list_alerts, update_rule
 from drivers.console import ConsoleClients
 from harness import Harness
-from tapgate import money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.settings import Settings, load_settings
+from tapgate_client import money
 
 
 @pytest.fixture(params=["JPY", "KWD"])

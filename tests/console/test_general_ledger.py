@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from builders.payments import PosDriver
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from harness import Harness
-from tapgate.clock import get_platform_day
+from tapgate_client.clock import get_platform_day
 
 URL = "/console/ledger"
 

@@ -7,7 +7,7 @@ import pytest
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from reporting.test_timeline import TEXT, create_history
-from tapgate import ids
+from tapgate_client import ids
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 

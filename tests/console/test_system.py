@@ -11,14 +11,14 @@ from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.webhooks import attempt_due_deliveries
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.admin import Scope
-from tapgate.schemas.nodes import NodeRole
 from tapgate.store import postgres_releases
 from tapgate.store.postgres_programs import read_embedded_version
+from tapgate_client import ids
+from tapgate_client.schemas.admin import Scope
+from tapgate_client.schemas.nodes import NodeRole
 
 _XSS_PAYLOAD = "<script>alert(1)</script>"
 

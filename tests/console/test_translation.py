@@ -5,6 +5,7 @@ import html
 import re
 import tomllib
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ import pytest
 from jinja2 import nodes
 
 import tapgate
+import tapgate_client
 from builders.approvals import build_rule, require_held, set_rules
 from builders.participants import AGENTS_URL, create_agent
 from drivers.console import ConsoleClient, ConsoleClients
@@ -40,28 +42,28 @@ from tapgate.console.translation.translator import (
     get_translator,
     negotiate,
 )
-from tapgate.errors import TABLE, ApiError, Code
-from tapgate.schemas.admin import Admin, ApiKeyRecord
-from tapgate.schemas.agents import AgentRecord
-from tapgate.schemas.approvals import ApprovalRule, ApprovalStatus
-from tapgate.schemas.branding import BrandingRecord
-from tapgate.schemas.card_proofs import KeysetRecord
-from tapgate.schemas.cards import CardRecord, CardStatus
-from tapgate.schemas.compliance import (
+from tapgate_client.errors import TABLE, ApiError, Code
+from tapgate_client.schemas.admin import Admin, ApiKeyRecord
+from tapgate_client.schemas.agents import AgentRecord
+from tapgate_client.schemas.approvals import ApprovalRule, ApprovalStatus
+from tapgate_client.schemas.branding import BrandingRecord
+from tapgate_client.schemas.card_proofs import KeysetRecord
+from tapgate_client.schemas.cards import CardRecord, CardStatus
+from tapgate_client.schemas.compliance import (
     AccountRuleRecord,
     AlertRecord,
     AlertStatus,
     RuleRecord,
     RuleStatus,
 )
-from tapgate.schemas.fees import CommissionRule, FeeRule
-from tapgate.schemas.general_ledger import GlCode
-from tapgate.schemas.partners import PartnerRecord
-from tapgate.schemas.processors import ProcessorRecord, TerminalRecord
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.support import SupportStatus
-from tapgate.schemas.transactions import TransactionStatus
-from tapgate.schemas.webhooks import WebhookEndpointRecord
+from tapgate_client.schemas.fees import CommissionRule, FeeRule
+from tapgate_client.schemas.general_ledger import GlCode
+from tapgate_client.schemas.partners import PartnerRecord
+from tapgate_client.schemas.processors import ProcessorRecord, TerminalRecord
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.support import SupportStatus
+from tapgate_client.schemas.transactions import TransactionStatus
+from tapgate_client.schemas.webhooks import WebhookEndpointRecord
 
 _FRENCH: Final = get_translator(Language.FR)
 _API_CATALOG: Final = "api.toml"
@@ -270,7 +272,8 @@ async def test_audit_log_and_approvals_are_in_french(
 def _list_strings() -> set[str]:
     """Return the strings of all modules, with {} for the values in them."""
     strings = set()
-    for file in Path(tapgate.__file__).parent.rglob("*.py"):
+    packages = (Path(package.__file__).parent for package in (tapgate, tapgate_client))
+    for file in chain.from_iterable(folder.rglob("*.py") for folder in packages):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 strings.add(node.value)

@@ -18,11 +18,11 @@ from drivers.standby import take_base_backup
 from harness import PIN, BearerAuth, Harness
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
-from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_user import resolve_server_user
+from tapgate_client.ids import IdGenerator
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from cases import each
 from tapgate.api.access import Access
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.openapi_components import inline_shared_parts
-from tapgate.schemas.fields import Text
+from tapgate_client.errors import Code
+from tapgate_client.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
 from tools.manual.postman import build_collection
 from tools.manual.typescript import render_operations, render_schemas

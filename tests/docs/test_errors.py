@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from cases import each
-from tapgate.errors import TABLE, Code
+from tapgate_client.errors import TABLE, Code
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
 TEXT = DOCUMENT.read_text()

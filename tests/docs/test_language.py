@@ -11,9 +11,10 @@ from typing import NamedTuple
 from cases import each
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("src", "clients/python", "tests", "bench", "tools")
 SOURCES = sorted(
     path
-    for folder in ("src", "tests", "bench", "tools")
+    for folder in FOLDERS
     for path in (ROOT / folder).rglob("*.py")
     if "node_modules" not in path.parts
 )
@@ -127,7 +128,7 @@ def iter_prose(path: Path) -> Iterator[str]:
     yield from module.comments
 
 
-@each("folder", ["src", "tests", "bench", "tools"])
+@each("folder", FOLDERS)
 def test_phrases_of_the_former_style_are_rare_in_code(folder: str) -> None:
     lines = [
         line
@@ -200,7 +201,7 @@ def test_test_names_have_at_most_90_characters() -> None:
 
 def test_multiline_docstring_starts_with_a_summary_and_a_blank_line() -> None:
     found = []
-    for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
+    for path in (path for path in SOURCES if "src" in path.relative_to(ROOT).parts):
         for item in (parse(path), *parse(path).definitions):
             first, _, rest = item.docstring.partition("\n")
             if rest and (rest[0] != "\n" or not first.endswith((".", ":"))):

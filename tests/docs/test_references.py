@@ -17,9 +17,9 @@ FAILURES_DOC = ROOT / "docs" / "failures.md"
 
 #: A path relative to the project, or a Python file relative to the package; `::` names a test.
 REFERENCE = re.compile(
-    r"(?<![\w/.<-])((?:src|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
+    r"(?<![\w/.<-])((?:src|clients|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
 )
-REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
+REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate", ROOT / "clients/python/src/tapgate_client")
 
 
 def is_broken(reference: tuple[str, str]) -> bool:

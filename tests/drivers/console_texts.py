@@ -11,7 +11,6 @@ from pkgutil import iter_modules
 from typing import Final, get_args
 
 import tapgate
-from tapgate import schemas
 from tapgate.auth.actors import ANONYMOUS, SYSTEM_ACTOR
 from tapgate.auth.principals import PrincipalKind
 from tapgate.console import labels
@@ -25,10 +24,11 @@ from tapgate.console.translation.template_texts import (
     list_macros,
     parse_template,
 )
-from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 from tapgate.settings_reader import ENVIRONMENTS
+from tapgate_client import schemas
+from tapgate_client.errors import TABLE, Code
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = _PACKAGE / "console"
@@ -174,7 +174,7 @@ def list_labels() -> set[str]:
         *(actor["type"] for actor in (ANONYMOUS, SYSTEM_ACTOR.record)),
     }
     for module in iter_modules(schemas.__path__):
-        for item in vars(import_module(f"tapgate.schemas.{module.name}")).values():
+        for item in vars(import_module(f"tapgate_client.schemas.{module.name}")).values():
             if isinstance(item, type) and issubclass(item, Enum) and item is not Code:
                 values |= {str(member.value) for member in item}
     shown = {value for value in values - _UNLABELED if value.isidentifier()}

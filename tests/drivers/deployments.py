@@ -28,7 +28,6 @@ from drivers.processes import (
     send_round_robin,
 )
 from harness import Harness, ServiceAuth
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify
@@ -36,6 +35,7 @@ from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client.errors import Code
 
 
 class Deployment:

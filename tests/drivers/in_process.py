@@ -8,7 +8,9 @@ import httpx2
 
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services
-from tapgate.client import (
+from tapgate.gateway import create_app
+from tapgate.http.messages import Application, Response, add_header
+from tapgate_client import (
     AccessToken,
     AsyncTapgateClient,
     Credential,
@@ -17,9 +19,7 @@ from tapgate.client import (
     ServiceSecret,
     TapgateClient,
 )
-from tapgate.errors import ApiError, Code
-from tapgate.gateway import create_app
-from tapgate.http.messages import Application, Response, add_header
+from tapgate_client.errors import ApiError, Code
 
 T = TypeVar("T")
 

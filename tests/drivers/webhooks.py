@@ -14,12 +14,12 @@ import asyncpg
 import httpx2
 import msgspec
 
-from tapgate import ids, signing
 from tapgate.api.services import Services
 from tapgate.notifications.events import publish
 from tapgate.webhooks import model
 from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate_client import ids, signing
 
 
 class ReceivedWebhook(NamedTuple):

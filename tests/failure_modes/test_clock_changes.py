@@ -15,13 +15,13 @@ from builders.ledger import build_command, build_refund, require_balanced_books
 from drivers.actors import require_success
 from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.in_process import AppTransport
-from tapgate import ids
 from tapgate.audit.chain import Sealer
-from tapgate.clock import get_platform_day
-from tapgate.errors import Code
 from tapgate.gateway import create_app
 from tapgate.ledger import chart, commands
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import Code
 
 DAILY_LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)

@@ -7,7 +7,7 @@ from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.messenger import ServicesDriver
 from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from harness import PIN
-from tapgate.errors import Code
+from tapgate_client.errors import Code
 
 DAILY_LIMIT_EXCEEDED = (403, "DAILY_LIMIT_EXCEEDED")
 

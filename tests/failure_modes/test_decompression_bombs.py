@@ -22,9 +22,9 @@ from subscribers.test_kyc_documents import (
     encode_image,
 )
 from tapgate.cards import upload_parser
-from tapgate.errors import ApiError
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
+from tapgate_client.errors import ApiError
 
 MEBIBYTE = 1024 * 1024
 #: Maximum size of most request bodies.

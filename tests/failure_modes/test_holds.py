@@ -25,10 +25,10 @@ from drivers.processes import Client, PendingResponse, count_outcomes
 from harness import PIN
 from ledger import load_process
 from ledger.load_process import LoadPlan
-from tapgate import ids
-from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import Code
 
 INSUFFICIENT_FUNDS = (402, "INSUFFICIENT_FUNDS")
 

@@ -9,9 +9,9 @@ import pytest
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
 from harness import Harness
 from tapgate.api.examples import build_example
-from tapgate.errors import ApiError
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint
+from tapgate_client.errors import ApiError
 
 #: Fields of records and tables that a caller must not be able to set by adding them to a body.
 UNDECLARED_FIELDS: dict[str, Any] = {

@@ -10,7 +10,7 @@ from drivers.actors import require_success
 from drivers.deployments import TwoGateways
 from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from harness import PIN
-from tapgate import ids
+from tapgate_client import ids
 
 INSUFFICIENT_FUNDS, INSUFFICIENT_FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INSUFFICIENT_FLOAT")
 

@@ -11,9 +11,9 @@ import pytest
 
 from drivers.connections import EdgeServer, RawConnection, open_connection
 from harness import Harness, HmacAuth, parse_error
-from tapgate import signing
-from tapgate.clock import format_rfc3339, system_clock
 from tapgate.http.protocol import HttpProtocol
+from tapgate_client import signing
+from tapgate_client.clock import format_rfc3339, system_clock
 from wallets.test_statements import get_statement
 
 #: A valid request. If it gets a response after an ambiguous request, it was smuggled.

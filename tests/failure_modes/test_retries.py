@@ -16,11 +16,11 @@ from drivers.deployments import TwoGateways, wait_for_blocked_sessions
 from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import PIN, WRONG_PIN, BearerAuth
-from tapgate import ids
-from tapgate.clock import system_clock
-from tapgate.errors import unavailable
 from tapgate.ledger.commands import LedgerCommand
 from tapgate.ledger.engine import Ledger
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
+from tapgate_client.errors import unavailable
 
 parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 

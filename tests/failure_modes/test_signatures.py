@@ -16,8 +16,8 @@ from builders.participants import (
 )
 from builders.payments import PAY_URL, VERIFY_URL, PosDriver, new_request_id
 from harness import PIN, WRONG_PIN, Harness, HmacAuth, parse_error
-from tapgate import signing
-from tapgate.clock import format_rfc3339, system_clock
+from tapgate_client import signing
+from tapgate_client.clock import format_rfc3339, system_clock
 
 UNAUTHORIZED = (401, "UNAUTHORIZED")
 

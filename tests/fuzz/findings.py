@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from fuzz.openapi import AnyCase, Operation
-from tapgate.errors import TABLE, Code
+from tapgate_client.errors import TABLE, Code
 
 _CHECKS = [
     schemathesis.checks.not_a_server_error,

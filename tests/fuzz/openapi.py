@@ -12,8 +12,8 @@ from schemathesis import Case
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 
-from tapgate.errors import TABLE, Code
 from tapgate.http.openapi_components import inline_shared_parts
+from tapgate_client.errors import TABLE, Code
 
 Document = dict[str, Any]
 AnyCase = Case[Any]

@@ -4,8 +4,8 @@ import pytest
 
 from fuzz import mutations
 from harness import BearerAuth, Harness
-from tapgate import signing
-from tapgate.errors import ApiError
+from tapgate_client import signing
+from tapgate_client.errors import ApiError
 
 
 async def is_accepted(harness: Harness, authorization: bytes) -> bool:

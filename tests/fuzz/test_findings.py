@@ -10,8 +10,8 @@ from fuzz.callers import ANONYMOUS, Callers
 from fuzz.findings import Finding, find_problems, format_curl
 from fuzz.openapi import Operation, list_operations
 from tapgate.api.openapi import render_openapi_document
-from tapgate.errors import ApiError, Code
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate_client.errors import ApiError, Code
 
 PATH = "/api/v1/wallet/quote"
 RESPONSE_HEADERS = {"content-type": "application/json", "x-request-id": "1"}

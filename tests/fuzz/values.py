@@ -9,7 +9,7 @@ from typing import Any
 from drivers.actors import Customer, new_request_id
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
-from tapgate.schemas.subscribers import ImageRule
+from tapgate_client.schemas.subscribers import ImageRule
 
 Values = dict[str, Any]
 #: Marks a field that must be removed.

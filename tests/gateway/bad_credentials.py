@@ -10,10 +10,10 @@ import jwt
 
 from gateway.fixtures import AccessFixtures, create_terminal_key
 from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
-from tapgate import ids, signing
 from tapgate.auth.access_tokens import AccessTokens
-from tapgate.clock import format_rfc3339, system_clock
-from tapgate.schemas.admin import Scope
+from tapgate_client import ids, signing
+from tapgate_client.clock import format_rfc3339, system_clock
+from tapgate_client.schemas.admin import Scope
 
 ChangeRequest = Callable[[httpx2.Request], None]
 

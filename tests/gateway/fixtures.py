@@ -13,17 +13,17 @@ from builders.participants import create_partner as new_partner
 from databases import ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
-from tapgate import ids
 from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.audit.rejections import RejectionLog
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.http.endpoint import Endpoint
-from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.pins.storage import set_pin
-from tapgate.schemas.admin import Scope
 from tapgate.settings import load_settings
+from tapgate_client import ids
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.admin import Scope
 
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
 

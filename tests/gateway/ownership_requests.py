@@ -16,7 +16,7 @@ from gateway.fixtures import (
     new_request_id,
 )
 from harness import PIN
-from tapgate import ids
+from tapgate_client import ids
 
 # Requests about a subscriber. Lists omit a restricted subscriber; other requests are rejected.
 BuildSubscriberRequest = Callable[[OwnershipFixtures, SubscriberFixture, str], OwnershipRequest]

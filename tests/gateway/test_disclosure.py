@@ -26,10 +26,10 @@ from gateway.fixtures import (
     new_request_id,
 )
 from harness import PIN
-from tapgate import ids
 from tapgate.api.examples import build_example
 from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
+from tapgate_client import ids
 
 NAME, CHILD = "Zebulonia", "Persephina"
 PROFILE = {

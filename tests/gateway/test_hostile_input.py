@@ -8,9 +8,9 @@ import msgspec
 from builders.participants import create_agent
 from cases import run_cases
 from harness import Harness
-from tapgate import ids
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.endpoint import Endpoint
+from tapgate_client import ids
 
 CANARY = "cAnArY-7319"
 ENDPOINTS_WITH_BODY = [

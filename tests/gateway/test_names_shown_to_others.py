@@ -10,7 +10,6 @@ from builders.participants import create_child_card
 from builders.payments import create_agent, create_partner, create_processor, submit_and_get_id
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, parse_error
-from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import ENDPOINT_GROUPS, create_app
 from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.ledger import chart
@@ -18,11 +17,12 @@ from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import RequestSucceeded
 from tapgate.notifications.messages import list_pending
 from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.schemas import fields
-from tapgate.schemas.clearable_fields import OrEmptyRule
-from tapgate.schemas.general_ledger import GlNameRule
-from tapgate.schemas.pos import InAppPaymentRequest, PosPaymentRequest
 from tapgate.settings import Settings
+from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
+from tapgate_client.schemas import fields
+from tapgate_client.schemas.clearable_fields import OrEmptyRule
+from tapgate_client.schemas.general_ledger import GlNameRule
+from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest
 
 LINK: Final = "https://evil.example/win"
 HOSTILE_NAME: Final = f"You won! Claim at {LINK}\nSupport"

@@ -26,10 +26,10 @@ from gateway.fixtures import (
     new_request_id,
 )
 from harness import PIN
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.gateway import list_endpoints
+from tapgate_client import ids
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
 OBJECTS = {endpoint.name: endpoint.objects for endpoint in list_endpoints()}

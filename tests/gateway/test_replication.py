@@ -14,12 +14,12 @@ from drivers.standby import Standby
 from harness import PIN, Harness
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
-from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_status import get_server_status
+from tapgate_client.ids import IdGenerator
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from cases import each
 from harness import Harness
-from tapgate import ids
 from tapgate.store.database import Database
+from tapgate_client import ids
 
 ROW_COUNT = 2_500
 _FILLED_TABLES = {"accounts", "subscribers", "cards", "agents", "processors", "partners"}

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from builders.ledger import PIN, START, LedgerDriver, build_payment, require_balanced_books
 from examples import limit_examples
-from tapgate import ids, money
 from tapgate.general_ledger import journal, queries
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.schemas.general_ledger import AccountKind, JournalQuery
 from tapgate.store.database import Database
+from tapgate_client import ids, money
+from tapgate_client.schemas.general_ledger import AccountKind, JournalQuery
 
 ZONE = ZoneInfo("Asia/Kathmandu")  # its days start at 18:15 UTC
 FIRST_DAY = date(2026, 3, 10)

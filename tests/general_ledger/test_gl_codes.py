@@ -7,7 +7,7 @@ import httpx2
 
 from cases import each
 from harness import Harness
-from tapgate.schemas.general_ledger import AccountKind
+from tapgate_client.schemas.general_ledger import AccountKind
 
 URL = "/api/v1/ledger/gl-codes"
 

@@ -24,13 +24,13 @@ from builders.payments import PosDriver
 from cases import each
 from drivers.csv_files import read_records
 from harness import Harness
-from tapgate import ids
-from tapgate.clock import get_platform_day
 from tapgate.general_ledger import journal
 from tapgate.general_ledger.journal_formats import _DESCRIPTIONS, BUILDERS
 from tapgate.general_ledger.model import ROOTS
 from tapgate.ledger import chart
-from tapgate.schemas.general_ledger import AccountKind, GlCode, JournalRow
+from tapgate_client import ids
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.general_ledger import AccountKind, GlCode, JournalRow
 
 HLEDGER = shutil.which("hledger")
 #: Kind -> balance after `make_transactions`, on the normal side of the account.

@@ -31,9 +31,9 @@ from generators.test_client_generators import (
 )
 from harness import Harness
 from tapgate.api.services import Services
-from tapgate.clock import system_clock
 from tapgate.gateway_installation import create_first_admin
 from tapgate.webhooks import model
+from tapgate_client.clock import system_clock
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "typescript"

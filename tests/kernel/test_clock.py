@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tapgate.clock import format_rfc3339
+from tapgate_client.clock import format_rfc3339
 
 
 @each(

@@ -1,8 +1,8 @@
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import format_rfc3339, get_platform_day
-from tapgate.errors import TABLE, ApiError, Code, invalid_field, unavailable
+from tapgate_client.clock import format_rfc3339, get_platform_day
+from tapgate_client.errors import TABLE, ApiError, Code, invalid_field, unavailable
 
 
 def test_every_error_code_has_a_status_and_a_unique_text() -> None:

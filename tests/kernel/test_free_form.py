@@ -3,7 +3,7 @@
 from typing import Any
 
 from cases import each
-from tapgate.schemas.free_form import find_problem
+from tapgate_client.schemas.free_form import find_problem
 
 
 def build_nested(depth: int) -> dict[str, Any]:

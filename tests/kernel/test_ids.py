@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate import ids
+from tapgate_client import ids
 
 NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tapgate import money
+from tapgate_client import money
 
 CURRENCIES = st.sampled_from(["SLE", "USD", "JPY", "XOF", "KWD", "CLF"])
 MINOR = st.integers(0, 10**14)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cases import each
 from growth import measure_growth
-from tapgate import names
-from tapgate.schemas.fields import BusinessNameRule, InvalidValueError, PersonNameRule
+from tapgate_client import names
+from tapgate_client.schemas.fields import BusinessNameRule, InvalidValueError, PersonNameRule
 
 LINK = "https://evil.example/win"
 PERSON_NAMES = [

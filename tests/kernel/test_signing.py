@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tapgate import signing
+from tapgate_client import signing
 
 NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
 SECRET = b"a secret"

@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import ids
-from tapgate.clock import system_clock
-from tapgate.errors import ApiError
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
 from tapgate.pins.lockout import PinState
 from tapgate.store import database as database_module
 from tapgate.store.signals import Signals
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
+from tapgate_client.errors import ApiError
 
 
 class LoadPlan(msgspec.Struct, kw_only=True):

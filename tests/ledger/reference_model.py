@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from tapgate.errors import Code
 from tapgate.ledger import chart
+from tapgate_client.errors import Code
 
 PIN = "1234"
 CHILD_PIN = "4321"

@@ -12,7 +12,6 @@ from builders.ledger import LedgerDriver, is_correct_pin
 from examples import limit_examples
 from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
-from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
@@ -27,6 +26,7 @@ from tapgate.rules.compliance import ComplianceRule
 from tapgate.rules.fees import FeeTier
 from tapgate.rules.limits import AccountRule
 from tapgate.store.database import Database
+from tapgate_client import ids
 
 pytestmark = [
     pytest.mark.refund,

@@ -15,7 +15,6 @@ from builders.ledger import (
     build_request_key,
 )
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
-from tapgate.errors import ApiError, Code
 from tapgate.general_ledger.queries import load_totals
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
@@ -25,6 +24,7 @@ from tapgate.store import StoreError
 from tapgate.store.archive_files import compute_sha256, read_rows
 from tapgate.vault import Vault
 from tapgate.wallets.statements.queries import load_activity
+from tapgate_client.errors import ApiError, Code
 
 
 async def test_balances_and_statements_are_the_same_after_archiving(history: History) -> None:

@@ -12,16 +12,16 @@ import pytest
 from builders import archive
 from builders.archive import History
 from store.test_backup import VAULT, ignore_progress
-from tapgate.clock import system_clock
-from tapgate.errors import ApiError, Code
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import checkpoints, verify
 from tapgate.ledger.archived import require_live
-from tapgate.schemas.general_ledger import JournalQuery
-from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store import StoreError, backup
+from tapgate_client.clock import system_clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.general_ledger import JournalQuery
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 _APRIL, _MAY, _JUNE = (datetime(2026, month, 1, tzinfo=UTC) for month in (4, 5, 6))
 _LATER = datetime(2026, 7, 10, tzinfo=UTC)

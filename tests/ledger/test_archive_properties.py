@@ -12,7 +12,6 @@ from builders.archive import History
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_refund, require_balanced_books
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
-from tapgate.errors import Code
 from tapgate.general_ledger.queries import load_totals
 from tapgate.ledger import verify
 from tapgate.ledger.archived import get_end_id
@@ -22,6 +21,7 @@ from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.partitions import get_month_start
 from tapgate.wallets.statements.queries import load_activity
+from tapgate_client.errors import Code
 
 _FIRST = datetime(2025, 3, 10, 12, tzinfo=UTC)
 #: Transactions of the future would not count as verified.

@@ -18,11 +18,11 @@ from ledger.test_against_model import (
     is_possible,
     sequences,
 )
-from tapgate.errors import Code
 from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.assess import build_command as build_assessed_command
 from tapgate.ledger.commands import PIN_POLICIES, Command
 from tapgate.ledger.decide import decide
+from tapgate_client.errors import Code
 
 
 def assess_step(ledger: InMemoryLedger, step: Step) -> Assessment:

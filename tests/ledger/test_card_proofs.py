@@ -24,9 +24,7 @@ from builders.ledger import (
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
 from ledger.test_against_model import ACCOUNTS, OWNERS, InMemoryLedger
-from tapgate import ids
 from tapgate.card_proofs.verifier import ProofResult
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands, rejected_taps
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, Outcome
@@ -34,6 +32,8 @@ from tapgate.ledger.decide import decide
 from tapgate.ledger.rules import Rules
 from tapgate.rules.limits import AccountRule
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import Code
 
 pytestmark = [pytest.mark.cards, pytest.mark.payment]
 

@@ -25,12 +25,12 @@ from builders.ledger import (
 from examples import limit_examples
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
-from tapgate.errors import Code
 from tapgate.ledger import chart, commission
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.state import State
 from tapgate.rules.commission import CommissionRate
 from tapgate.store.database import Database
+from tapgate_client.errors import Code
 
 DAY = timedelta(days=1)
 

@@ -12,9 +12,9 @@ from builders.ledger import (
     build_refund,
     build_request_key,
 )
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
+from tapgate_client.errors import Code
 
 
 async def list_failure_codes(ledger: LedgerDriver) -> list[str]:

@@ -15,11 +15,11 @@ from builders.ledger import (
     is_correct_pin,
     remove_limits,
 )
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.pins.lockout import PinState
+from tapgate_client.errors import ApiError, Code
 
 
 async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list[Command]:

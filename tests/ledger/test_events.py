@@ -15,8 +15,8 @@ from builders.ledger import (
     build_request_key,
     remove_limits,
 )
-from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision
+from tapgate_client.errors import Code
 
 LOW_FLOAT_AMOUNT = 1_000_00
 

@@ -13,9 +13,9 @@ from builders.ledger import (
     build_refund,
     build_request_key,
 )
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey
+from tapgate_client.errors import Code
 
 
 async def create_pair(ledger: LedgerDriver) -> tuple[int, int]:

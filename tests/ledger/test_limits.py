@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from builders.ledger import PIN, LedgerDriver, build_command, build_refund
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision
+from tapgate_client.errors import Code
 
 
 async def set_limits(ledger: LedgerDriver, **limits: int) -> None:

@@ -19,16 +19,16 @@ from builders.ledger import (
     build_request_key,
     require_balanced_books,
 )
-from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.clock import get_platform_day
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.schemas.transactions import TransactionFilters
 from tapgate.store import partitions
 from tapgate.store.database import Database
 from tapgate.store.partitions import get_month_start
 from tapgate.transactions.queries import TransactionQuery, list_page
 from tapgate.wallets.statements.queries import load_activity
+from tapgate_client import ids
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.transactions import TransactionFilters
 
 _SCANNED = """
     SELECT relname FROM pg_stat_user_tables

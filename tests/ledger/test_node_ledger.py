@@ -20,12 +20,12 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, node_ledger
 from tapgate.ledger.commands import Command, Outcome, TransactionResult
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.store.database import Database
+from tapgate_client.errors import ApiError, Code
 
 _sequence = itertools.count(1)
 

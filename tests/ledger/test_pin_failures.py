@@ -5,14 +5,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
-from tapgate.errors import Code
 from tapgate.ledger import chart, pin_failures
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code
+from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS
 
 CHILD_PIN = "4321"
 

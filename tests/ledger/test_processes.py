@@ -11,9 +11,9 @@ import pytest
 
 from builders.ledger import PIN, WRONG_PIN, LedgerDriver
 from ledger.load_process import LoadPlan
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.rules import RULES_CHANGED
+from tapgate_client.errors import Code
 
 Responses = list[dict[str, Any]]
 

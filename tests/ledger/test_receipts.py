@@ -19,7 +19,6 @@ from builders.ledger import (
     build_request_key,
     remove_limits,
 )
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, LedgerCommand, Party, ReviewDecision
 from tapgate.ledger.receipts import (
@@ -29,6 +28,7 @@ from tapgate.ledger.receipts import (
     PAYMENT_REJECTED,
     PAYMENT_RELEASED,
 )
+from tapgate_client.errors import Code
 
 ReceiptRow = tuple[int, str, int]
 

@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.ledger import PIN, LedgerDriver, build_command
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
+from tapgate_client.errors import ApiError, Code
 
 HELD_AMOUNT = 600_000_00
 

@@ -23,11 +23,11 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
-from tapgate.errors import ApiError, Code
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.reporting.rollups import RollupCompactor
 from tapgate.store.database import Database
+from tapgate_client.errors import ApiError, Code
 
 #: Above the threshold of the review rule.
 HELD_AMOUNT = 600_000_00

@@ -19,11 +19,11 @@ from builders.ledger import (
     build_request_key,
     require_balanced_books,
 )
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, TransactionResult
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 
 from builders.ledger import PIN, LedgerDriver, build_command, build_refund, build_request_key
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH_PARTY
+from tapgate_client.errors import ApiError, Code
 
 
 async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(ledger: LedgerDriver) -> None:

@@ -11,12 +11,12 @@ from builders.participants import create_card
 from cases import each
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
-from tapgate.errors import Code
 from tapgate.gateway import create_app
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
-from tapgate.schemas.cards import DisclosedCard
+from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
+from tapgate_client.errors import Code
+from tapgate_client.schemas.cards import DisclosedCard
 
 
 def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> AsyncTapgateClient:

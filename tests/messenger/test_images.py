@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from cases import each
-from tapgate.errors import ApiError, Code
 from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
 from tapgate.messenger import images
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model import ImageFile
+from tapgate_client.errors import ApiError, Code
 
 JPEG_PREFIX, PNG_PREFIX = "data:image/jpeg;base64,", "data:image/png;base64,"
 EXIF_LOCATION = "Freetown, by the harbor"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from builders.conversation import ConversationDriver
 from cases import each
-from tapgate.errors import Code
 from tapgate.messenger import texts
 from tapgate.messenger.conversation import engine, error_messages
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import COMMANDS, LANGUAGES, Person, RequestRejected
+from tapgate_client.errors import Code
 
 SOURCE_DIR = Path(engine.__file__).parent
 

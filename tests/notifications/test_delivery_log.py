@@ -18,12 +18,12 @@ from drivers.webhooks import (
     publish_ledger_event,
 )
 from harness import Harness
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.notifications.events import publish_data
 from tapgate.webhooks import delivery_queue, retry_schedule, sender
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 from tapgate.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
+from tapgate_client import ids
 from transactions.large_history import QueryExplainer, count_rows_read
 
 

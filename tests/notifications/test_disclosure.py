@@ -14,10 +14,10 @@ from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 from tapgate.settings import Settings
 from tapgate.webhooks.event_data import REDACTORS
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 
 PROFILE = {
     "first_name": "Zebulonia",

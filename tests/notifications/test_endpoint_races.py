@@ -22,12 +22,12 @@ from drivers.webhooks import (
     wait_until_equal,
 )
 from harness import BearerAuth, Harness
-from tapgate.errors import ApiError, Code
 from tapgate.store.signals import Signals
 from tapgate.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue
 from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate_client.errors import ApiError, Code
 
 
 class BlockingResolver:

@@ -12,12 +12,12 @@ import pytest
 from cases import each
 from drivers.webhooks import WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
-from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES
 from tapgate.webhooks import operations, retry_schedule
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate_client import ids
+from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 UNKNOWN_ENDPOINT_ID = ids.encode(ids.WEBHOOK_ENDPOINT, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from cases import each
 from harness import Harness
-from tapgate import ids
+from tapgate_client import ids
 
 STATUSES_URL = "/api/v1/messages/statuses"
 PHONE = "+23276000001"

@@ -14,12 +14,12 @@ from structlog.testing import capture_logs
 
 from builders.auth import FakeClock
 from drivers.webhooks import FakeMessenger
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 from tapgate.runtime.http_client import HttpClient
 from tapgate.store.work_queue import LEASE_DURATION, compute_backoff
+from tapgate_client import ids
 
 PHONE = "+23276123456"
 #: Longer than a real code, which could occur by chance in a row id or in sealed bytes.

@@ -21,7 +21,7 @@ from builders.payments import (
 )
 from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
-from tapgate import gateway, ids
+from tapgate import gateway
 from tapgate.api.services import Services
 from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
@@ -30,6 +30,7 @@ from tapgate.notifications import receipts
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.settings import Settings
+from tapgate_client import ids
 
 MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
 PAYMENT_RELEASED, PAYMENT_REJECTED = "payment_released", "payment_rejected"

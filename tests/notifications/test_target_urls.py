@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from cases import each
-from tapgate.schemas.fields import InvalidValueError
-from tapgate.schemas.urls import TargetRejectedError, TargetUrlRule
 from tapgate.webhooks.target_urls import (
     HostNotFoundError,
     is_public_address,
@@ -19,6 +17,8 @@ from tapgate.webhooks.target_urls import (
     resolve_addresses,
     resolve_with_system,
 )
+from tapgate_client.schemas.fields import InvalidValueError
+from tapgate_client.schemas.urls import TargetRejectedError, TargetUrlRule
 
 
 class FakeResolver:

@@ -16,9 +16,9 @@ from cryptography.x509.oid import NameOID
 from drivers.webhooks import WebhookReceiver
 from tapgate.runtime import http_client
 from tapgate.runtime.http_client import encode_request, parse_target
-from tapgate.schemas.webhooks import AttemptError
 from tapgate.webhooks import sender as webhook_sender
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
+from tapgate_client.schemas.webhooks import AttemptError
 
 HOST = "shop.example.com"
 

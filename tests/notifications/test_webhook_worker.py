@@ -21,15 +21,15 @@ from drivers.webhooks import (
     publish_ledger_event,
     wait_until_equal,
 )
-from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.errors import ApiError, Code
 from tapgate.notifications.events import publish
 from tapgate.store.database import Database
 from tapgate.webhooks import delivery_queue, retry_schedule, worker
 from tapgate.webhooks.event_data import RecordLoaders
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery
 from tapgate.webhooks.worker import WebhookWorker
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 
 async def test_event_is_sent_with_a_standard_webhooks_signature(

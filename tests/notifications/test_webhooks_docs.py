@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapgate import signing
 from tapgate.notifications import retention
-from tapgate.schemas.webhooks import MAX_GRACE_SECONDS, WEBHOOK_EVENT_TYPES
 from tapgate.webhooks import model, retry_schedule, sender
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER
+from tapgate_client import signing
+from tapgate_client.schemas.webhooks import MAX_GRACE_SECONDS, WEBHOOK_EVENT_TYPES
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="

@@ -14,7 +14,7 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def _build_request(harness: Harness, new: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def test_new_partner_gets_secrets_that_are_stored_encrypted(harness: Harness) -> None:

@@ -17,8 +17,8 @@ from builders.participants import (
 from cases import each
 from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from harness import Harness, parse_error
-from tapgate import ids, signing
-from tapgate.schemas.partners import WebhookTopUp
+from tapgate_client import ids, signing
+from tapgate_client.schemas.partners import WebhookTopUp
 
 UNAUTHORIZED_ERROR = {
     "message": "The partner is unknown, or X-Webhook-Signature is missing or invalid."

@@ -26,7 +26,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.gateway_services import open_services
 from tapgate.pins.wrong_pin_limit import to_minute
-from tapgate.schemas.fields import Digits
+from tapgate_client.schemas.fields import Digits
 
 LIMIT = 20
 

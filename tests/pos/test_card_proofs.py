@@ -33,7 +33,6 @@ from builders.payments import (
 from cases import each
 from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate import ids
 from tapgate.card_proofs.sun import diversify_file_read_key
 from tapgate.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.event_records import EVENT_RECORD_LOADERS
@@ -43,8 +42,9 @@ from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
 from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.schemas.card_proofs import CardProof
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.schemas.card_proofs import CardProof
 
 IN_APP_URL = "/api/v1/payment"
 UNKNOWN_CARD_PROOF = {"picc_data": "EF963FF7828658A599F3041510671E88", "cmac": "94EED9EE65337086"}

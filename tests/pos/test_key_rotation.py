@@ -8,8 +8,8 @@ import pytest
 
 from builders.payments import PAY_URL, PosDriver
 from harness import Harness, HmacAuth, parse_error
-from tapgate import ids
 from tapgate.auth.principals import Principal
+from tapgate_client import ids
 
 REPLAYED_HEADER = "idempotent-replayed"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders.payments import PosDriver, decide_review, update_rule
 from examples import limit_examples
 from harness import PIN, Harness
-from tapgate import ids
+from tapgate_client import ids
 
 LIST_URL = "/api/v1/transactions"
 EXPORT_URL = "/api/v1/transactions/export"

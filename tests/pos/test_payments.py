@@ -7,7 +7,7 @@ import pytest
 from builders.payments import LOOKUP_URL, PAY_URL, VERIFY_URL, PosDriver
 from cases import each
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 ALIAS_PATHS = ["/payment", "/api/v1/payment"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from builders.payments import PosDriver
 from harness import PIN, Harness, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def test_partial_refunds_add_up_to_the_payment(harness: Harness) -> None:

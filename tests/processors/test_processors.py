@@ -12,7 +12,7 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def test_processors_are_listed_by_name_in_pages(harness: Harness) -> None:

@@ -13,8 +13,8 @@ from builders.participants import (
     probe_credential,
 )
 from harness import Harness, parse_error
-from tapgate import ids
-from tapgate.clock import format_rfc3339
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
 
 TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 

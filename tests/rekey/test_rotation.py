@@ -15,13 +15,13 @@ from builders.participants import create_partner, post_webhook
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
 from subscribers.test_kyc_documents import get_document, upload_document
-from tapgate import ids
 from tapgate.auth.actors import Actor
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.rekey.job import KeyStatus, open_rekey
 from tapgate.settings_reader import SettingsError
 from tapgate.store import StoreError
 from tapgate.vault import Vault
+from tapgate_client import ids
 
 V1 = "/api/v1"
 ACTOR = Actor(record={"type": "system", "id": "test"})

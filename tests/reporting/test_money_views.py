@@ -12,10 +12,10 @@ from builders.payments import PosDriver, create_held_transfer, resolve_alert
 from cases import each
 from harness import Harness
 from reporting.test_overview import get_overview
-from tapgate import ids
 from tapgate.console.components.periods import PRESETS, resolve_preset
 from tapgate.reporting import transaction_totals
-from tapgate.schemas.transactions import FLOW_TYPES, TransactionType
+from tapgate_client import ids
+from tapgate_client.schemas.transactions import FLOW_TYPES, TransactionType
 
 TOTALS_URL = "/api/v1/transactions/totals"
 

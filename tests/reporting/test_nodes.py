@@ -16,11 +16,11 @@ from tapgate.messenger import startup
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
 from tapgate.runtime.shared_settings import compute_fingerprint
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.settings_reader import SettingsError
 from tapgate.store.postgres_programs import read_embedded_version
 from tapgate.store.server_status import get_server_status
+from tapgate_client.schemas.nodes import NodeRole
 
 NODES_PATH = "/api/v1/system/nodes"
 

@@ -18,12 +18,12 @@ from cases import each
 from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID, FINANCE_GROUP, FakeProvider
 from drivers.processes import run_command_on
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import AdminChanges
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminChanges
 
 ME = "/api/v1/admin/me"
 USERS = "/api/v1/admin/users"

@@ -9,10 +9,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tapgate.errors import ApiError, Code
 from tapgate.store import database as database_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
+from tapgate_client.errors import ApiError, Code
 
 
 async def test_jsonb_values_are_python_objects(database: Database) -> None:

@@ -15,16 +15,16 @@ from store.test_schema_upgrade import (
     get_migration_before,
     verify_ledger,
 )
-from tapgate import ids
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
-from tapgate.schemas.pos import PosPaymentRequest
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 from tapgate.transactions import submit
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.schemas.pos import PosPaymentRequest
 
 PAY_URL = "/api/v1/pos/payment"
 PAYMENT_ID = 1004

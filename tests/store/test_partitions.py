@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.ids import first_id_at
 from tapgate.ledger.maintenance import ensure_partitions, remove_old_keys
 from tapgate.store.database import Database
 from tapgate.store.id_ranges import MAX_ID, IdRange, fetch_newest, iter_ranges
@@ -23,6 +22,7 @@ from tapgate.store.partitions import (
     get_month_start,
     list_partitions,
 )
+from tapgate_client.ids import first_id_at
 
 _NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tapgate.errors import ApiError
 from tapgate.store.database import Database
 from tapgate.store.pipeline import begin, send_ahead
+from tapgate_client.errors import ApiError
 
 INSERT = "INSERT INTO installation VALUES ('a', '1')"
 

@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 
 from drivers.standby import Standby
-from tapgate.errors import ApiError, Code
 from tapgate.store import database as database_module
 from tapgate.store import hosts
 from tapgate.store.connect import open_connection
@@ -18,6 +17,7 @@ from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_status import get_server_status
 from tapgate.store.signals import Signals
 from tapgate.store.url import parse_url
+from tapgate_client.errors import ApiError, Code
 
 _INSERT = "INSERT INTO installation VALUES ('a', '1')"
 _GET_ADDRESS = "SELECT current_setting('unix_socket_directories')"

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from drivers.standby import Standby
-from tapgate.errors import ApiError
 from tapgate.settings import Settings
 from tapgate.store import backup_source
 from tapgate.store.backup import create_backup
@@ -19,6 +18,7 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.replica import Replica
 from tapgate.vault import Vault
+from tapgate_client.errors import ApiError
 
 
 @pytest.fixture

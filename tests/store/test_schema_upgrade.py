@@ -16,7 +16,6 @@ import pytest
 from drivers.in_process import AppTransport
 from harness import PIN, Harness
 from store.test_backup import dump_schema, fetch_rows
-from tapgate import ids
 from tapgate.audit import chain
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import require_same_installation
@@ -32,6 +31,7 @@ from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 from tapgate.store.migration_plan import MIGRATIONS_DIR, load_migrations
 from tapgate.vault import Vault
+from tapgate_client import ids
 
 _MIGRATION_NAMES = [migration.name for migration in load_migrations()]
 _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"

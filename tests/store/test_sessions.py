@@ -7,7 +7,6 @@ import asyncpg
 import pytest
 
 from cases import each
-from tapgate.errors import ApiError, Code
 from tapgate.store import database as database_module
 from tapgate.store.connection_budget import (
     SPARE_CONNECTIONS,
@@ -18,6 +17,7 @@ from tapgate.store.database import Database
 from tapgate.store.migrate import open_checked_connection
 from tapgate.store.sessions import MIGRATION_LIMITS, build_payment_limits
 from tapgate.store.signals import Signals
+from tapgate_client.errors import ApiError, Code
 
 _SETTINGS = (
     "lock_timeout",

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from store.test_schema_upgrade import build_schema, get_migration_before
-from tapgate.ids import first_id_at
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.verify import verify
@@ -16,6 +15,7 @@ from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 from tapgate.store.partitions import list_partitions
 from tapgate.store.split import copy_keys, divide
+from tapgate_client.ids import first_id_at
 
 _NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 _LATER = datetime(2026, 12, 2, tzinfo=UTC)

@@ -9,8 +9,8 @@ import httpx2
 from cases import each
 from harness import Harness
 from reporting.test_timeline import build_turn, get_page
-from tapgate import ids
 from tapgate.notifications.retention import RETENTION_PERIOD, RetentionWorker
+from tapgate_client import ids
 
 TURNS_URL = "/api/v1/chat/turns"
 

@@ -15,9 +15,10 @@ from PIL import Image
 
 from cases import each, run_cases
 from harness import Harness, parse_error
-from tapgate import ids, images
+from tapgate import images
 from tapgate.subscribers.kyc_documents import operations
 from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_IMAGES, image_threads
+from tapgate_client import ids
 
 URL = "/api/v1/subscribers"
 RED, BLUE = (200, 0, 0), (0, 0, 200)

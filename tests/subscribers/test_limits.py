@@ -7,10 +7,10 @@ import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_command, submit_refund
 from harness import Harness
-from tapgate import ids
-from tapgate.clock import get_platform_day
-from tapgate.errors import Code
 from tapgate.ledger import chart
+from tapgate_client import ids
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import Code
 
 
 async def get_limits(harness: Harness, subscriber_id: str, caller: Any = None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from cases import each
 from harness import PIN, Harness
-from tapgate import ids
+from tapgate_client import ids
 
 URL = "/api/v1/subscribers"
 

@@ -6,8 +6,8 @@ import httpx2
 
 from cases import each
 from harness import PIN, BearerAuth, Harness
-from tapgate.schemas.cards import CardRecord, DisclosedCard
-from tapgate.schemas.subscribers import DisclosedSubscriber, SubscriberRecord
+from tapgate_client.schemas.cards import CardRecord, DisclosedCard
+from tapgate_client.schemas.subscribers import DisclosedSubscriber, SubscriberRecord
 
 URL = "/api/v1/subscribers"
 

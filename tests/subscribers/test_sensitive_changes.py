@@ -3,8 +3,8 @@
 from builders.auth import enroll_app
 from builders.participants import create_agent
 from harness import Harness, parse_error
-from tapgate import ids
 from tapgate.gateway import list_endpoints
+from tapgate_client import ids
 
 
 async def test_change_of_a_phone_number_requires_a_recent_factor(harness: Harness) -> None:

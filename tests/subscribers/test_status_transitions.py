@@ -9,9 +9,9 @@ import pytest
 
 from cases import each
 from harness import PIN, Harness, parse_error
-from tapgate import ids
-from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import CLOSE, Subscriber, apply_transition
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 URL = "/api/v1/subscribers"
 UNKNOWN_IDS = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0000000000001", "é")

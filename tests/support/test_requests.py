@@ -10,11 +10,11 @@ import pytest
 from builders.payments import list_events, subscribe_to_events
 from cases import each
 from harness import Harness
-from tapgate import ids
 from tapgate.notifications.messages import list_pending
-from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
 from tapgate.support import queries
 from tapgate.support.operations import REPLY_TEMPLATE, RETENTION_PERIOD
+from tapgate_client import ids
+from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
 
 URL = "/api/v1/support/requests"
 PHONE = "+23276555001"

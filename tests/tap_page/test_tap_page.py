@@ -17,10 +17,10 @@ from builders.card_proofs import (
     tap,
 )
 from harness import Harness
-from tapgate.schemas.card_proofs import CardProof
 from tapgate.store.database import Database
 from tapgate.tap_page.site import TapPage
 from tapgate.tap_page.texts import TEXTS
+from tapgate_client.schemas.card_proofs import CardProof
 
 
 def build_path(proof: dict[str, str]) -> str:

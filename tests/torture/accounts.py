@@ -6,8 +6,8 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.store.database import Database
+from tapgate_client import ids
 from torture import plan
 from torture.client_ledger import (
     COMMISSION_EXPENSE,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tapgate import ids
+from tapgate_client import ids
 from torture import plan
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 from torture.client_ledger import (

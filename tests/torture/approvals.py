@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.store.database import Database
+from tapgate_client import ids
 from torture.client_connection import Response
 from torture.client_ledger import OperationState
 from torture.findings import Findings

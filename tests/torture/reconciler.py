@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.audit import chain
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
+from tapgate_client import ids
 from torture import provisioning
 from torture.accounts import (
     BalanceChanges,

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver
-from tapgate import ids
+from tapgate_client import ids
 from torture import builders
 from torture.client_connection import Response
 from torture.events import EventReceiver

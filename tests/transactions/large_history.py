@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids
 from tapgate.store.database import Database
+from tapgate_client import ids
 
 TRANSACTION_COUNT = 200_000
 ACCOUNT_COUNT = 2_000

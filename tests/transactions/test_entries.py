@@ -15,8 +15,8 @@ from builders.payments import (
     submit_refund,
 )
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.ledger import chart
+from tapgate_client import ids
 
 URL = "/api/v1/transactions"
 

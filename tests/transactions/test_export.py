@@ -9,12 +9,12 @@ from builders.payments import create_processor, submit_and_get_id, submit_comman
 from cases import each
 from drivers.csv_files import read_records
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.schemas.transactions import TransactionRecord
 from tapgate.transactions import export
 from tapgate.transactions.export import COLUMNS
+from tapgate_client import ids
+from tapgate_client.schemas.transactions import TransactionRecord
 
 URL = "/api/v1/transactions"
 

@@ -12,14 +12,14 @@ import pytest
 from builders.payments import create_processor, submit_and_get_id, submit_command
 from cases import each
 from harness import BearerAuth, Harness
-from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.clock import format_rfc3339
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import MoneyFlow, TransactionFilters
 from tapgate.store.database import Database
 from tapgate.transactions import queries
 from tapgate.transactions.queries import TransactionQuery
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.transactions import MoneyFlow, TransactionFilters
 from transactions.large_history import (
     BUSY_ACCOUNT_ID,
     NOW,

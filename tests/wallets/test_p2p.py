@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.errors import unavailable
-from tapgate.schemas.wallets import P2pTransferRequest
 from tapgate.transactions import submit
+from tapgate_client.errors import unavailable
+from tapgate_client.schemas.wallets import P2pTransferRequest
 
 P2P_URL = "/api/v1/wallet/transfer-p2p"
 

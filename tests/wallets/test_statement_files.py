@@ -16,7 +16,6 @@ from builders.payments import submit_and_get_id
 from cases import each
 from drivers.csv_files import read_records
 from harness import BearerAuth, Harness, parse_error
-from tapgate import ids
 from tapgate.api.csv_files import escape_formulas
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
@@ -26,6 +25,7 @@ from tapgate.wallets.statements.typesetting import (
     replace_missing_glyphs,
     truncate_to_width,
 )
+from tapgate_client import ids
 from wallets.pdf_text import extract_pages
 from wallets.test_statements import URL, build_request, get_statement
 

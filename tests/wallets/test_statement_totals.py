@@ -20,15 +20,15 @@ from builders.payments import create_processor, decide_review, set_kyc_level, su
 from drivers.in_process import AppTransport
 from examples import limit_examples
 from harness import Harness
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
-from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.wallets.statements.queries import load_activity
+from tapgate_client import ids
+from tapgate_client.ids import IdGenerator
 
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
 ZONE = ZoneInfo("Africa/Lagos")  # one hour ahead of UTC

@@ -11,11 +11,11 @@ from typing import Final
 from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
-from tapgate.errors import Code
 from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
-from tapgate.schemas.approvals import Operation
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
 from tools.manual.markdown import (
     GENERATED_NOTICE,
     format_code,

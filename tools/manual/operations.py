@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.errors import TABLE, Code
+from tapgate_client.errors import TABLE, Code
 from tools.manual.curl import render_curl
 from tools.manual.markdown import format_code, format_code_block, format_link, format_table
 from tools.manual.schemas import Field, Schema, Schemas

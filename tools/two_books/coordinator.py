@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tapgate.client import (
+from tapgate_client import (
     ApiError,
     AsyncTapgateClient,
     Login,
@@ -21,7 +21,7 @@ from tapgate.client import (
     RetryPolicy,
     TapgateError,
 )
-from tapgate.schemas.transactions import Receipt, TransactionStatus
+from tapgate_client.schemas.transactions import Receipt, TransactionStatus
 from tools.two_books.journal import Journal
 from tools.two_books.protocol import Outcome, State, Transfer, advance
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from bench.payments.installation import Installation, run_installation
-from tapgate.client import AsyncTapgateClient, Login
+from tapgate_client import AsyncTapgateClient, Login
 from tools.two_books.coordinator import BookAccess
 from tools.two_books.protocol import State, Transfer
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids
 from tapgate.admin.api_keys import model as api_keys
 from tapgate.approval_rules.people import ApproverCount
 from tapgate.auth.api_keys import ApiKey
-from tapgate.errors import ApiError, invalid_field
 from tapgate.password_strength import is_breached, is_weak_password
-from tapgate.schemas.admin import (
+from tapgate.settings import Settings
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, invalid_field
+from tapgate_client.schemas.admin import (
     Admin,
     Factor,
     Invitation,
@@ -21,8 +22,7 @@ from tapgate.schemas.admin import (
     Offboarding,
     ScarceApprovers,
 )
-from tapgate.schemas.records import build_record
-from tapgate.settings import Settings
+from tapgate_client.schemas.records import build_record
 
 
 async def require_strong_password(

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.admin import queries, trail
 from tapgate.admin.queries import ActiveSystemAdmins
 from tapgate.api.services import RejectedRequest, RejectionLog
@@ -17,11 +16,12 @@ from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, Sessions
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
-from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
+from tapgate_client.schemas.audit import AuditResult
 
 _FIRST_ADMIN_NAME = "Administrator"
 

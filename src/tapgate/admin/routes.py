@@ -14,10 +14,10 @@ from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
-from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.admin import (
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import (
     Admin,
     AdminChanges,
     Invitation,
@@ -30,10 +30,10 @@ from tapgate.schemas.admin import (
     Refresh,
     Tokens,
 )
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.passkeys import PasskeyLogin, RequestOptions
-from tapgate.schemas.records import AdminId
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.passkeys import PasskeyLogin, RequestOptions
+from tapgate_client.schemas.records import AdminId
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.ANY)
 

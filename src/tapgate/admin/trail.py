@@ -1,9 +1,9 @@
 """Audit entries about admins."""
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
 
 _trail = AuditTrail("admin")
 

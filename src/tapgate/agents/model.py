@@ -6,12 +6,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.transitions import Transition
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.chart import AccountStatus
-from tapgate.names import clean_business_name, mask_agent_name
-from tapgate.schemas.agents import (
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.names import clean_business_name, mask_agent_name
+from tapgate_client.schemas.agents import (
     AgentBalance,
     AgentRecord,
     AgentRegistration,
@@ -19,7 +19,7 @@ from tapgate.schemas.agents import (
     AgentType,
     AgentUpdate,
 )
-from tapgate.schemas.records import build_record, get_given_fields, require_id
+from tapgate_client.schemas.records import build_record, get_given_fields, require_id
 
 #: Account status -> status in the API.
 PUBLIC_STATUSES: Final[Mapping[str, AgentStatus]] = {

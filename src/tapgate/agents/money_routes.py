@@ -1,16 +1,25 @@
 """Agent money endpoints: float funding, cash-in, cash-out, float transfers, commission payouts."""
 
-from tapgate import ids
 from tapgate.agents import queries
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
-from tapgate.schemas.agents import (
+from tapgate.transactions.customers import build_customer_party, require_customer_access
+from tapgate.transactions.money_requests import (
+    build_idempotency_key,
+    build_memo,
+    format_amount,
+    submit_request,
+    to_minor_units,
+)
+from tapgate.transactions.submit import decode_id
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.agents import (
     CashIn,
     CashOut,
     CashReceipt,
@@ -21,17 +30,8 @@ from tapgate.schemas.agents import (
     FundingReceipt,
     PayoutReceipt,
 )
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.transactions import Channel
-from tapgate.transactions.customers import build_customer_party, require_customer_access
-from tapgate.transactions.money_requests import (
-    build_idempotency_key,
-    build_memo,
-    format_amount,
-    submit_request,
-    to_minor_units,
-)
-from tapgate.transactions.submit import decode_id
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.transactions import Channel
 
 endpoints = Endpoints("Agents", "/api/v1/agents")
 

@@ -7,17 +7,17 @@ rows also guard the agent's row.
 from collections.abc import Collection
 from datetime import datetime
 
-from tapgate import ids
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
 from tapgate.api.services import Services
-from tapgate.errors import Code, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.agents import AgentFilters, AgentRecord
-from tapgate.schemas.pagination import NameOrder
 from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts, update_row
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.agents import AgentFilters, AgentRecord
+from tapgate_client.schemas.pagination import NameOrder
 
 _COLUMNS = (
     "id", "account_id", "commission_account_id", "agent_type", "parent_agent_id", "business_name",

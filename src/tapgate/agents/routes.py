@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import msgspec
 
-from tapgate import money, pin_routes
+from tapgate import pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
@@ -13,12 +13,13 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
-from tapgate.schemas.agents import (
+from tapgate_client import money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.agents import (
     AgentBalance,
     AgentFilters,
     AgentPinChange,
@@ -28,12 +29,12 @@ from tapgate.schemas.agents import (
     AgentResponse,
     AgentUpdate,
 )
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
-from tapgate.schemas.messages import MessageRecord
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import AgentId
-from tapgate.schemas.subscribers import PinReset
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason, Reason, SuccessResponse
+from tapgate_client.schemas.messages import MessageRecord
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.records import AgentId
+from tapgate_client.schemas.subscribers import PinReset
 
 endpoints = Endpoints("Agents", "/api/v1/agents", objects=ObjectAccess.ANY)
 

@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoint
-from tapgate.schemas.admin import AdminRole
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminRole
 
 ROLES_BY_LETTER: Mapping[str, str] = {
     "A": AdminRole.SYSTEM_ADMIN,

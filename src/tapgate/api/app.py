@@ -23,7 +23,6 @@ from tapgate.api.services import RejectedRequest, Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.authenticator import has_bearer
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
 from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
 from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import Endpoint, RelayedReply, Reply
@@ -42,7 +41,8 @@ from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.schemas.audit import AuditResult
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.audit import AuditResult
 
 _log = structlog.get_logger()
 

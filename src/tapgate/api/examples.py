@@ -6,10 +6,11 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate import VERSION, ids, money
+from tapgate import VERSION
 from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.http.json_schema import get_struct, iter_rules, iter_union_members
-from tapgate.schemas.fields import IdempotencyKeyRule, TextRule
+from tapgate_client import ids, money
+from tapgate_client.schemas.fields import IdempotencyKeyRule, TextRule
 
 _EXAMPLE_ID: Final = 1 << 58
 #: Example of text about which nothing is known.

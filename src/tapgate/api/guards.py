@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
-from tapgate.schemas.approvals import Operation
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.approvals import Operation
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.fields import IdempotencyKeyRule, InvalidValueError
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.fields import IdempotencyKeyRule, InvalidValueError
 
 _HEADER_NAME: Final = "Idempotency-Key"
 _HEADER: Final = _HEADER_NAME.lower().encode()

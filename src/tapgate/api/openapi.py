@@ -20,13 +20,13 @@ from tapgate.api.openapi_webhooks import (
     build_webhook_operations,
     build_webhook_parameters,
 )
-from tapgate.errors import TABLE, ApiError, Code
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.json_schema import Schema
 from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
-from tapgate.schemas.approvals import ApprovalResponse
-from tapgate.schemas.common import ErrorBody
-from tapgate.schemas.fields import IdempotencyKeyRule
+from tapgate_client.errors import TABLE, ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalResponse
+from tapgate_client.schemas.common import ErrorBody
+from tapgate_client.schemas.fields import IdempotencyKeyRule
 
 _SUCCESS_DESCRIPTIONS: Final = {
     201: "Created",

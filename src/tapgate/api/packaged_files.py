@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.http.published_document import matches_etag
+from tapgate_client.errors import ApiError, Code
 
 _CONTENT_TYPES: Final = {
     ".html": "text/html; charset=utf-8",

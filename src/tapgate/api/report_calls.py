@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import BaseRequestContext, RelayedReply, Reply
 from tapgate.http.fair_limit import FairLimit
+from tapgate_client.errors import ApiError, Code, unavailable
 
 GREETING: Final = b"1"
 #: Size of the parts in which bodies are relayed. Streams buffer up to twice as much.

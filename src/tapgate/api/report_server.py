@@ -22,7 +22,6 @@ from tapgate.api.report_calls import (
 )
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services, create_heavy_read_limit
-from tapgate.errors import ApiError
 from tapgate.http.app import log_failure
 from tapgate.http.endpoint import Reply
 from tapgate.http.responses import encode_json
@@ -32,6 +31,7 @@ from tapgate.runtime.handover import (
     LISTENER_FD_VARIABLE,
     READY_BYTE,
 )
+from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
 

@@ -11,8 +11,8 @@ import msgspec
 
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.fair_limit import FairLimit
-from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction, open_transaction
+from tapgate_client.schemas.audit import AuditResult
 
 if TYPE_CHECKING:
     from tapgate.api.latency_samples import LatencySamples
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
     from tapgate.card_proofs.verifier import ProofVerifier
-    from tapgate.clock import Clock
     from tapgate.http.metrics import MetricSource
     from tapgate.http.throttle import Throttle
-    from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
     from tapgate.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from tapgate.store.replica import Replica
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
+    from tapgate_client.clock import Clock
+    from tapgate_client.ids import IdGenerator
 
 
 def create_heavy_read_limit(*, timeout: float = 2.0) -> FairLimit:

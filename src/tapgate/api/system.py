@@ -7,13 +7,13 @@ from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
 from tapgate.http.metrics_access import require_metrics_access
 from tapgate.http.published_document import PublishedDocument
 from tapgate.runtime.health import describe_problems
-from tapgate.schemas.health import Health, Live, Readiness, WalletCore
+from tapgate_client.errors import Code
+from tapgate_client.schemas.health import Health, Live, Readiness, WalletCore
 
 _PUBLIC: Final = Access(public=True)
 #: Allow scripts, styles, fonts, images and requests only from the page's own origin, and `data:`

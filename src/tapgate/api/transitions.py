@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 S = TypeVar("S", bound=str)
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from tapgate.approval_rules import queries
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import ApproverCount, RolesByOperation, count_approvers
-from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
 
 
 async def load_approver_counts(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tapgate.api.guards import Requirement
-from tapgate.schemas.admin import AdminRole
+from tapgate_client.schemas.admin import AdminRole
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from tapgate.approval_rules.model import Rule, build_rule_change_requirement
-from tapgate.schemas.approvals import Operation
+from tapgate_client.schemas.approvals import Operation
 
 #: Roles that may request each guarded operation.
 RolesByOperation: TypeAlias = Mapping[str, frozenset[str]]

@@ -7,11 +7,11 @@ import msgspec
 
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import Person, PersonGroups, identify_person
-from tapgate.errors import Code, require_found
-from tapgate.schemas.admin import AdminStatus
-from tapgate.schemas.approvals import ApprovalSuspension
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.admin import AdminStatus
+from tapgate_client.schemas.approvals import ApprovalSuspension
 
 _RULE_COLUMNS: Final = ", ".join(Rule.__struct_fields__)
 _SELECT_ADMINS: Final = """

@@ -13,7 +13,6 @@ from typing import Any, Final, NoReturn
 import msgspec
 import structlog
 
-from tapgate import ids
 from tapgate.api.guards import ApprovedCall, Proposal
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
@@ -22,13 +21,14 @@ from tapgate.approvals import model, operations, queries
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.approvals import ApprovalStatus, Verdict
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalStatus, Verdict
 
 _log = structlog.get_logger()
 _POLL_SECONDS: Final = 5.0

@@ -16,13 +16,13 @@ from tapgate.approval_rules.queries import list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.approvals.queries import Maker
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.keys import find_by_idempotency_keys
-from tapgate.schemas.approvals import ApprovalResponse
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import calculate_fingerprint
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalResponse
 
 #: Principals whose requests can be held. An API key acts for the admin who created it.
 _GUARDED_KINDS: Final = ("admin", "api_key")

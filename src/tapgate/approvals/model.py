@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import clock, ids, money
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import PersonGroups
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import is_secret
 from tapgate.auth.disclosure import Subject
-from tapgate.errors import invalid_field
-from tapgate.schemas.admin import Invitation
-from tapgate.schemas.approvals import (
+from tapgate_client import clock, ids, money
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.admin import Invitation
+from tapgate_client.schemas.approvals import (
     AMOUNT_OPERATIONS,
     ApprovalDecision,
     ApprovalRecord,

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import clock, ids
 from tapgate.api.guards import Requirement
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import Rule, build_rule_change_requirement
@@ -27,10 +26,12 @@ from tapgate.approvals.model import Approval, Decision
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.notifications.events import publish
-from tapgate.schemas.admin import AdminRole, Scope
-from tapgate.schemas.approvals import (
+from tapgate.store.transaction import Transaction
+from tapgate_client import clock, ids
+from tapgate_client.errors import ApiError, Code, unavailable
+from tapgate_client.schemas.admin import AdminRole, Scope
+from tapgate_client.schemas.approvals import (
     ApprovalRecord,
     ApprovalRule,
     ApprovalStatus,
@@ -38,8 +39,7 @@ from tapgate.schemas.approvals import (
     Operation,
     Verdict,
 )
-from tapgate.schemas.audit import AuditResult
-from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.audit import AuditResult
 
 #: A worker executes an approved request if the process that approved it has not done so by then.
 EXECUTION_PERIOD: Final = timedelta(seconds=30)

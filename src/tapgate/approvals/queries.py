@@ -5,18 +5,18 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate import ids
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import Person
 from tapgate.approval_rules.queries import find_admin
 from tapgate.approvals.model import SUM_PERIOD, Approval, Decision
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, require_found
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.approvals import ApprovalFilters, ApprovalStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, require_found
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import ApprovalFilters, ApprovalStatus
 
 _SELECT: Final = """
     SELECT a.id, a.operation, a.operations, a.summary, a.changes, a.amount, a.resource_id,

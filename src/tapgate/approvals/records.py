@@ -8,7 +8,7 @@ from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval
 from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.auth.principals import Principal
-from tapgate.schemas.approvals import ApprovalRecord
+from tapgate_client.schemas.approvals import ApprovalRecord
 
 
 async def build(services: Services, principal: Principal, approval: Approval) -> ApprovalRecord:

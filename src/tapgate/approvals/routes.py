@@ -12,9 +12,11 @@ from tapgate.approval_rules.queries import get_suspension, list_rules, list_rule
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.execution import execute
 from tapgate.approvals.model import Approval
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import (
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import (
     GUARDABLE_OPERATIONS,
     ApprovalFilters,
     ApprovalRecord,
@@ -23,11 +25,9 @@ from tapgate.schemas.approvals import (
     ApprovalRulesRecord,
     Operation,
 )
-from tapgate.schemas.common import Reason
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import ApprovalId
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.common import Reason
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import ApprovalId
 
 rule_endpoints = Endpoints("Approvals", "/api/v1/admin/approval-rules", objects=ObjectAccess.ANY)
 endpoints = Endpoints(

@@ -24,9 +24,9 @@ import asyncpg
 from tapgate.audit import entry
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
 from tapgate.store.work_queue import build_backlog_sql
+from tapgate_client.schemas.audit import Verification
 
 #: Previous hash of the first entry.
 GENESIS = bytes(32)

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate import clock, ids
-from tapgate.schemas.audit import AuditEntry
+from tapgate_client import clock, ids
+from tapgate_client.schemas.audit import AuditEntry
 
 #: Placeholder for values that are not disclosed.
 MASK = "***"

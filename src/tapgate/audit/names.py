@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from tapgate import ids
 from tapgate.auth.disclosure import Subject
-from tapgate.schemas.audit import NamedRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.schemas.audit import NamedRecord
 
 _SELECT_HOLDERS: Final = "SELECT owner_id, holder_name FROM accounts WHERE owner_id = ANY ({})"
 #: Queries for the IDs and names of records, by the prefix of their IDs.

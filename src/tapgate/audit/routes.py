@@ -16,11 +16,11 @@ from tapgate.audit.names import build_subject, list_references, load_names
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
-from tapgate.schemas.pagination import paginate
-from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate_client.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
+from tapgate_client.schemas.pagination import paginate
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 endpoints = Endpoints("Audit", objects=ObjectAccess.ANY)
 

@@ -1,11 +1,11 @@
 """Creation and deletion of signing keys, with their audit entries."""
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
-from tapgate.errors import ApiError, Code
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 _trail = AuditTrail("signing_key")
 _PREFIXES = {

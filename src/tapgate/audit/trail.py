@@ -7,9 +7,9 @@ import msgspec
 
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
-from tapgate.schemas.audit import AuditResult
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.audit import AuditResult
 
 #: field name -> (old value, new value)
 Changes = Mapping[str, tuple[Any, Any]]

@@ -17,12 +17,12 @@ from typing import Any, Final
 import structlog
 
 from tapgate.audit.chain import INITIAL_CHECKPOINT, Checkpoint, Link, verify_from_checkpoint
-from tapgate.clock import Clock
-from tapgate.errors import unavailable
-from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.vault import Vault
+from tapgate_client.clock import Clock
+from tapgate_client.errors import unavailable
+from tapgate_client.schemas.audit import Verification
 
 _log = structlog.get_logger()
 

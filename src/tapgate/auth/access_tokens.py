@@ -12,8 +12,8 @@ from typing import Any
 import jwt
 import msgspec
 
-from tapgate import ids
-from tapgate.errors import ApiError, Code
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 ACCESS_TOKEN_LIFETIME = timedelta(days=1)
 

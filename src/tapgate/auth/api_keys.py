@@ -8,21 +8,21 @@ import asyncpg
 import msgspec
 import structlog
 
-from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, rotate_secret, select_name
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import Network
-from tapgate.schemas.records import require_record
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, update_row
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.records import require_record
 
 _log = structlog.get_logger()
 

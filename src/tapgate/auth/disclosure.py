@@ -12,10 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.auth.principals import Principal
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate_client import ids
 
 #: None is an audience without a principal: a webhook endpoint, a partner's webhook, or a message to
 #: another person.

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Final
 
 from tapgate.auth import totp
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import Factor
 from tapgate.settings import NO_SECOND_FACTOR, REQUIRED_SECOND_FACTOR
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Factor
 
 #: Age up to which a verified factor allows sensitive actions.
 STEP_UP_LIFETIME: Final = timedelta(minutes=15)

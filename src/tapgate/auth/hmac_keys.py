@@ -10,22 +10,22 @@ from datetime import datetime
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, select_name
-from tapgate.clock import Clock
-from tapgate.errors import Code
-from tapgate.schemas.pagination import PageQuery
-from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_values
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.processors import TerminalStatus
 
 #: Published when a signing key is deleted, or when the status of a processor, partner, or terminal
 #: changes.

@@ -5,9 +5,9 @@ import contextlib
 from datetime import datetime
 from typing import NoReturn
 
-from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate_client.clock import Clock
 
 _FLUSH_SECONDS = 5.0
 _LAST_FLUSH_TIMEOUT = 1.0

@@ -9,8 +9,8 @@ import math
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
+from tapgate_client.errors import ApiError, Code
 
 MAX_FAILURES = 5
 FAILURE_WINDOW = timedelta(minutes=15)

@@ -12,13 +12,13 @@ from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_req
 from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
-from tapgate.schemas.admin import AdminStatus, Factor
-from tapgate.schemas.passkeys import AssertedCredential
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminStatus, Factor
+from tapgate_client.schemas.passkeys import AssertedCredential
 
 #: Address under which the wrong codes of an admin are counted in addition to the client's. The
 #: limit therefore holds for all addresses together. Only callers with the password reach it.

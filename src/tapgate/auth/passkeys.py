@@ -14,9 +14,12 @@ import asyncpg
 import msgspec
 
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME, PasskeyChallenges
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.passkeys import (
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.passkeys import (
     AssertedCredential,
     AttestedCredential,
     CreationOptions,
@@ -28,9 +31,6 @@ from tapgate.schemas.passkeys import (
     decode_binary,
     encode_binary,
 )
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 
 MAX_PASSKEYS: Final = 20  # per admin
 

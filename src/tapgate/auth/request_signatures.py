@@ -5,12 +5,12 @@ from datetime import datetime
 
 import msgspec
 
-from tapgate import signing
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.hmac_keys import HmacKeys
 from tapgate.auth.principals import Principal
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
+from tapgate_client import signing
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
 
 Headers = Mapping[bytes, bytes]
 

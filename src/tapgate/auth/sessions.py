@@ -6,21 +6,21 @@ from datetime import datetime, timedelta
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import AdminStatus, Tokens
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_values
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction, open_transaction
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminStatus, Tokens
 
 REFRESH_LIFETIME = timedelta(days=30)
 #: Age after which a session cannot be refreshed. Its last access token can be valid for another

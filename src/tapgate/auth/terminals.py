@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.hmac_keys import HMAC_KEYS_TOPIC
 from tapgate.auth.last_seen import LastSeen
-from tapgate.clock import Clock
-from tapgate.errors import Code
-from tapgate.schemas.processors import TerminalStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import Code
+from tapgate_client.schemas.processors import TerminalStatus
 
 
 async def find_terminal_names(

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tapgate import signing
 from tapgate.auth.secret_rows import rotate_secret
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client import signing
 
 _RANDOM_BYTES = 32
 _DUMMY_PARTNER_ID = 0

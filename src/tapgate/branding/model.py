@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate.clock import format_rfc3339
-from tapgate.colors import MIN_TEXT_CONTRAST, WHITE, get_contrast, mix
-from tapgate.schemas.branding import BrandingRecord
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.colors import MIN_TEXT_CONTRAST, WHITE, get_contrast, mix
+from tapgate_client.schemas.branding import BrandingRecord
 
 DEFAULT_COLOR: Final = "#0f766e"
 

@@ -10,10 +10,10 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.branding import BrandingRecord, BrandingUpdate
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.branding import BrandingRecord, BrandingUpdate
 
 endpoints = Endpoints("Branding", "/api/v1/admin/branding", objects=ObjectAccess.NO_OBJECT)
 

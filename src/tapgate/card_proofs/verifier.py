@@ -11,15 +11,15 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from tapgate import ids
 from tapgate.card_proofs.card_loader import CardLoader
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
-from tapgate.errors import Code, unavailable
-from tapgate.schemas.card_proofs import CardProof, KeysetStatus
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.vault import Vault, VaultError
+from tapgate_client import ids
+from tapgate_client.errors import Code, unavailable
+from tapgate_client.schemas.card_proofs import CardProof, KeysetStatus
 
 log = structlog.get_logger()
 

@@ -6,10 +6,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate import clock, money
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.card_proofs import Authenticity
-from tapgate.schemas.cards import (
+from tapgate.settings import Settings
+from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
+from tapgate_client import clock, money
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.cards import (
     CardBlockReason,
     CardRecord,
     CardStatus,
@@ -18,10 +20,8 @@ from tapgate.schemas.cards import (
     DisclosedCard,
     NewChildCard,
 )
-from tapgate.schemas.records import build_record, get_given_fields
-from tapgate.schemas.subscribers import SubscriberLanguage, SubscriberStatus
-from tapgate.settings import Settings
-from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
+from tapgate_client.schemas.records import build_record, get_given_fields
+from tapgate_client.schemas.subscribers import SubscriberLanguage, SubscriberStatus
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):

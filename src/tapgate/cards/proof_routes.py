@@ -7,10 +7,11 @@ from tapgate.api.request_context import RequestContext
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
 from tapgate.cards.model import to_record as to_card_record
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.card_proofs import (
+from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.card_proofs import (
     CardTapRecord,
     KeysetRecord,
     KeysetRetirement,
@@ -19,10 +20,9 @@ from tapgate.schemas.card_proofs import (
     Personalization,
     PersonalizationConfirmation,
 )
-from tapgate.schemas.cards import CardRecord
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import CardKeysetId
-from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.records import CardKeysetId
 
 endpoints = Endpoints("Cards", "/api/v1/cards")
 

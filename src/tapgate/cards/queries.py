@@ -5,21 +5,21 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
 from tapgate.card_proofs.verifier import format_uid
 from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
-from tapgate.errors import Code, require_found, unavailable
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.cards import CardFilters, CardRecord, CardStatus
 from tapgate.store.conditions import Conditions, PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import update_row
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import exclude_hidden
+from tapgate_client import ids
+from tapgate_client.errors import Code, require_found, unavailable
+from tapgate_client.schemas.cards import CardFilters, CardRecord, CardStatus
 
 _SELECT = """
     SELECT c.id, c.serial, c.uid, c.type, c.status, c.status_reason, c.subscriber_id, c.account_id,

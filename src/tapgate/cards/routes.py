@@ -12,10 +12,11 @@ from tapgate.cards.model import Card, to_disclosed_record, to_record
 from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
-from tapgate.errors import Code
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
-from tapgate.schemas.card_proofs import CardProof
-from tapgate.schemas.cards import (
+from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate_client.errors import Code
+from tapgate_client.schemas.card_proofs import CardProof
+from tapgate_client.schemas.cards import (
     CardBlock,
     CardFilters,
     CardLink,
@@ -26,10 +27,9 @@ from tapgate.schemas.cards import (
     NewChildCard,
     UploadCardsResponse,
 )
-from tapgate.schemas.common import OptionalReason, SuccessResponse
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.subscribers import PinChange, PinReset
-from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate_client.schemas.common import OptionalReason, SuccessResponse
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.subscribers import PinChange, PinReset
 
 endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED)
 

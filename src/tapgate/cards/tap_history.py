@@ -4,11 +4,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from tapgate import clock, ids
 from tapgate.auth.terminals import find_terminal_names
 from tapgate.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError, Code
 from tapgate.ledger.events import enqueue_clone_events
 from tapgate.ledger.rejected_taps import (
     MAX_TAPS,
@@ -16,11 +14,13 @@ from tapgate.ledger.rejected_taps import (
     build_rejected_tap,
     store_rejected_taps,
 )
-from tapgate.schemas.card_proofs import CardTapRecord, TapResult
 from tapgate.store.database import Database
 from tapgate.store.id_ranges import IdRange, fetch_newest
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
+from tapgate_client import clock, ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.card_proofs import CardTapRecord, TapResult
 
 #: Field of a transaction's context with the counter of the tap that it consumed.
 COUNTER_FIELD: Final = "card_counter"

@@ -11,10 +11,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from tapgate.cards.uids import is_random_uid, is_signing_uid, parse_uid
-from tapgate.clock import get_platform_day
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.cards import RowError
-from tapgate.schemas.fields import CardSerialRule, DateRule, InvalidValueError
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.cards import RowError
+from tapgate_client.schemas.fields import CardSerialRule, DateRule, InvalidValueError
 
 MAX_ROWS: Final = 10_000
 #: Also counts blank lines, which are not rows. Spreadsheet exports stay far below this limit.

@@ -6,7 +6,7 @@ import typer
 
 from tapgate.cli import operator
 from tapgate.cli.keys import run_with_services
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate_client.errors import ApiError, Code, invalid_field
 
 _MAX_REASON_LENGTH = 255
 

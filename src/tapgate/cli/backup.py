@@ -13,7 +13,6 @@ from rich.console import Console
 
 from tapgate import supervisor
 from tapgate.cli import operator
-from tapgate.clock import system_clock
 from tapgate.runtime.progress import LineProgress
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup, restore
@@ -23,6 +22,7 @@ from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
 from tapgate.store.sealed_file import BACKUP, is_sealed
 from tapgate.vault import Vault
+from tapgate_client.clock import system_clock
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ from typing import Final
 from asyncpg import UndefinedTableError
 
 from tapgate.child_process import StartError
-from tapgate.errors import ApiError
 from tapgate.settings_reader import SettingsError
 from tapgate.store import StoreError
 from tapgate.store.failures import Failure, summarize_error
 from tapgate.vault import VaultError
+from tapgate_client.errors import ApiError
 
 OPERATOR_ERRORS: Final = (
     ApiError,

@@ -12,8 +12,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids, private_files
-from tapgate.client import (
+from tapgate import private_files
+from tapgate.settings import Settings
+from tapgate.settings_reader import SettingsError
+from tapgate.webhooks import model
+from tapgate.webhooks.sender import NoResponseError, WebhookSender
+from tapgate_client import (
     ApiConnectionError,
     ApiError,
     AsyncTapgateClient,
@@ -23,18 +27,15 @@ from tapgate.client import (
     ServerError,
     TapgateError,
     UnavailableError,
+    ids,
 )
-from tapgate.clock import Clock, system_clock
-from tapgate.schemas.webhooks import (
+from tapgate_client.clock import Clock, system_clock
+from tapgate_client.schemas.webhooks import (
     DeliveryStatus,
     EndpointStatus,
     WebhookDelivery,
     WebhookEndpointWithSecret,
 )
-from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
-from tapgate.webhooks import model
-from tapgate.webhooks.sender import NoResponseError, WebhookSender
 
 POLL_SECONDS: Final = 1.0
 _DELETE_TIMEOUT_SECONDS: Final = 5.0

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from tapgate import ids, supervisor
+from tapgate import supervisor
 from tapgate.cli import operator
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.settings import load_settings
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code, invalid_field
 
 app = typer.Typer(help="Create, list and delete API keys.", no_args_is_help=True)
 
@@ -37,7 +38,7 @@ def create(
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
         from tapgate.approvals.operations import require_unguarded_key  # noqa: PLC0415
         from tapgate.http.decoding import BodyDecoder  # noqa: PLC0415
-        from tapgate.schemas.admin import NewApiKey  # noqa: PLC0415
+        from tapgate_client.schemas.admin import NewApiKey  # noqa: PLC0415
 
         body = {"name": name, "scopes": scope, "expires_at": expires_at}
         decoder = BodyDecoder(NewApiKey, services.settings.currency)

@@ -2,13 +2,13 @@
 
 from rich.console import Console
 
-from tapgate.clock import format_rfc3339
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings
 from tapgate.settings_reader import SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client.clock import format_rfc3339
 
 
 async def print_messages(settings: Settings, url: str, to: str) -> None:

@@ -4,13 +4,13 @@ import asyncio
 
 from rich.console import Console
 
-from tapgate import ids
-from tapgate.clock import system_clock
 from tapgate.ledger.maintenance import ensure_partitions, partition_job
 from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError
 from tapgate.store.split import copy_keys, divide
+from tapgate_client import ids
+from tapgate_client.clock import system_clock
 
 
 async def divide_installation(url: str, *, pause_seconds: float) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tapgate import signing
-from tapgate.clock import format_rfc3339, system_clock
 from tapgate.settings import load_settings
+from tapgate_client import signing
+from tapgate_client.clock import format_rfc3339, system_clock
 
 app = typer.Typer(
     help="Print the headers of a signed request as curl options.",

@@ -6,10 +6,14 @@ from tapgate.api.examples import build_response_example
 from tapgate.api.services import Services
 from tapgate.event_records import EVENT_RECORD_LOADERS, EVENT_RECORD_TYPES
 from tapgate.notifications.events import publish_data
-from tapgate.schemas.webhooks import WEBHOOK_EVENT_CATALOG, WEBHOOK_EVENT_TYPES, get_resource_type
 from tapgate.settings import Settings
 from tapgate.settings_reader import SettingsError
 from tapgate.webhooks.event_data import build_event_data
+from tapgate_client.schemas.webhooks import (
+    WEBHOOK_EVENT_CATALOG,
+    WEBHOOK_EVENT_TYPES,
+    get_resource_type,
+)
 
 _TABLES: Final = {
     "transaction": "transactions",

@@ -12,12 +12,12 @@ import asyncpg
 from rich.console import Console
 
 from tapgate.audit import chain
-from tapgate.clock import system_clock
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verify import Proof
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client.clock import system_clock
 
 
 async def verify_installation(url: str, vault: Vault, *, full: bool, jobs: int = 1) -> bool:

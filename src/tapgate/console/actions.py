@@ -15,8 +15,8 @@ from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
 from tapgate.console.translation.translator import Translator
 from tapgate.console.typed_input import clean_amount, clean_phone_number
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 _DONE: Final = "Done."
 _DETERMINERS: Final = frozenset({"a", "an", "this"})

@@ -7,8 +7,8 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding_or_default
 from tapgate.branding.routes import build_logo_reply
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=86400",

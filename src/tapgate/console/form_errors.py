@@ -7,7 +7,7 @@ from typing import Final
 from tapgate.console.form_fields import Field
 from tapgate.console.labels import use_console_terms
 from tapgate.console.translation.translator import Translator
-from tapgate.errors import ApiError
+from tapgate_client.errors import ApiError
 
 _SELECTED_KINDS: Final = ("choice", "whole_choice", "duration", "picker", "many")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl
 
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 _MAX_FIELDS: Final = 200
 FORM_CONTENT_TYPE: Final = "application/x-www-form-urlencoded"

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from tapgate import ids
-from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import MoneyFlow
+from tapgate_client import ids
+from tapgate_client.errors import TABLE, Code
+from tapgate_client.schemas.transactions import MoneyFlow
 
 _LABELS: Final[Mapping[str, str]] = {
     chart.TRANSFER_P2P: "Send money",

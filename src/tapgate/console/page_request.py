@@ -22,9 +22,9 @@ from tapgate.console.translation.translator import (
     get_translator,
     negotiate,
 )
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.approvals import ApprovalRecord, ApprovalResponse
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalRecord, ApprovalResponse
 
 #: Allows scripts, styles, fonts, images, connections and form targets only on this site, and
 #: forbids inline code and framing. Images may also be `data:` and `blob:` URLs.

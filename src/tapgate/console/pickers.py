@@ -5,15 +5,15 @@ Without a script, people type an ID, a phone number or a name, and the server fi
 
 from typing import Any, Final
 
-from tapgate import ids
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.compliance import RuleType, Severity
-from tapgate.schemas.general_ledger import AccountKind
-from tapgate.schemas.search import RESTRICTED_SUBSCRIBER
-from tapgate.schemas.transactions import TransactionType
+from tapgate_client import ids
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.compliance import RuleType, Severity
+from tapgate_client.schemas.general_ledger import AccountKind
+from tapgate_client.schemas.search import RESTRICTED_SUBSCRIBER
+from tapgate_client.schemas.transactions import TransactionType
 
 SEARCH_PATH: Final = "/api/v1/search"
 _MAX_TEXT_LENGTH: Final = 100

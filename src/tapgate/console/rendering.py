@@ -13,8 +13,6 @@ import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tapgate import ids
-from tapgate.clock import format_rfc3339
 from tapgate.console.devices import describe_device
 from tapgate.console.icons import get_action_icon
 from tapgate.console.labels import (
@@ -26,7 +24,9 @@ from tapgate.console.labels import (
 )
 from tapgate.console.translation.template_texts import TranslatingEnvironment
 from tapgate.console.translation.translator import Language, Translator, get_translator, source_text
-from tapgate.schemas.search import SearchType
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.search import SearchType
 
 #: ID prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {

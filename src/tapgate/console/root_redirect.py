@@ -3,8 +3,8 @@
 from tapgate.api.app import App
 from tapgate.api.request_context import RequestContext
 from tapgate.console.page_request import HOME_PATH
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 
 class RootRedirect:

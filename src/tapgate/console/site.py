@@ -14,10 +14,10 @@ from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session, step_up
 from tapgate.console.page_request import ACCOUNT_PATH, SIGN_IN_PATH, PageRequest, RequestHeldError
 from tapgate.console.translation.translator import Language
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.http.router import Router
 from tapgate.runtime import logs
+from tapgate_client.errors import ApiError, Code
 
 _MAX_BODY_BYTES: Final = 9 * MEBIBYTE  # a card file, or a picture with its form
 _MAX_ANONYMOUS_BODY_BYTES: Final = 16 * 1024

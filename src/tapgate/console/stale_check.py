@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 
 def fingerprint(values: Any) -> str:

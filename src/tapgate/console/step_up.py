@@ -11,8 +11,8 @@ import msgspec
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session
 from tapgate.console.page_request import PageRequest
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 _STEP_UP_PATH: Final = "/api/v1/admin/me/step-up"
 _CODE_FIELD: Final = "step_up_code"

@@ -6,12 +6,12 @@ percent.
 
 from typing import Final
 
-from tapgate import money
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.rules.commission import CommissionRate
 from tapgate.rules.fees import FeeTier
-from tapgate.schemas.fees import (
+from tapgate_client import money
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.fees import (
     CommissionRule,
     CommissionRules,
     FeeRule,
@@ -19,7 +19,7 @@ from tapgate.schemas.fees import (
     format_rate,
     parse_rate,
 )
-from tapgate.schemas.transactions import FeePayer
+from tapgate_client.schemas.transactions import FeePayer
 
 _FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",

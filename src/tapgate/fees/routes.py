@@ -6,7 +6,6 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.fees import operations
 from tapgate.fees.model import (
     parse_commission_rules,
@@ -17,8 +16,9 @@ from tapgate.fees.model import (
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.fees import CommissionRules, FeeRules
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.fees import CommissionRules, FeeRules
 
 fee_endpoints = Endpoints("Fee rules", "/api/v1/fee-rules", objects=ObjectAccess.ANY)
 commission_endpoints = Endpoints(

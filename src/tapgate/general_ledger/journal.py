@@ -5,14 +5,14 @@ from datetime import date
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from tapgate.errors import invalid_field
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import BUILDERS
 from tapgate.ledger.archived import require_live
-from tapgate.schemas.general_ledger import JournalQuery
-from tapgate.schemas.pagination import encode_cursor
-from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.database import Database
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.general_ledger import JournalQuery
+from tapgate_client.schemas.pagination import encode_cursor
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 _PAGE_SIZE: Final = 1_000
 

@@ -15,12 +15,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api import csv_files
-from tapgate.clock import get_platform_day
 from tapgate.general_ledger.model import ROOTS
 from tapgate.ledger import chart
-from tapgate.schemas.general_ledger import GlCode, JournalFormat, JournalRow
+from tapgate_client import ids, money
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.general_ledger import GlCode, JournalFormat, JournalRow
 
 _JSON_CONTENT_TYPE: Final = "application/json"
 _TEXT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"

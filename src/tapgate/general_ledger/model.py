@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tapgate import ids, money
 from tapgate.ledger import chart
-from tapgate.schemas.general_ledger import (
+from tapgate_client import ids, money
+from tapgate_client.schemas.general_ledger import (
     GlCode,
     KindBalance,
     NormalSide,

@@ -4,11 +4,11 @@ from typing import Final
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.errors import ApiError, Code
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import to_account_component
-from tapgate.schemas.general_ledger import GlCode, GlCodes, GlCodeUpdate
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.general_ledger import GlCode, GlCodes, GlCodeUpdate
 
 _trail: Final = AuditTrail("gl_codes")
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from tapgate.general_ledger.model import KindTotals
 from tapgate.ledger import archived
-from tapgate.schemas.general_ledger import GlCode
 from tapgate.store.database import Database
 from tapgate.store.id_ranges import add_range
 from tapgate.store.pipeline import send_ahead
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
+from tapgate_client.schemas.general_ledger import GlCode
 
 #: On a large platform, summing all entries may exceed the usual query timeout.
 _QUERY_TIMEOUT_SECONDS: Final = 300.0

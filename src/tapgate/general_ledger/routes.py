@@ -6,12 +6,12 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.clock import format_rfc3339
 from tapgate.general_ledger import operations, queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.schemas.general_ledger import (
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.general_ledger import (
     GlCodes,
     JournalQuery,
     JournalRow,
@@ -20,8 +20,8 @@ from tapgate.schemas.general_ledger import (
     TrialBalanceQuery,
     UpdateGlCodes,
 )
-from tapgate.schemas.pagination import Page
-from tapgate.schemas.periods import parse_period_end
+from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.periods import parse_period_end
 
 endpoints = Endpoints("General ledger", "/api/v1/ledger", access=Access(roles="AF"))
 

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from tapgate import telemetry
-from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.http.cors import CorsPolicy
@@ -35,6 +34,7 @@ from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimit, RateLimitResult
 from tapgate.http.tracing import RequestIdSource
 from tapgate.runtime import logs
+from tapgate_client.errors import ApiError, Code
 
 C = TypeVar("C", bound=BaseRequestContext)
 R = TypeVar("R", bound=Route)

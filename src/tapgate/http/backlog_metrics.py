@@ -12,10 +12,10 @@ import asyncpg
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tapgate.errors import ApiError
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.store.database import Database
 from tapgate.store.pipeline import send_ahead
+from tapgate_client.errors import ApiError
 
 _MAX_AGE_SECONDS: Final = 10.0
 _TIMEOUT_SECONDS: Final = 1.0

@@ -7,7 +7,16 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from tapgate.schemas.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidValueError, Rule
+from tapgate.phone_numbers import normalize_phone_number
+from tapgate_client.phone_numbers import PhoneNumberError
+from tapgate_client.schemas.fields import (
+    INTEGER_RULE,
+    OBJECT_RULE,
+    TEXT_RULE,
+    InvalidValueError,
+    PhoneRule,
+    Rule,
+)
 
 #: Returns the normalized value. Raises InvalidValueError with the problems found.
 Check = Callable[[Any], Any]
@@ -47,7 +56,7 @@ def is_struct(kind: Any) -> bool:
 def compile_check(kind: Any, currency: str) -> Check | None:
     """Return the check of a type, or None if every value of the type is valid."""
     rule, bare = get_rule_and_type(kind)
-    own_check = None if rule is None else rule.for_currency(currency).check
+    own_check = None if rule is None else _get_check(rule, currency)
     if is_struct(bare):
         return _compile_struct_check(bare, currency)
     if get_origin(bare) is list:
@@ -55,6 +64,21 @@ def compile_check(kind: Any, currency: str) -> Check | None:
     if own_check is None and bare not in _UNCHECKED_TYPES:
         raise TypeError(f"{bare} needs a rule that defines the accepted values")
     return own_check
+
+
+def _get_check(rule: Rule, currency: str) -> Check:
+    check = rule.for_currency(currency).check
+    if isinstance(rule, PhoneRule):
+        return lambda value: _normalize_phone_number(check(value))
+    return check
+
+
+def _normalize_phone_number(value: str) -> str:
+    """Apply the rules of numbering plans, for which the schemas have no tables."""
+    try:
+        return normalize_phone_number(value)
+    except PhoneNumberError as error:
+        raise InvalidValueError(str(error)) from None
 
 
 @cache

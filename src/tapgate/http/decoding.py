@@ -15,10 +15,10 @@ from typing import Any, Final, NoReturn, get_args, get_origin
 
 import msgspec
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.checks import compile_check, get_rule_and_type, is_struct
 from tapgate.http.router import decode_percent
-from tapgate.schemas.fields import InvalidValueError
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.fields import InvalidValueError
 
 _TYPE_NAMES = {
     "str": "a string",

@@ -21,11 +21,11 @@ from typing import (
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
 from tapgate.http.messages import BodyStream
 from tapgate.http.token_buckets import RateLimitResult
-from tapgate.schemas.records import NOT_FOUND_CODES, require_id
+from tapgate_client.errors import Code
+from tapgate_client.schemas.records import NOT_FOUND_CODES, require_id
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]

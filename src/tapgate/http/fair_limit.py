@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Hashable
 
-from tapgate.errors import unavailable
+from tapgate_client.errors import unavailable
 
 _Waiter = asyncio.Future[None]
 

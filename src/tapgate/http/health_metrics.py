@@ -8,8 +8,8 @@ from prometheus_client.metrics_core import Metric
 
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.health import ReplicationMode
-from tapgate.schemas.nodes import NodeRole
+from tapgate_client.schemas.health import ReplicationMode
+from tapgate_client.schemas.nodes import NodeRole
 
 
 class HealthMetrics:

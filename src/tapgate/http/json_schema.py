@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 from tapgate.http.checks import get_rule_and_type, is_struct
-from tapgate.schemas.fields import Choice, Rule
+from tapgate_client.schemas.fields import Choice, Rule
 
 Schema = dict[str, Any]
 

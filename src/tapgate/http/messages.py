@@ -5,7 +5,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 T = TypeVar("T")
 

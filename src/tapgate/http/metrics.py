@@ -8,10 +8,10 @@ from typing import Protocol
 from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 
-from tapgate.errors import TABLE
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
 from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate_client.errors import TABLE
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -2,8 +2,8 @@
 
 import hmac
 
-from tapgate.errors import ApiError, Code
 from tapgate.settings import Settings
+from tapgate_client.errors import ApiError, Code
 
 
 def require_metrics_access(settings: Settings, authorization: str | None) -> None:

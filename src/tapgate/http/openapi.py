@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from tapgate import VERSION
-from tapgate.errors import TABLE, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES, KIBIBYTE
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, Endpoint
 from tapgate.http.json_schema import Schema, Schemas, require_unique_names
 from tapgate.http.openapi_components import share_repeated_parts
+from tapgate_client.errors import TABLE, Code
 
 
 class DocumentBuilder(ABC):

@@ -5,7 +5,7 @@ Rejecting a request costs almost nothing, and the limit keeps the latency of acc
 
 from typing import Final
 
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 #: High enough to fill the ledger's batches, low enough to keep latency short under overload.
 MAX_CONCURRENT_REQUESTS: Final = 1_000

@@ -13,9 +13,9 @@ from tapgate.http.throttle import Throttle
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.shared_metrics import Counter, Gauge, RenderedFamily, SharedMetrics
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.store.pool import Pool
+from tapgate_client.schemas.nodes import NodeRole
 
 _UPDATE_SECONDS: Final = 2.0
 _QUEUE_LENGTH_TEXT: Final = "Commands that wait for the next batch of the ledger"

@@ -21,7 +21,6 @@ from typing import Any
 import httptools
 import structlog
 
-from tapgate.errors import ApiError, Code
 from tapgate.http import connection
 from tapgate.http.body_budget import FREE_BODY_BYTES
 from tapgate.http.connection import NO_DEADLINE, BoundedConnection, ServerState
@@ -43,6 +42,7 @@ from tapgate.http.request_head import (
     split_target,
 )
 from tapgate.runtime import logs
+from tapgate_client.errors import ApiError, Code
 
 _log = structlog.get_logger()
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.messages import ClientDisconnectedError, check_content_length
 from tapgate.http.overload import OverloadError
+from tapgate_client.errors import ApiError, Code
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from tapgate.errors import Code
 from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_parameters
 from tapgate.http.endpoint import BaseRequestContext, Endpoint
+from tapgate_client.errors import Code
 
 #: Decoders are immutable and expensive to build, because each inspects every field of its type.
 #: All apps in the process share them.

@@ -7,7 +7,6 @@ import contextlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.leased_buckets import LeasedBuckets
 from tapgate.http.token_buckets import (
     MICROSECONDS_PER_SECOND,
@@ -19,6 +18,7 @@ from tapgate.http.token_buckets import (
 from tapgate.http.token_leases import NodeLeases
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.settings import Settings
+from tapgate_client.errors import ApiError, Code
 
 if TYPE_CHECKING:
     from tapgate.http.cache_buckets import CacheBuckets

@@ -23,7 +23,6 @@ import structlog
 import uvicorn
 
 from tapgate import telemetry
-from tapgate.errors import ApiError, Code
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.messages import Application, Response, encode_response
@@ -42,6 +41,7 @@ from tapgate.runtime.health import HealthMonitor
 from tapgate.settings_reader import SettingsError
 from tapgate.store import StoreError
 from tapgate.telemetry import TelemetryError
+from tapgate_client.errors import ApiError, Code
 
 _MIN_ACCEPT_BATCH = 2
 _MAX_ACCEPT_BATCH = 64

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.ids import IdGenerator
 from tapgate.rules.compliance import RuleMatch
-from tapgate.schemas.compliance import RuleSubject
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.compliance import RuleSubject
 
 _INSERT_ALERTS: Final = """
     INSERT INTO alerts (id, subscriber_id, agent_id, transaction_id, rule_id, alert_type, severity,

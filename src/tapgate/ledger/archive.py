@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from tapgate.ids import first_id_at
 from tapgate.ledger import archive_checks as checks
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
@@ -37,6 +36,7 @@ from tapgate.store.partitions import (
 )
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client.ids import first_id_at
 
 #: Schema of the tables of archived months. Not part of a backup.
 ARCHIVE_SCHEMA: Final = "archive"

@@ -6,8 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tapgate.clock import Clock
-from tapgate.ids import IdGenerator
 from tapgate.ledger import archive as steps
 from tapgate.ledger.archive import ARCHIVE_SCHEMA
 from tapgate.ledger.archive_checks import require_divided
@@ -25,6 +23,8 @@ from tapgate.store.archive_files import (
 from tapgate.store.partitions import TABLES, PartitionedTable, create_detached
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
+from tapgate_client.clock import Clock
+from tapgate_client.ids import IdGenerator
 
 #: Adds an audit entry with an action and the name of the month.
 AuditCallback = Callable[[Transaction, str, str], Awaitable[None]]

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.errors import invalid_field
-from tapgate.ids import get_time
 from tapgate.store.pipeline import send_ahead
 from tapgate.vault import Vault
+from tapgate_client.errors import invalid_field
+from tapgate_client.ids import get_time
 
 _PURPOSE: Final = "ledger archive"
 #: Details of the error for a request about an archived transaction.

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.allowance import build_allowance
 from tapgate.ledger.checks import ASSESSED_CHECKS, is_pin_required
@@ -17,7 +16,8 @@ from tapgate.ledger.context import CommandContext, Rejection, build_context
 from tapgate.ledger.state import State
 from tapgate.pins.lockout import PinState
 from tapgate.rules.compliance import RuleMatch
-from tapgate.schemas.transactions import Channel
+from tapgate_client.errors import Code
+from tapgate_client.schemas.transactions import Channel
 
 #: Placeholder for a party that an assessment does not include.
 _UNKNOWN_PARTY: Final = Party("account", 0)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from tapgate.errors import Code
-from tapgate.schemas.compliance import RuleSubject
-from tapgate.schemas.general_ledger import AccountKind
-from tapgate.schemas.transactions import TransactionStatus, TransactionType
+from tapgate_client.errors import Code
+from tapgate_client.schemas.compliance import RuleSubject
+from tapgate_client.schemas.general_ledger import AccountKind
+from tapgate_client.schemas.transactions import TransactionStatus, TransactionType
 
 # Accounts of people and companies. A batch locks every such account whose balance it may reduce,
 # and keeps the available balance within the overdraft.

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate import money
 from tapgate.card_proofs.verifier import (
     NOT_CONFIRMED_DETAILS,
     OTHER_CARD_MESSAGE,
     find_proof_error,
     is_not_confirmed,
 )
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.context import CommandContext, Rejection
@@ -18,8 +16,10 @@ from tapgate.ledger.state import Account, Card, State
 from tapgate.ledger.wrong_pins import WrongPin, get_phone_owner
 from tapgate.pins.lockout import evaluate_pin
 from tapgate.rules.compliance import find_matches
-from tapgate.schemas.cards import CardStatus
-from tapgate.schemas.compliance import RuleAction
+from tapgate_client import money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.cards import CardStatus
+from tapgate_client.schemas.compliance import RuleAction
 
 #: A plain string, because every payment compares it and enum members are slow.
 _CARD_ACTIVE: Final = CardStatus.ACTIVE.value

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 from tapgate.card_proofs.verifier import ProofResult
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.pins.lockout import build_pin_error
+from tapgate_client.errors import ApiError, Code
 
 
 class Party(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tapgate.ids import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate.rules.commission import (
@@ -18,6 +17,7 @@ from tapgate.rules.commission import (
     get_window_start,
     match_movements,
 )
+from tapgate_client.ids import first_id_at
 
 #: More than twice the lookback, so that `verify` finds all matches of the movements that were
 #: matched in the last week.

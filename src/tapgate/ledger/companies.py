@@ -8,16 +8,16 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from tapgate.errors import ApiError, require_found
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.chart import AccountStatus
-from tapgate.schemas.pagination import NameOrder
-from tapgate.schemas.partners import PartnerFilters
-from tapgate.schemas.processors import ProcessorFilters
-from tapgate.schemas.records import NOT_FOUND_CODES
 from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, require_found
+from tapgate_client.schemas.pagination import NameOrder
+from tapgate_client.schemas.partners import PartnerFilters
+from tapgate_client.schemas.processors import ProcessorFilters
+from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tapgate import money
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
 from tapgate.ledger.state import Account, Card, State, StoredTransaction
@@ -15,6 +13,8 @@ from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.rules.compliance import RuleMatch
 from tapgate.rules.fees import SENDER
 from tapgate.rules.limits import AccountRule
+from tapgate_client import money
+from tapgate_client.errors import Code
 
 
 class Rejection(NamedTuple):

@@ -10,7 +10,6 @@ from datetime import date
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.ledger import chart, commission
 from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.checks import CHECKS
@@ -40,6 +39,7 @@ from tapgate.pins.lockout import PinMatcher
 from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.rules.fees import SENDER
+from tapgate_client.errors import Code
 
 
 def decide(

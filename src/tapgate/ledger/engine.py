@@ -18,9 +18,6 @@ import msgspec
 import structlog
 
 from tapgate import telemetry
-from tapgate.clock import Clock, get_platform_day
-from tapgate.errors import ApiError, Code, unavailable
-from tapgate.ids import IdGenerator
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision
@@ -44,6 +41,9 @@ from tapgate.store.server_status import ServerStatus, get_server_status
 from tapgate.store.sessions import build_payment_limits
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
+from tapgate_client.clock import Clock, get_platform_day
+from tapgate_client.errors import ApiError, Code, unavailable
+from tapgate_client.ids import IdGenerator
 
 log = structlog.get_logger()
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
@@ -24,6 +23,7 @@ from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import get_window_start
 from tapgate.store.combined import Query, fetch_together
 from tapgate.store.id_ranges import add_range
+from tapgate_client.clock import Clock, get_platform_day
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tapgate.errors import Code
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome
 from tapgate.runtime.shared_metrics import Counter, Histogram, RenderedFamily, SharedMetrics
-from tapgate.schemas.transactions import TransactionStatus, TransactionType
+from tapgate_client.errors import Code
+from tapgate_client.schemas.transactions import TransactionStatus, TransactionType
 
 _SIZE_BOUNDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500)
 _SECONDS_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)

@@ -19,10 +19,10 @@ from typing import Any, Final, Generic, Self, TypeVar
 import msgspec
 import structlog
 
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
 from tapgate.store.file_lock import FileLock
+from tapgate_client.errors import ApiError, Code, unavailable
 
 log = structlog.get_logger()
 

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tapgate.errors import ApiError, Code
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
 from tapgate.ledger.rules import load_compliance_rules
@@ -17,9 +16,10 @@ from tapgate.ledger.wrong_pins import WrongPin, record_wrong_pins
 from tapgate.pins.storage import attempt_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
-from tapgate.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
 from tapgate.store.combined import Query
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
 
 #: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
 #: accumulate.

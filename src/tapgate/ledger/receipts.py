@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tapgate.ledger import chart
 from tapgate.ledger.low_float import LowFloat
 from tapgate.ledger.state import Account, Decision, NewTransaction, State, TransactionChange
-from tapgate.schemas.transactions import Channel
+from tapgate_client.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"
 PAYMENT_MADE: Final = "payment_made"

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
-from tapgate import ids
 from tapgate.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
-from tapgate.errors import Code
-from tapgate.ids import IdGenerator
 from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
-from tapgate.schemas.card_proofs import TapResult
-from tapgate.schemas.compliance import Severity
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.card_proofs import TapResult
+from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each card has at most one unresolved alert, to which further taps are added.
 #: So has each UID that belongs to no card, and each processor for taps that name no card.

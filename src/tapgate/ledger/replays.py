@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple, NoReturn
 
-from tapgate.clock import Clock
 from tapgate.ledger.commands import Outcome
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate_client.clock import Clock
 
 _FLUSH_INTERVAL_SECONDS: Final = 1.0
 

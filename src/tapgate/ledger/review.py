@@ -1,6 +1,5 @@
 """Review decisions: release or reject a transaction that is under review."""
 
-from tapgate.errors import Code
 from tapgate.ledger import chart, commission
 from tapgate.ledger.checks import check_active, check_max_balance
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult, build_outcome
@@ -14,6 +13,7 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate_client.errors import Code
 
 
 def decide_review(state: State, review: ReviewDecision) -> Decision:

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.ledger import chart
 from tapgate.rules.commission import CommissionRate
 from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule, RuleIndex, index_rules
 from tapgate.rules.fees import FeeTier, calculate_fee
 from tapgate.rules.limits import AccountRule
-from tapgate.schemas.compliance import RuleSubject, RuleType
-from tapgate.schemas.transactions import FeePayer
+from tapgate_client import ids, money
+from tapgate_client.schemas.compliance import RuleSubject, RuleType
+from tapgate_client.schemas.transactions import FeePayer
 
 #: Signal sent to every process when rules or webhook subscriptions change.
 RULES_CHANGED: Final = "ledger_rules"

@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
     Outcome,
@@ -19,6 +18,7 @@ from tapgate.ledger.wrong_pins import WrongPin
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CashMatch, CashMovement
 from tapgate.rules.compliance import RuleMatch
+from tapgate_client.errors import Code
 
 
 class Account(msgspec.Struct, gc=False):

@@ -22,7 +22,6 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.ledger.archived import Archive, load_archive
 from tapgate.ledger.claims import (
     BALANCES,
@@ -34,6 +33,7 @@ from tapgate.ledger.claims import (
     USAGE,
 )
 from tapgate.store.partitions import get_month_start, list_partitions
+from tapgate_client import ids
 
 _MAX_EXAMPLES: Final = 5
 _QUERY_TIMEOUT_SECONDS: Final = 3600

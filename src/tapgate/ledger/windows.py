@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from tapgate import ids
 from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.state import Account, State
 from tapgate.rules.compliance import ComplianceRule, get_subject_accounts
-from tapgate.schemas.compliance import RuleSubject
 from tapgate.store.combined import Query
+from tapgate_client import ids
+from tapgate_client.schemas.compliance import RuleSubject
 
 #: More than the time of a new ID can be ahead of the clock.
 _MAX_CLOCK_LEAD: Final = timedelta(hours=1)

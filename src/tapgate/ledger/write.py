@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.ids import IdGenerator
 from tapgate.ledger import commission, pin_failures, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
@@ -16,6 +15,7 @@ from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
 from tapgate.ledger.wrong_pins import record_wrong_pins
 from tapgate.pins.wrong_pin_limit import WrongPinLimit
+from tapgate_client.ids import IdGenerator
 
 #: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.
 _WRITE_LOCKED: Final = f"""

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate import ids
-from tapgate.ids import IdGenerator
 from tapgate.pins.wrong_pin_limit import (
     WINDOW_SECONDS,
     AttemptCount,
@@ -20,7 +18,9 @@ from tapgate.pins.wrong_pin_limit import (
     get_first_minute,
     to_minute,
 )
-from tapgate.schemas.compliance import Severity
+from tapgate_client import ids
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each credential has at most one unresolved alert.
 PIN_GUESSING_ALERT_TYPE: Final = "PIN_GUESSING_SUSPECTED"

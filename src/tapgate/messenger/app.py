@@ -6,7 +6,6 @@ and a signature over the body after it is read. Public endpoints are also served
 
 from collections.abc import Iterable
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.app import WebApp, log_failure
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.health_metrics import HealthMetrics
@@ -22,6 +21,7 @@ from tapgate.messenger.routes.access import BRIDGE, METRICS, PUBLIC, Access
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import RequestContext
 from tapgate.runtime.node_files import get_shared_folder
+from tapgate_client.errors import ApiError, Code
 
 _UNAVAILABLE_TEXT = "The messenger is temporarily unavailable. Try again in a few seconds."
 

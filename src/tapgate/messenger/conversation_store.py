@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 import asyncpg
 import msgspec
 
-from tapgate.clock import Clock
-from tapgate.errors import unavailable
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import CONVERSATION_TIMEOUT_SECONDS
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.health import MAX_AGE_SECONDS
 from tapgate.store.database import Database
+from tapgate_client.clock import Clock
+from tapgate_client.errors import unavailable
 
 _LEASE_DURATION = timedelta(seconds=5)
 _RENEW_INTERVAL_SECONDS = 1.5

@@ -33,7 +33,7 @@ from tapgate.messenger.services import Services
 from tapgate.messenger.turns import TurnSummary
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.chat import ChatChannel, ChatInput, ChatOutcome
+from tapgate_client.schemas.chat import ChatChannel, ChatInput, ChatOutcome
 
 SWEEP_INTERVAL_SECONDS = 1.0
 

@@ -7,12 +7,12 @@ have to be sent again.
 from datetime import timedelta
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES
 from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument
 from tapgate.messenger.model import RequestOutcome, RequestRejected, RequestSucceeded
 from tapgate.messenger.services import Services
+from tapgate_client.errors import Code
 
 IMAGE_LIFETIME: Final = timedelta(hours=1)
 _HASH_PURPOSE: Final = "kept image"

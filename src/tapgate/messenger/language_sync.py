@@ -9,11 +9,11 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
-from tapgate.client import ApiError, AsyncTapgateClient, ConflictError, TapgateError
-from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.store.work_queue import LEASE_DURATION
+from tapgate_client import ApiError, AsyncTapgateClient, ConflictError, TapgateError
+from tapgate_client.clock import Clock
 
 _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 50

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from tapgate.images import EncodedImage
-from tapgate.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.provider_warnings import ProviderReport
 
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = ("en", "fr")

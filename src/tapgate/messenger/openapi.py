@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.openapi import DocumentBuilder
 from tapgate.messenger.routes.access import SECURITY_SCHEMES
 from tapgate.messenger.web import ErrorBody
+from tapgate_client.errors import Code
 
 _INTRODUCTION: Final = """\
 HTTP API of the messenger. It receives messages from bridges and from the channel's provider, \

@@ -6,8 +6,8 @@ import asyncpg
 import msgspec
 
 from tapgate.messenger.model import Person, Recipient
-from tapgate.names import clean_person_name
 from tapgate.store.database import Database
+from tapgate_client.names import clean_person_name
 
 
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:

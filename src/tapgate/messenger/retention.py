@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
 
-from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate_client.clock import Clock
 
 BATCH_SIZE: Final = 1_000
 _INTERVAL_SECONDS: Final = 600.0

@@ -59,7 +59,7 @@ from tapgate.messenger.transcript import Transcript
 from tapgate.messenger.turns import TurnSummary
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.messenger.understanding.tap_links import remove_tap_urls
-from tapgate.schemas.chat import ChatChannel
+from tapgate_client.schemas.chat import ChatChannel
 
 Channel = Literal["webhook", "bridge"]
 _CHANNELS: Final[dict[Channel, ChatChannel]] = {

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from tapgate.clock import Clock
 from tapgate.http.metrics import MetricSource
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
@@ -16,6 +15,7 @@ from tapgate.runtime.nodes import NodeRegistry
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client.clock import Clock
 
 #: Resolves the intent of a text, given the person's language if it is known.
 ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]

@@ -8,13 +8,13 @@ import msgspec
 from tapgate.dev_secrets import load_dev_form_key
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.settings_reader import DEVELOPMENT, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.server_status import get_server_status
 from tapgate.vault import Vault
+from tapgate_client.schemas.nodes import NodeRole
 
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:

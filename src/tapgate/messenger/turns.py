@@ -10,9 +10,6 @@ from typing import Any, Final, NamedTuple, NoReturn
 import asyncpg
 import structlog
 
-from tapgate import ids
-from tapgate.client import AsyncTapgateClient, TapgateError, ValidationError
-from tapgate.clock import Clock
 from tapgate.messenger.conversation.state import EngineOutput
 from tapgate.messenger.model import (
     Command,
@@ -30,9 +27,11 @@ from tapgate.messenger.model import (
 )
 from tapgate.messenger.services import Services
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.chat import MAX_TURNS, ChatChannel, ChatInput, ChatOutcome, ChatTurn
 from tapgate.store.database import Database
 from tapgate.store.work_queue import LEASE_DURATION, WorkQueue
+from tapgate_client import AsyncTapgateClient, TapgateError, ValidationError, ids
+from tapgate_client.clock import Clock
+from tapgate_client.schemas.chat import MAX_TURNS, ChatChannel, ChatInput, ChatOutcome, ChatTurn
 
 _INTERVAL_SECONDS: Final = 1.0
 

@@ -4,11 +4,11 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.messages import Response
 from tapgate.http.responses import encode_json, render_json
 from tapgate.messenger.services import Services
+from tapgate_client.errors import ApiError, Code
 
 TEXT_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 _PUBLISH_SQL: Final = """
     WITH listeners AS (

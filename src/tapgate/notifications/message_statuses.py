@@ -5,23 +5,23 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.messages import (
+from tapgate.store.conditions import PageConditions
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.schemas.messages import (
     STATUS_ORDER,
     MessageRecord,
     ReportStatusesResponse,
     StatusReport,
     StatusReports,
 )
-from tapgate.schemas.pagination import PageQuery
-from tapgate.schemas.records import build_record
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.records import build_record
 
 endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 

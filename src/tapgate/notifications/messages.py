@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from tapgate import ids, signing
 from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.http_client import HttpClient
@@ -25,6 +24,7 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.store.work_queue import LEASE_DURATION, ResultUpdate, WorkQueue, compute_backoff
 from tapgate.vault import Vault
+from tapgate_client import ids, signing
 
 #: Name under which the gateway signs requests to other services.
 SERVICE_NAME = "gateway"

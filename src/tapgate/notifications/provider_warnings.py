@@ -12,14 +12,16 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tapgate import clock
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.cached_result import CachedResult
-from tapgate.schemas.provider_warnings import (
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
+from tapgate_client import clock
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.provider_warnings import (
     MAX_WARNINGS,
     ProviderReport,
     ProviderReports,
@@ -28,8 +30,6 @@ from tapgate.schemas.provider_warnings import (
     ProviderWarningRecord,
     ProviderWarnings,
 )
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
 
 endpoints = Endpoints("Messages", "/api/v1/messages/provider-warnings", objects=ObjectAccess.ANY)
 

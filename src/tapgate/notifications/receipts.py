@@ -10,7 +10,6 @@ from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
-from tapgate import ids, money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.ledger import chart
@@ -21,12 +20,13 @@ from tapgate.ledger.receipts import (
     PAYMENT_REJECTED,
     PAYMENT_RELEASED,
 )
-from tapgate.names import clean_business_name, get_counterparty_name
 from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.subscribers import SubscriberLanguage
 from tapgate.settings import ALL_RECEIPTS, NO_NOTIFICATIONS, NO_RECEIPTS, RECEIVED_RECEIPTS
 from tapgate.store.work_queue import build_backlog_sql, build_dequeue_sql
+from tapgate_client import ids, money
+from tapgate_client.names import clean_business_name, get_counterparty_name
+from tapgate_client.schemas.subscribers import SubscriberLanguage
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200

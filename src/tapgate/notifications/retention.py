@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
-from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.clock import Clock
 
 RETENTION_PERIOD: Final = timedelta(days=30)
 BATCH_SIZE: Final = 1_000

@@ -5,12 +5,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.transitions import Transition
 from tapgate.auth.hmac_keys import SigningKey
-from tapgate.errors import Code
-from tapgate.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
-from tapgate.schemas.records import build_record
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
+from tapgate_client.schemas.records import build_record
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):

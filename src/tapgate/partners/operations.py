@@ -5,21 +5,21 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.transitions import Transition
 from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.auth.webhook_secrets import WebhookSecrets
-from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.companies import save_status
 from tapgate.partners import model, queries
 from tapgate.partners.model import Partner
-from tapgate.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import Code, invalid_field, require_found
+from tapgate_client.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate
 
 _trail = AuditTrail("partner")
 

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from tapgate import ids
 from tapgate.ledger.companies import CompanyTable
 from tapgate.partners.model import Partner
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
 
 _TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")
 get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock

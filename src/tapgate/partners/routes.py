@@ -2,22 +2,29 @@
 
 from typing import Any
 
-from tapgate import ids, money
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
 from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import OptionalReason, Rotation, SigningKeyCreated
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.partners import (
+from tapgate.transactions.money_requests import (
+    build_idempotency_key,
+    format_amount,
+    submit_request,
+    to_minor_units,
+)
+from tapgate.transactions.submit import decode_id, get_channel
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason, Rotation, SigningKeyCreated
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.partners import (
     NewPartner,
     PartnerCreated,
     PartnerDeposit,
@@ -30,14 +37,7 @@ from tapgate.schemas.partners import (
     PartnerUpdate,
     PartnerWebhookSecret,
 )
-from tapgate.schemas.records import PartnerId
-from tapgate.transactions.money_requests import (
-    build_idempotency_key,
-    format_amount,
-    submit_request,
-    to_minor_units,
-)
-from tapgate.transactions.submit import decode_id, get_channel
+from tapgate_client.schemas.records import PartnerId
 
 endpoints = Endpoints(
     "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY

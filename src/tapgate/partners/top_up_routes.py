@@ -3,20 +3,15 @@
 import contextlib
 from functools import cache
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners import queries
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
-from tapgate.schemas.transactions import Channel
 from tapgate.subscribers import queries as subscribers
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
@@ -26,6 +21,11 @@ from tapgate.transactions.money_requests import (
     to_minor_units,
 )
 from tapgate.transactions.submit import decode_id, get_channel
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
+from tapgate_client.schemas.transactions import Channel
 
 endpoints = Endpoints("Partners")
 

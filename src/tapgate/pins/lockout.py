@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code
 from tapgate.pins.verifier import PinHash
 from tapgate.pins.wrong_pin_limit import WrongPinLimit
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
 
 MAX_PIN_FAILURES = 3
 LOCK_DURATION = timedelta(minutes=30)

@@ -4,21 +4,21 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from tapgate import ids, money
 from tapgate.auth.disclosure import Reader
 from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.cards import queries as cards
 from tapgate.cards import tap_history
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pin_failures import check_pin
-from tapgate.names import clean_person_name, mask_person_name
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.cards import CardStatus
-from tapgate.schemas.pos import LookupCardResponse, VerifyCardResponse
 from tapgate.store.database import Database, RaiseAfterCommit
 from tapgate.store.transaction import OpenTransaction, Transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError, Code, invalid_field, require_found
+from tapgate_client.names import clean_person_name, mask_person_name
+from tapgate_client.schemas.cards import CardStatus
+from tapgate_client.schemas.pos import LookupCardResponse, VerifyCardResponse
 
 
 class _CardWallet(NamedTuple):

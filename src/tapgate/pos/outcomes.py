@@ -5,13 +5,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result
 from tapgate.ledger.keys import find_by_idempotency_keys
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, require_found
 
 #: Scopes of a processor's terminals: the terminals themselves, and signing keys that were the scope
 #: before idempotency keys had owners.

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tapgate import ids, money
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
@@ -11,9 +10,10 @@ from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards.tap_history import COUNTER_FIELD
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey, TransactionResult
-from tapgate.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
-from tapgate.schemas.transactions import Channel, TransactionStatus
 from tapgate.transactions.submit import decode_id
+from tapgate_client import ids, money
+from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
+from tapgate_client.schemas.transactions import Channel, TransactionStatus
 
 _trail = AuditTrail("transaction")
 

@@ -4,20 +4,27 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.card_proofs.verifier import ProofResult
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.pos import cards, outcomes, payments
 from tapgate.pos.cards import PresentedCard
-from tapgate.schemas.card_proofs import CardProof
-from tapgate.schemas.pos import (
+from tapgate.transactions.model import calculate_approval_code
+from tapgate.transactions.money_requests import (
+    MoneyResult,
+    build_idempotency_key,
+    submit_request,
+)
+from tapgate.transactions.submit import decode_id
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.card_proofs import CardProof
+from tapgate_client.schemas.pos import (
     InAppPaymentRequest,
     LookupCardRequest,
     LookupCardResponse,
@@ -31,14 +38,7 @@ from tapgate.schemas.pos import (
     VerifyCardResponse,
     VerifyInAppCardRequest,
 )
-from tapgate.schemas.transactions import Channel
-from tapgate.transactions.model import calculate_approval_code
-from tapgate.transactions.money_requests import (
-    MoneyResult,
-    build_idempotency_key,
-    submit_request,
-)
-from tapgate.transactions.submit import decode_id
+from tapgate_client.schemas.transactions import Channel
 
 _SIGNED = Access(hmac="pos")
 

@@ -3,21 +3,21 @@
 To rotate a key, create a new key and delete the old one.
 """
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import SigningKeyCreated
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.processors import NewSigningKey, SigningKeyRecord
-from tapgate.schemas.records import ProcessorId, build_record
 from tapgate.transactions.submit import decode_id
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import SigningKeyCreated
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.processors import NewSigningKey, SigningKeyRecord
+from tapgate_client.schemas.records import ProcessorId, build_record
 
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/keys", access=Access(roles="A"))
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code
-from tapgate.schemas.processors import ProcessorRecord, ProcessorStatus
-from tapgate.schemas.records import build_record
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.processors import ProcessorRecord, ProcessorStatus
+from tapgate_client.schemas.records import build_record
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):

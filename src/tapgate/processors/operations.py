@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate import ids
 from tapgate.api.transitions import Transition
 from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
@@ -16,8 +15,9 @@ from tapgate.notifications import events
 from tapgate.processors import model, queries
 from tapgate.processors.model import Processor
 from tapgate.processors.terminals import queries as terminals
-from tapgate.schemas.processors import NewProcessor, ProcessorStatus
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.schemas.processors import NewProcessor, ProcessorStatus
 
 _trail = AuditTrail("processor")
 

@@ -1,31 +1,15 @@
 """Processor endpoints."""
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
 from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import OptionalReason, Reason
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.processors import (
-    NewProcessor,
-    ProcessorCreated,
-    ProcessorFilters,
-    ProcessorRecord,
-    ProcessorResponse,
-    ProcessorStatus,
-    ProcessorTransfer,
-    ProcessorTransferReceipt,
-)
-from tapgate.schemas.records import ProcessorId
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -35,6 +19,22 @@ from tapgate.transactions.money_requests import (
     to_minor_units,
 )
 from tapgate.transactions.submit import decode_id, get_channel
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason, Reason
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.processors import (
+    NewProcessor,
+    ProcessorCreated,
+    ProcessorFilters,
+    ProcessorRecord,
+    ProcessorResponse,
+    ProcessorStatus,
+    ProcessorTransfer,
+    ProcessorTransferReceipt,
+)
+from tapgate_client.schemas.records import ProcessorId
 
 endpoints = Endpoints("Processors", "/api/v1/processors", objects=ObjectAccess.ANY)
 

@@ -6,8 +6,8 @@ import msgspec
 
 from tapgate.api.latency_samples import Sample
 from tapgate.ledger import proofs, verify
-from tapgate.schemas.records import build_record
-from tapgate.schemas.reporting import (
+from tapgate_client.schemas.records import build_record
+from tapgate_client.schemas.reporting import (
     BatchLatencyStats,
     EngineStats,
     LatencyStats,

@@ -2,18 +2,19 @@
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.agents import queries as agents
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.partners import queries as partners
 from tapgate.processors import queries as processors
 from tapgate.reporting import money_views, transaction_totals
-from tapgate.schemas.agents import AgentFilters
-from tapgate.schemas.money_views import (
+from tapgate.transactions.reader import TransactionReader
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.agents import AgentFilters
+from tapgate_client.schemas.money_views import (
     AgentTotalsQuery,
     BalanceTotals,
     LiquidityQuery,
@@ -23,13 +24,12 @@ from tapgate.schemas.money_views import (
     ProcessorSummaryQuery,
     ProcessorTotalsQuery,
 )
-from tapgate.schemas.records import ProcessorId
-from tapgate.schemas.transactions import (
+from tapgate_client.schemas.records import ProcessorId
+from tapgate_client.schemas.transactions import (
     TransactionFilters,
     TransactionListTotals,
     TransactionTotalsFilters,
 )
-from tapgate.transactions.reader import TransactionReader
 
 _ANY_ADMIN = Access(roles="ACSF")
 

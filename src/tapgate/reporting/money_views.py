@@ -5,12 +5,15 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from tapgate import ids, money
-from tapgate.clock import format_rfc3339
-from tapgate.errors import invalid_field
 from tapgate.ledger import chart
 from tapgate.processors.model import Processor
-from tapgate.schemas.money_views import (
+from tapgate.store.database import Database
+from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
+from tapgate.wallets.statements.queries import DailyMovements, sum_movements
+from tapgate_client import ids, money
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.money_views import (
     AgentLiquidity,
     NetworkLiquidity,
     ProcessorDay,
@@ -18,10 +21,7 @@ from tapgate.schemas.money_views import (
     ProcessorSummaryQuery,
     ProcessorTotals,
 )
-from tapgate.schemas.periods import parse_period_end, parse_period_start
-from tapgate.store.database import Database
-from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
-from tapgate.wallets.statements.queries import DailyMovements, sum_movements
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 
 _DEFAULT_PERIOD: Final = timedelta(days=30)
 _MAX_PERIOD: Final = timedelta(days=366)

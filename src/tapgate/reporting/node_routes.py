@@ -3,20 +3,20 @@
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.clock import format_rfc3339
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.effective_settings import describe_settings
 from tapgate.runtime.nodes import Node, list_nodes
 from tapgate.runtime.shared_settings import Fingerprint, find_common_values, list_differences
-from tapgate.schemas.nodes import (
+from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
+from tapgate.store.postgres_releases import read_server_version
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.nodes import (
     EffectiveSettings,
     NodeList,
     NodeRecord,
     PostgresRecord,
     SchemaRecord,
 )
-from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
-from tapgate.store.postgres_releases import read_server_version
 
 endpoints = Endpoints("System", "/api/v1/system", objects=ObjectAccess.NO_OBJECT)
 

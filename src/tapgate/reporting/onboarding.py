@@ -6,16 +6,16 @@ the steps. Installations from before this feature have none.
 
 from typing import Final
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.reporting import Onboarding, OnboardingStep, OnboardingStepName
 from tapgate.store.database import Database
 from tapgate.store.installation import ONBOARDING_ROW
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.reporting import Onboarding, OnboardingStep, OnboardingStepName
 
 endpoints = Endpoints(
     "Overview", "/api/v1/admin/onboarding", access=Access(roles="A"), objects=ObjectAccess.NO_OBJECT

@@ -9,9 +9,6 @@ from tapgate.api.latency_samples import LatencySamples
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
-from tapgate.clock import Clock, format_rfc3339
-from tapgate.errors import ApiError, Code
-from tapgate.ids import IdGenerator
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.rollups import get_bucket_start
@@ -20,21 +17,24 @@ from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollups import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.audit import AuditResult
-from tapgate.schemas.compliance import AlertStatus, Severity
-from tapgate.schemas.reporting import (
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+from tapgate_client.clock import Clock, format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.audit import AuditResult
+from tapgate_client.schemas.compliance import AlertStatus, Severity
+from tapgate_client.schemas.reporting import (
     AuditChainState,
     LedgerState,
     OpenAlertCounts,
     Overview,
     PreviousPeriod,
 )
-from tapgate.settings import Settings
-from tapgate.store.database import Database
-from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
-from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 
 _trail: Final = AuditTrail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"

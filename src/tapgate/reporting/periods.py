@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import get_platform_day
+from tapgate_client.clock import get_platform_day
 
 _HOURS_BY_PERIOD: Final = {"day": 24}
 _DAYS_BY_PERIOD: Final = {"week": 7, "month": 30}

@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
-from tapgate.clock import Clock
 from tapgate.ledger.rollups import ON_CONFLICT_ADD
 from tapgate.reporting import queries
 from tapgate.reporting.queries import Rollup
 from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate_client.clock import Clock
 
 #: Slot of compacted rows, each of which merges the rows of all processes.
 _COMPACTED_SLOT: Final = -1

@@ -7,7 +7,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting import operations
 from tapgate.reporting.model import to_ledger_proof
-from tapgate.schemas.reporting import LedgerProof, Overview, OverviewQuery
+from tapgate_client.schemas.reporting import LedgerProof, Overview, OverviewQuery
 
 endpoints = Endpoints("Overview", objects=ObjectAccess.NO_OBJECT)
 

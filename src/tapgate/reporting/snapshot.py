@@ -6,21 +6,21 @@ from datetime import datetime
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from tapgate import clock, money
 from tapgate.ledger import chart
 from tapgate.ledger.chart import AccountStatus
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
 from tapgate.runtime.cost_bound_cache import CostBoundCache
-from tapgate.schemas.cards import CardStatus
-from tapgate.schemas.reporting import (
+from tapgate.store.database import Database
+from tapgate_client import clock, money
+from tapgate_client.schemas.cards import CardStatus
+from tapgate_client.schemas.reporting import (
     AgentCounts,
     CardCounts,
     PlatformBalances,
     PlatformSnapshot,
     SubscriberCounts,
 )
-from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0
 

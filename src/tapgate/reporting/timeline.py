@@ -8,26 +8,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from tapgate import ids
 from tapgate.api.access import Access, map_access
 from tapgate.api.services import Services
 from tapgate.audit import routes as audit
 from tapgate.auth.principals import Principal
-from tapgate.clock import format_rfc3339
 from tapgate.compliance.alerts import queries as alerts
 from tapgate.compliance.alerts import routes as alert_routes
 from tapgate.notifications import message_statuses
-from tapgate.schemas.audit import AuditResult
-from tapgate.schemas.compliance import AlertFilters
-from tapgate.schemas.pagination import PageQuery, encode_cursor
-from tapgate.schemas.timeline import TimelineFilters, TimelineItem, TimelineKind
-from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.database import Database
 from tapgate.subscribers import chat_turns
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.support import routes as support_routes
 from tapgate.transactions.reader import TransactionReader
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.audit import AuditResult
+from tapgate_client.schemas.compliance import AlertFilters
+from tapgate_client.schemas.pagination import PageQuery, encode_cursor
+from tapgate_client.schemas.timeline import TimelineFilters, TimelineItem, TimelineKind
+from tapgate_client.schemas.transactions import TransactionFilters, TransactionRecord
 
 #: Cards whose audit entries are part of the timeline.
 _MAX_CARDS: Final = 10

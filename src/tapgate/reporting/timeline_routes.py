@@ -5,13 +5,13 @@ from operator import attrgetter
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting.timeline import load_timeline
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import SubscriberId
-from tapgate.schemas.timeline import TimelineFilters, TimelineItem
 from tapgate.subscribers import queries as subscribers
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import SubscriberId
+from tapgate_client.schemas.timeline import TimelineFilters, TimelineItem
 
 endpoints = Endpoints(
     "Subscribers",

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from msgspec.structs import asdict
 
-from tapgate import clock, money
 from tapgate.reporting.queries import Rollup
-from tapgate.schemas.reporting import (
+from tapgate_client import clock, money
+from tapgate_client.schemas.reporting import (
     Bucket,
     DeclineCount,
     FlowTotals,
@@ -16,7 +16,7 @@ from tapgate.schemas.reporting import (
     TransactionTotals,
     TypeTotals,
 )
-from tapgate.schemas.transactions import FLOW_TYPES, MoneyFlow, TransactionStatus
+from tapgate_client.schemas.transactions import FLOW_TYPES, MoneyFlow, TransactionStatus
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:

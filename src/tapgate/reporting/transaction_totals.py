@@ -10,19 +10,19 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from tapgate import money
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.schemas.periods import parse_period_end, parse_period_start
-from tapgate.schemas.transactions import (
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+from tapgate.transactions.queries import TransactionSums
+from tapgate.transactions.reader import TransactionReader
+from tapgate_client import money
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
+from tapgate_client.schemas.transactions import (
     FLOW_TYPES,
     TransactionFilters,
     TransactionListTotals,
     TransactionStatus,
 )
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
-from tapgate.transactions.queries import TransactionSums
-from tapgate.transactions.reader import TransactionReader
 
 #: Transactions that are added up one by one.
 MAX_SUMMED: Final = 10_000

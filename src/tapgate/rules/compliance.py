@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from tapgate import ids, money
-from tapgate.schemas.compliance import RuleAction, RuleStatus, RuleSubject, RuleType
-from tapgate.schemas.transactions import TransactionType
+from tapgate_client import ids, money
+from tapgate_client.schemas.compliance import RuleAction, RuleStatus, RuleSubject, RuleType
+from tapgate_client.schemas.transactions import TransactionType
 
 #: Rule types whose threshold is a count, not an amount.
 COUNT_RULE_TYPES: Final = frozenset({RuleType.TRANSACTION_COUNT, RuleType.PIN_FAILURES})

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tapgate import money
-from tapgate.schemas.transactions import FeePayer
+from tapgate_client import money
+from tapgate_client.schemas.transactions import FeePayer
 
 #: A plain string, because every command compares it and enum members are slow.
 SENDER: Final = FeePayer.SENDER.value

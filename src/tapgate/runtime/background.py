@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import structlog
 
-from tapgate.errors import ApiError
 from tapgate.runtime import logs
+from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
 

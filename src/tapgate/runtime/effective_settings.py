@@ -3,9 +3,9 @@
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tapgate.schemas.nodes import SettingRecord
 from tapgate.settings import Settings
 from tapgate.settings_reader import VARIABLE_PREFIX
+from tapgate_client.schemas.nodes import SettingRecord
 
 #: Settings whose values are never shown.
 SECRET_FIELDS: Final = frozenset(

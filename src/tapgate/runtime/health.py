@@ -10,12 +10,17 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from tapgate.errors import ApiError, unavailable
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.schemas.health import NotReadyReason, Readiness, ReadinessProblem, ReplicationMode
 from tapgate.settings import Settings
 from tapgate.store.server_status import ServerStatus
+from tapgate_client.errors import ApiError, unavailable
+from tapgate_client.schemas.health import (
+    NotReadyReason,
+    Readiness,
+    ReadinessProblem,
+    ReplicationMode,
+)
 
 #: A check result is reused for this long, however many requests ask for it.
 MAX_AGE_SECONDS: Final = 1.0

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, cast
 import httptools
 import httpx2
 
-from tapgate.tls import get_tls_context
+from tapgate_client.tls import get_tls_context
 
 MAX_RESPONSE_BYTES: Final = 1024
 _MAX_HEAD_BYTES: Final = 65_536

@@ -11,7 +11,6 @@ import msgspec
 import structlog
 
 from tapgate import VERSION
-from tapgate.errors import ApiError
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.shared_settings import (
@@ -21,13 +20,14 @@ from tapgate.runtime.shared_settings import (
     list_differences,
     list_secret_keys,
 )
-from tapgate.schemas.nodes import NodeRole, NodeStatus
 from tapgate.settings import MISMATCH_WARN, Settings
 from tapgate.settings_reader import SettingsError
 from tapgate.store.database import Database
 from tapgate.store.migrate import NODES_LOCK_KEY
 from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
 from tapgate.vault import Vault
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.nodes import NodeRole, NodeStatus
 
 _log = structlog.get_logger()
 

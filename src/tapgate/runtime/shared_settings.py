@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate.schemas.nodes import NodeRole
 from tapgate.settings import Settings
 from tapgate.vault import Vault
+from tapgate_client.schemas.nodes import NodeRole
 
 #: Hashes by the name of the setting, separated by spaces.
 Fingerprint = Mapping[str, str]

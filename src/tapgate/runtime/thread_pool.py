@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from tapgate.errors import unavailable
+from tapgate_client.errors import unavailable
 
 T = TypeVar("T")
 

@@ -3,18 +3,18 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
-from tapgate import ids
 from tapgate.agents import queries as agent_queries
 from tapgate.agents.model import PUBLIC_STATUSES
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.ledger.chart import PLATFORM_ACCOUNT_KINDS
 from tapgate.partners import queries as partner_queries
 from tapgate.processors import queries as processor_queries
-from tapgate.schemas.agents import AgentFilters
-from tapgate.schemas.partners import PartnerFilters
-from tapgate.schemas.processors import ProcessorFilters
-from tapgate.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 from tapgate.search.model import Match, Search, build_match
+from tapgate_client import ids
+from tapgate_client.schemas.agents import AgentFilters
+from tapgate_client.schemas.partners import PartnerFilters
+from tapgate_client.schemas.processors import ProcessorFilters
+from tapgate_client.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 
 Finder: TypeAlias = Callable[[Search], Awaitable[list[Match]]]
 

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import ids
 from tapgate.auth.principals import Principal
 from tapgate.phone_numbers import list_phone_prefixes, parse_phone_number
-from tapgate.schemas.search import SearchResult, SearchType
 from tapgate.store.conditions import MIN_SEARCH_LENGTH
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.schemas.search import SearchResult, SearchType
 
 
 class Match(NamedTuple):

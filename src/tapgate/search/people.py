@@ -1,14 +1,14 @@
 """Search for subscribers and cards. Hidden ones are found only by their ID or serial."""
 
-from tapgate import ids
 from tapgate.auth.disclosure import is_hidden
 from tapgate.cards import queries as card_queries
 from tapgate.cards.model import Card
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 from tapgate.search.model import Match, Search, build_match
 from tapgate.subscribers import queries as subscriber_queries
 from tapgate.subscribers.model import Subscriber
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.search import RESTRICTED_SUBSCRIBER, SearchType
 
 
 async def find_subscribers(search: Search) -> list[Match]:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tapgate import ids
-from tapgate.schemas.search import SearchType
 from tapgate.search.model import Match, Search, build_match
+from tapgate_client import ids
+from tapgate_client.schemas.search import SearchType
 
 #: Columns that are not personal, so they are disclosed also for restricted subscribers.
 _SELECT_ALERT: Final = "SELECT alert_type, severity, status FROM alerts WHERE id = $1"

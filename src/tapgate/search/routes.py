@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from tapgate import ids
 from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import routes as agents
@@ -17,7 +16,6 @@ from tapgate.compliance.alerts import routes as alerts
 from tapgate.http.endpoint import Endpoints
 from tapgate.partners import routes as partners
 from tapgate.processors import routes as processors
-from tapgate.schemas.search import SearchQuery, SearchResults, SearchType
 from tapgate.search.companies import (
     Finder,
     find_accounts,
@@ -35,6 +33,8 @@ from tapgate.subscribers import routes as subscribers
 from tapgate.support import routes as support
 from tapgate.transactions import routes as transactions
 from tapgate.wallets import routes as wallets
+from tapgate_client import ids
+from tapgate_client.schemas.search import SearchQuery, SearchResults, SearchType
 
 endpoints = Endpoints("Search", objects=ObjectAccess.UNRESTRICTED)
 

@@ -1,12 +1,12 @@
 """Search for transactions by what receipts and logs show."""
 
-from tapgate import ids
 from tapgate.ledger.keys import find_by_partner_references, find_by_request_id
-from tapgate.schemas.search import SearchType
-from tapgate.schemas.transactions import PartyRecord, TransactionRecord
 from tapgate.search.model import Match, Search, build_match
 from tapgate.transactions import queries
 from tapgate.transactions.reader import TransactionReader
+from tapgate_client import ids
+from tapgate_client.schemas.search import SearchType
+from tapgate_client.schemas.transactions import PartyRecord, TransactionRecord
 
 
 async def find_transactions(search: Search) -> list[Match]:

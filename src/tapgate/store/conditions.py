@@ -10,11 +10,11 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
-from tapgate.errors import invalid_field
-from tapgate.schemas.assignees import UNASSIGNED
-from tapgate.schemas.pagination import INVALID_CURSOR, OrderedPageQuery, PageOrder, PageQuery
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.assignees import UNASSIGNED
+from tapgate_client.schemas.pagination import INVALID_CURSOR, OrderedPageQuery, PageOrder, PageQuery
 
 MIN_SEARCH_LENGTH = 3
 SEARCH_ERROR = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"

@@ -11,7 +11,6 @@ import msgspec
 import structlog
 
 from tapgate import telemetry
-from tapgate.errors import ApiError
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
 from tapgate.store.pipeline import begin, begin_snapshot, send_ahead
@@ -23,6 +22,7 @@ from tapgate.store.sessions import (
     format_timeout,
 )
 from tapgate.store.url import parse_url
+from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
 

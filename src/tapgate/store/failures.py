@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from tapgate.errors import ApiError, unavailable
+from tapgate_client.errors import ApiError, unavailable
 
 
 class Failure(Enum):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from tapgate import ids
+from tapgate_client import ids
 
 MAX_ID: Final = 2**63 - 1
 #: The first range that `fetch_newest` reads. Each further range is longer by this factor.

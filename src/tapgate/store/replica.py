@@ -12,10 +12,10 @@ from typing import Final, Self
 import asyncpg
 import structlog
 
-from tapgate.errors import ApiError
 from tapgate.settings import Settings
 from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS
 from tapgate.store.database import Database
+from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
 

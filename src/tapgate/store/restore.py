@@ -13,8 +13,6 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.clock import Clock, system_clock
-from tapgate.ids import first_id_at
 from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import BackupReader, Manifest
@@ -29,6 +27,8 @@ from tapgate.store.schema import (
     prepare_for_loading,
     read_schema,
 )
+from tapgate_client.clock import Clock, system_clock
+from tapgate_client.ids import first_id_at
 
 _MAX_LISTED_NAMES = 5
 

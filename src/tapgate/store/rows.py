@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import asyncpg
 import msgspec
 
-from tapgate.errors import ApiError, Code, unavailable
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code, unavailable
 
 
 async def insert_row(

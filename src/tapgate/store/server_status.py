@@ -7,8 +7,8 @@ from collections.abc import Callable
 import asyncpg
 import msgspec
 
-from tapgate.schemas.health import Replication, ReplicationMode
 from tapgate.store.database import Database
+from tapgate_client.schemas.health import Replication, ReplicationMode
 
 #: Commits wait for a standby only with these values of `synchronous_commit`.
 _SYNCHRONOUS_COMMITS = frozenset({"on", "remote_write", "remote_apply"})

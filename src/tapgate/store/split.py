@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from tapgate.ids import first_id_at, get_time
 from tapgate.store import StoreError
 from tapgate.store.partitions import (
     LOCK_TIMEOUT,
@@ -26,6 +25,7 @@ from tapgate.store.partitions import (
     get_partition_name,
     list_partitions,
 )
+from tapgate_client.ids import first_id_at, get_time
 
 #: Transactions, or entries, that one step copies.
 STEP_ROWS: Final = 5_000

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from tapgate.clock import Clock
-from tapgate.ids import IdGenerator
 from tapgate.store.database import Database, RaiseAfterCommit
+from tapgate_client.clock import Clock
+from tapgate_client.ids import IdGenerator
 
 
 class Transaction:

@@ -5,13 +5,13 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.chat import ChatTurn, ChatTurns, ReportChatTurnsResponse
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.schemas.chat import ChatTurn, ChatTurns, ReportChatTurnsResponse
 
 endpoints = Endpoints("Messages", objects=ObjectAccess.ANY)
 

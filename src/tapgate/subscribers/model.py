@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.allowance import Allowance
-from tapgate.names import build_public_name
-from tapgate.schemas.records import build_record, get_given_fields
-from tapgate.schemas.subscribers import (
+from tapgate_client import clock, ids, money
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.names import build_public_name
+from tapgate_client.schemas.records import build_record, get_given_fields
+from tapgate_client.schemas.subscribers import (
     DisclosedSubscriber,
     KycStatus,
     Limits,

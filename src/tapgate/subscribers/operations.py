@@ -5,23 +5,23 @@ import msgspec
 from tapgate.api.transitions import Transition
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.clock import get_platform_day
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications.events import publish
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.schemas.subscribers import (
-    KycStatus,
-    Registration,
-    SubscriberStatus,
-    SubscriberUpdate,
-)
 from tapgate.settings import Settings
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents
 from tapgate.subscribers.model import Subscriber
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.subscribers import (
+    KycStatus,
+    Registration,
+    SubscriberStatus,
+    SubscriberUpdate,
+)
 
 _trail = AuditTrail("subscriber")
 

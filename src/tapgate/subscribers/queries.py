@@ -10,14 +10,10 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
-from tapgate.errors import Code, invalid_field, require_found
 from tapgate.ledger.accounts import lock_account
-from tapgate.schemas.pagination import INVALID_CURSOR, NameOrder, PageQuery
-from tapgate.schemas.subscribers import KycStatus, SubscriberFilters
 from tapgate.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, map_conflicts
@@ -28,6 +24,10 @@ from tapgate.subscribers.restriction import (
     require_editable,
     require_subscriber_access,
 )
+from tapgate_client import ids
+from tapgate_client.errors import Code, invalid_field, require_found
+from tapgate_client.schemas.pagination import INVALID_CURSOR, NameOrder, PageQuery
+from tapgate_client.schemas.subscribers import KycStatus, SubscriberFilters
 
 _SELECT = """
     SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,

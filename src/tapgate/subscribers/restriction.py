@@ -18,10 +18,10 @@ from tapgate.auth.disclosure import (
     is_hidden,
 )
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber, require_not_closed
+from tapgate_client.errors import ApiError, Code
 
 _REJECTION_MESSAGES: Final = {
     "api_key": "API keys cannot access restricted subscribers.",

@@ -4,22 +4,31 @@ from operator import itemgetter
 
 import msgspec
 
-from tapgate import clock, pin_routes
+from tapgate import pin_routes
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
-from tapgate.schemas.messages import MessageRecord
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import SubscriberId
-from tapgate.schemas.subscribers import (
+from tapgate.subscribers import operations, queries, restricted_access
+from tapgate.subscribers.model import (
+    Subscriber,
+    to_disclosed_record,
+    to_limits_record,
+    to_record,
+)
+from tapgate.subscribers.pins import pin_operations
+from tapgate_client import clock
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason, Reason, SuccessResponse
+from tapgate_client.schemas.messages import MessageRecord
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import SubscriberId
+from tapgate_client.schemas.subscribers import (
     AccessGranted,
     DisclosedSubscriber,
     DisclosedSubscriberResponse,
@@ -37,14 +46,6 @@ from tapgate.schemas.subscribers import (
     SubscriberResponse,
     SubscriberUpdate,
 )
-from tapgate.subscribers import operations, queries, restricted_access
-from tapgate.subscribers.model import (
-    Subscriber,
-    to_disclosed_record,
-    to_limits_record,
-    to_record,
-)
-from tapgate.subscribers.pins import pin_operations
 
 endpoints = Endpoints("Subscribers", "/api/v1/subscribers", objects=ObjectAccess.UNRESTRICTED)
 

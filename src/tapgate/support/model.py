@@ -4,11 +4,11 @@ from datetime import datetime
 
 import msgspec
 
-from tapgate import ids
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.records import build_record
-from tapgate.schemas.support import (
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.records import build_record
+from tapgate_client.schemas.support import (
     SupportMessageRecord,
     SupportRequestEvent,
     SupportRequestRecord,

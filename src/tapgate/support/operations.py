@@ -5,26 +5,26 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.support import (
-    MAX_MESSAGES,
-    NewSupportMessage,
-    SupportSender,
-    SupportStatus,
-)
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.support import model, queries
 from tapgate.support.model import SupportRequest
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.support import (
+    MAX_MESSAGES,
+    NewSupportMessage,
+    SupportSender,
+    SupportStatus,
+)
 
 REPLY_TEMPLATE: Final = "support_reply"
 CLOSED_TEMPLATE: Final = "support_closed"

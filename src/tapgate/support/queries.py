@@ -5,15 +5,15 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from tapgate import ids
 from tapgate.auth.disclosure import Audience, build_hidden_condition
-from tapgate.errors import Code, require_found
-from tapgate.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.support.model import ReceivedMessage, SupportMessage, SupportRequest
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
 
 REMOVAL_BATCH_SIZE: Final = 1_000
 

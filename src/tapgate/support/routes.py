@@ -11,19 +11,19 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import SupportRequestId
-from tapgate.schemas.support import (
+from tapgate.support import model, operations, queries
+from tapgate.support.model import SupportRequest
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import SupportRequestId
+from tapgate_client.schemas.support import (
     NewSupportMessage,
     SupportReply,
     SupportRequestFilters,
     SupportRequestRecord,
     SupportSummary,
 )
-from tapgate.support import model, operations, queries
-from tapgate.support.model import SupportRequest
 
 endpoints = Endpoints(
     "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY

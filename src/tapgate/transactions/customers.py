@@ -1,12 +1,12 @@
 """Subscribers of money requests, identified by ID or by card."""
 
-from tapgate import ids
 from tapgate.api.request_context import RequestContext
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
-from tapgate.schemas.transactions import CustomerMoneyRequest
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import decode_id
+from tapgate_client import ids
+from tapgate_client.schemas.transactions import CustomerMoneyRequest
 
 
 def build_customer_party(body: CustomerMoneyRequest) -> Party:

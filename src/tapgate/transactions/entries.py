@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids, money
-from tapgate.schemas.transactions import EntrySide, LedgerEntry, TransactionEntries
 from tapgate.store.database import Database
 from tapgate.transactions.model import Transaction, get_holder
+from tapgate_client import ids, money
+from tapgate_client.schemas.transactions import EntrySide, LedgerEntry, TransactionEntries
 
 
 async def get_entries(

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tapgate.api import csv_files
-from tapgate.schemas.pagination import Page
-from tapgate.schemas.transactions import (
+from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.transactions import (
     ExportFilters,
     PartyRecord,
     TransactionFilters,

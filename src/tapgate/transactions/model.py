@@ -7,16 +7,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate import clock, ids, money
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
-from tapgate.names import (
+from tapgate_client import clock, ids, money
+from tapgate_client.names import (
     clean_business_name,
     clean_merchant_name,
     clean_person_name,
     hide_links,
 )
-from tapgate.schemas.transactions import (
+from tapgate_client.schemas.transactions import (
     Direction,
     PartyRecord,
     PartyType,

@@ -11,11 +11,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api import idempotency
 from tapgate.api.guards import ApprovedCall
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.chart import UNDER_REVIEW
 from tapgate.ledger.commands import (
@@ -24,9 +22,11 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import scope_idempotency_key, submit
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.transactions import MoneyRequest, Receipt
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 _HELD_MESSAGE: Final = "Held for review. No money moves until the review is complete."

@@ -12,19 +12,9 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code, invalid_field, require_found
 from tapgate.ledger.archived import get_end_id
-from tapgate.schemas.pagination import INVALID_CURSOR
-from tapgate.schemas.periods import parse_period_end, parse_period_start
-from tapgate.schemas.transactions import (
-    FLOW_TYPES,
-    TransactionFilters,
-    TransactionOrder,
-    TransactionRecord,
-)
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
@@ -35,6 +25,16 @@ from tapgate.transactions.model import (
     User,
     parse_approval_code,
     to_record,
+)
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, invalid_field, require_found
+from tapgate_client.schemas.pagination import INVALID_CURSOR
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
+from tapgate_client.schemas.transactions import (
+    FLOW_TYPES,
+    TransactionFilters,
+    TransactionOrder,
+    TransactionRecord,
 )
 
 #: Columns of the payer and the payee, in the order of the fields of `TransactionSide`.

@@ -10,25 +10,25 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from tapgate import clock, ids
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import find_terminal_names
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.transactions import (
-    ReplaySummary,
-    TransactionChain,
-    TransactionEntries,
-    TransactionFilters,
-    TransactionRecord,
-)
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.entries import get_entries
 from tapgate.transactions.model import Transaction, parse_user_id, to_record
 from tapgate.transactions.queries import TransactionQuery, TransactionSums
+from tapgate_client import clock, ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.transactions import (
+    ReplaySummary,
+    TransactionChain,
+    TransactionEntries,
+    TransactionFilters,
+    TransactionRecord,
+)
 
 #: Bounds the response: a payment can be refunded one minor unit at a time.
 MAX_REFUNDS: Final = 1_000

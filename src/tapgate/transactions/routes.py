@@ -4,21 +4,21 @@ from tapgate.api import csv_files
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.clock import get_platform_day
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.schemas.pagination import Page
-from tapgate.schemas.records import TransactionId
-from tapgate.schemas.transactions import (
+from tapgate.store.database import Database
+from tapgate.transactions.export import export_csv
+from tapgate.transactions.reader import TransactionReader
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.records import TransactionId
+from tapgate_client.schemas.transactions import (
     ExportFilters,
     TransactionChain,
     TransactionEntries,
     TransactionFilters,
     TransactionRecord,
 )
-from tapgate.store.database import Database
-from tapgate.transactions.export import export_csv
-from tapgate.transactions.reader import TransactionReader
 
 endpoints = Endpoints(
     "Transactions", errors=(Code.OTP_REQUIRED,), objects=ObjectAccess.UNRESTRICTED

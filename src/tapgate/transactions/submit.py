@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import (
     Audience,
@@ -16,7 +15,6 @@ from tapgate.auth.disclosure import (
     is_hidden,
 )
 from tapgate.auth.principals import Principal
-from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
     PIN_POLICIES,
@@ -26,7 +24,9 @@ from tapgate.ledger.commands import (
     PinPolicy,
     ScopedIdempotencyKey,
 )
-from tapgate.schemas.transactions import Channel, MoneyRequest
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.transactions import Channel, MoneyRequest
 
 #: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
 #: which cannot vary.

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from tapgate import clock, ids, money
 from tapgate.auth.disclosure import Audience
-from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import PartyType
-from tapgate.schemas.wallets import Balance
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import get_holder, parse_user_id
 from tapgate.transactions.submit import decode_id
+from tapgate_client import clock, ids, money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.transactions import PartyType
+from tapgate_client.schemas.wallets import Balance
 
 NOT_FOUND_CODES: Final = {
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,

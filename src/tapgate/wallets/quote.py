@@ -3,22 +3,22 @@
 from datetime import datetime
 from typing import Final
 
-from tapgate import ids, money
 from tapgate.auth.principals import Principal
 from tapgate.cards import queries as cards
 from tapgate.cards.model import Card
-from tapgate.errors import Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.commands import Party, card_party, subscriber_party
 from tapgate.ledger.engine import Ledger
-from tapgate.schemas.records import require_id
-from tapgate.schemas.transactions import FeePayer
-from tapgate.schemas.wallets import Quote, QuoteLimits, QuoteRequest
 from tapgate.store.database import Database
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.submit import get_pin_policy
+from tapgate_client import ids, money
+from tapgate_client.errors import Code, invalid_field
+from tapgate_client.schemas.records import require_id
+from tapgate_client.schemas.transactions import FeePayer
+from tapgate_client.schemas.wallets import Quote, QuoteLimits, QuoteRequest
 
 #: Codes that reveal something about a balance.
 _BALANCE_CODES: Final = frozenset(

@@ -2,27 +2,13 @@
 
 import msgspec
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
-from tapgate.names import clean_person_name
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.wallets import (
-    Balance,
-    P2pReceipt,
-    P2pTransferRequest,
-    Quote,
-    QuoteRequest,
-    Recipient,
-    TransferReceipt,
-    TransferRequest,
-)
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.money_requests import (
@@ -34,6 +20,20 @@ from tapgate.transactions.money_requests import (
 )
 from tapgate.transactions.submit import decode_id, get_channel, get_pin_policy
 from tapgate.wallets import balance, quote
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.names import clean_person_name
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.wallets import (
+    Balance,
+    P2pReceipt,
+    P2pTransferRequest,
+    Quote,
+    QuoteRequest,
+    Recipient,
+    TransferReceipt,
+    TransferRequest,
+)
 
 endpoints = Endpoints("Wallet")
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import asyncpg
 
-from tapgate import ids
-from tapgate.schemas.records import require_record
 from tapgate.store.database import Database
 from tapgate.store.work_queue import ResultUpdate, WorkQueue
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
+from tapgate_client import ids
+from tapgate_client.schemas.records import require_record
 
 _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 

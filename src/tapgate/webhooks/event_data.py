@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
-from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.rules.compliance import remove_personal_details
-from tapgate.schemas.webhooks import get_resource_type
 from tapgate.store.database import Database
 from tapgate.webhooks.model import ClaimedDelivery
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.webhooks import get_resource_type
 
 #: Loads the records of transactions, alerts, agents or cards by their numeric ids. Missing records
 #: are omitted.

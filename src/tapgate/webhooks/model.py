@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tapgate import clock, ids, signing
-from tapgate.schemas.records import build_record
-from tapgate.schemas.webhooks import (
+from tapgate_client import clock, ids, signing
+from tapgate_client.schemas.records import build_record
+from tapgate_client.schemas.webhooks import (
     AttemptError,
     DeliveryStatus,
     DisabledEndpoint,

@@ -8,14 +8,20 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate import ids, signing
 from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
-from tapgate.errors import invalid_field
 from tapgate.ledger import rules
 from tapgate.notifications.events import publish
-from tapgate.schemas.urls import TargetRejectedError
-from tapgate.schemas.webhooks import (
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
+from tapgate.vault import Vault
+from tapgate.webhooks import delivery_queue, model, queries
+from tapgate.webhooks.model import ClaimedDelivery, StatusReason
+from tapgate.webhooks.target_urls import require_public, resolve_with_system
+from tapgate_client import ids, signing
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.urls import TargetRejectedError
+from tapgate_client.schemas.webhooks import (
     ENDPOINT_DISABLED,
     TEST_EVENT,
     EndpointStatus,
@@ -24,12 +30,6 @@ from tapgate.schemas.webhooks import (
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
-from tapgate.webhooks import delivery_queue, model, queries
-from tapgate.webhooks.model import ClaimedDelivery, StatusReason
-from tapgate.webhooks.target_urls import require_public, resolve_with_system
 
 #: Signal that an endpoint was created, changed or deleted, or that its secret was rotated.
 ENDPOINTS_CHANGED = "webhook_endpoints"

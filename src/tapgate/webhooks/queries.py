@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.auth import secret_rows
-from tapgate.schemas.records import require_record
-from tapgate.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilters
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.webhooks.delivery_queue import build_log_sql
+from tapgate_client import ids
+from tapgate_client.schemas.records import require_record
+from tapgate_client.schemas.webhooks import WebhookDeliveryFilters, WebhookEndpointFilters
 
 _ENDPOINT_COLUMNS = f"""id, url, events, status, status_reason, status_changed_at, failing_since,
     last_failure_at, created_by, rotated_by, rotated_at,

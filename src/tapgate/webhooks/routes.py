@@ -9,10 +9,12 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import DeliveryId, WebhookEndpointId
-from tapgate.schemas.webhooks import (
+from tapgate.webhooks import delivery_queue, model, operations, queries
+from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import DeliveryId, WebhookEndpointId
+from tapgate_client.schemas.webhooks import (
     EndpointStatus,
     NewWebhookEndpoint,
     SecretRotation,
@@ -24,8 +26,6 @@ from tapgate.schemas.webhooks import (
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
-from tapgate.webhooks import delivery_queue, model, operations, queries
-from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 
 endpoints = Endpoints(
     "Webhooks",

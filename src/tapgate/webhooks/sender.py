@@ -21,8 +21,6 @@ from tapgate.runtime.http_client import (
     encode_request,
     parse_target,
 )
-from tapgate.schemas.urls import TargetRejectedError
-from tapgate.schemas.webhooks import AttemptError
 from tapgate.webhooks.target_urls import (
     HostNotFoundError,
     Resolver,
@@ -30,6 +28,8 @@ from tapgate.webhooks.target_urls import (
     resolve_addresses,
     resolve_with_system,
 )
+from tapgate_client.schemas.urls import TargetRejectedError
+from tapgate_client.schemas.webhooks import AttemptError
 
 #: Timeout for receiving the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0

@@ -1,8 +1,8 @@
 """Validation of the addresses that webhook URLs resolve to.
 
-The syntax of a URL (`tapgate.schemas.urls`) is checked when an endpoint is created or updated. In
-production, the addresses of its host are also checked then, and again at every attempt, because the
-owner of the host name can later point it to a private address.
+The syntax of a URL (`tapgate_client.schemas.urls`) is checked when an endpoint is created or
+updated. In production, the addresses of its host are also checked then, and again at every attempt,
+because the owner of the host name can later point it to a private address.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from tapgate.schemas.urls import IpAddress, TargetRejectedError, parse_ip_literal, parse_url
+from tapgate_client.schemas.urls import IpAddress, TargetRejectedError, parse_ip_literal, parse_url
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 

@@ -16,12 +16,11 @@ from typing import Final, NamedTuple, NoReturn
 
 import structlog
 
-from tapgate import ids, telemetry
+from tapgate import telemetry
 from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner
-from tapgate.schemas.webhooks import AttemptError
 from tapgate.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue, model, operations
 from tapgate.webhooks.event_data import EventData, RecordLoaders, load_event_data
@@ -29,6 +28,8 @@ from tapgate.webhooks.model import AttemptResult, ClaimedDelivery, StatusReason
 from tapgate.webhooks.retry_after import parse_retry_after
 from tapgate.webhooks.retry_schedule import get_retry_delay
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
+from tapgate_client import ids
+from tapgate_client.schemas.webhooks import AttemptError
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 MAX_CONCURRENT_ATTEMPTS: Final = 200

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tapgate import money
 from tapgate.runtime.cost_bound_cache import CostBoundCache
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.work_queues import queries
 from tapgate.work_queues.queries import QueueCount
+from tapgate_client import money
 
 _CACHE_SECONDS: Final = 5.0
 

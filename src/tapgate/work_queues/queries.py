@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from tapgate.agents.queries import HAS_LOW_FLOAT
-from tapgate.schemas.work_queues import MAX_COUNTED_ITEMS, WorkQueueName
 from tapgate.store.database import Database
 from tapgate.webhooks.queries import IS_FAILING
+from tapgate_client.schemas.work_queues import MAX_COUNTED_ITEMS, WorkQueueName
 
 #: Queries for the time since which each item waits, oldest first.
 _WAITING: Final[Mapping[WorkQueueName, str]] = {

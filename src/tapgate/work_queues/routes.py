@@ -9,17 +9,17 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.records import build_record
-from tapgate.schemas.work_queues import (
+from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
+from tapgate.support import routes as support
+from tapgate.webhooks import routes as webhooks
+from tapgate.work_queues.counts import load_counts
+from tapgate_client.schemas.records import build_record
+from tapgate_client.schemas.work_queues import (
     WorkQueueName,
     WorkQueueRecord,
     WorkQueues,
     WorkQueuesQuery,
 )
-from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
-from tapgate.support import routes as support
-from tapgate.webhooks import routes as webhooks
-from tapgate.work_queues.counts import load_counts
 
 endpoints = Endpoints("Work queues", objects=ObjectAccess.NO_OBJECT)
 

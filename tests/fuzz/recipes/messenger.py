@@ -4,7 +4,7 @@ from drivers.messenger import FlowClient, build_flow_key
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
-from tapgate.schemas.subscribers import ImageRule
+from tapgate_client.schemas.subscribers import ImageRule
 
 
 @register_recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")

@@ -7,7 +7,7 @@ from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
 from harness import PIN
-from tapgate.schemas.subscribers import ImageRule
+from tapgate_client.schemas.subscribers import ImageRule
 
 #: Actions that one subscriber allows only once or a few times.
 _SINGLE_USE_ACTIONS = ("block", "close", "change-pin", "reset-pin", "kyc-documents")

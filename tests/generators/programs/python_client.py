@@ -7,7 +7,6 @@ from os import environ
 from pathlib import Path
 
 import httpx
-from tapgate_client import AuthenticatedClient, Client
 from tapgate_client.api.admin import log_in
 from tapgate_client.api.branding import get_branding_logo
 from tapgate_client.api.cards import upload_cards
@@ -24,6 +23,8 @@ from tapgate_client.models import (
     UploadCardsResponse,
 )
 from tapgate_client.types import File
+
+from tapgate_client import AuthenticatedClient, Client
 
 
 def sign(request: httpx.Request) -> None:

@@ -8,7 +8,7 @@ from builders.conversation import NOW, PIN, ConversationDriver, resolve_text_mes
 from cases import each
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import RequestSucceeded
-from tapgate.schemas.wallets import Quote, QuoteLimits
+from tapgate_client.schemas.wallets import Quote, QuoteLimits
 
 
 def ask(text: str, language: str = "en", **settings: object) -> ConversationDriver:

@@ -21,11 +21,11 @@ from builders.messenger import (
 from cases import each
 from drivers.messenger import FlowClient
 from harness import split_words
-from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
 from tapgate.messenger.model import FormSubmitted
 from tapgate.runtime import logs
 from tapgate.store.database import Database
+from tapgate_client.errors import unavailable
 
 FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})
 

@@ -3,7 +3,7 @@
 from builders.payments import create_agent
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, parse_error
-from tapgate import ids
+from tapgate_client import ids
 
 
 async def test_customer_asks_everyday_questions_in_three_languages(

@@ -9,12 +9,12 @@ import httpx2
 from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import WEBHOOK_PATH, MessengerDriver, ServicesDriver
-from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.store.work_queue import LEASE_DURATION
+from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 
 
 async def send_code(

@@ -33,12 +33,11 @@ from drivers.processes import (
     run_services,
 )
 from secret_leaks.detector import LeakDetector
-from tapgate import signing
-from tapgate.client import AsyncTapgateClient, Login
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.postgres_programs import find_client_program
+from tapgate_client import AsyncTapgateClient, Login, signing
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 

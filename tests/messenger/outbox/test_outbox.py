@@ -7,8 +7,6 @@ import pytest
 
 from builders.messenger import OTHER_PHONE, PHONE, OutboxDriver
 from cases import each
-from tapgate import ids
-from tapgate.clock import format_rfc3339
 from tapgate.messenger.model import (
     Option,
     OptionList,
@@ -24,6 +22,8 @@ from tapgate.messenger.outbox.messages import (
     seal_message,
 )
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
 
 #: Longer than a real code, so that row ids and ciphertext cannot contain it by chance.
 CODE = "402917402917402917"

@@ -10,8 +10,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
-from tapgate import ids
-from tapgate.errors import ApiError, unavailable
 from tapgate.messenger.model import DeliveryStatus, Option, OptionList, Template
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.messages import list_recent
@@ -20,6 +18,8 @@ from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate.store.database import Database
 from tapgate.store.work_queue import compute_backoff
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, unavailable
 
 
 async def _send_all(sender_driver: SenderDriver, *senders: Sender) -> None:

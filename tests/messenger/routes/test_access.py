@@ -20,7 +20,6 @@ from gateway.bad_credentials import (
     sign_as_service,
 )
 from harness import PRODUCTION_ENVIRON, BearerAuth, HmacAuth, ServiceAuth
-from tapgate import signing
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import (
@@ -32,6 +31,7 @@ from tapgate.messenger.routes.access import (
     PUBLIC,
     SERVICE,
 )
+from tapgate_client import signing
 
 BRIDGE_TOKEN = "kT4-the bridge's token-9w"
 APP_SECRET = "the channel's secret"

@@ -18,7 +18,7 @@ from builders.messenger import (
     run_messenger_app,
 )
 from harness import PRODUCTION_ENVIRON
-from tapgate import ids, signing
+from tapgate_client import ids, signing
 
 
 async def send_template(

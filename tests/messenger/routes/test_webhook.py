@@ -19,7 +19,7 @@ from builders.messenger import (
     run_messenger_app,
 )
 from harness import PRODUCTION_ENVIRON
-from tapgate.clock import system_clock
+from tapgate_client.clock import system_clock
 
 SECRET = "the secret of the app"
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from cases import each
 from growth import measure_growth
-from tapgate import money
 from tapgate.messenger.understanding.amounts import parse_amount
 from tapgate.messenger.understanding.names import parse_list_number, parse_person_names
 from tapgate.messenger.understanding.normalization import normalize_digits, normalize_text
@@ -21,6 +20,7 @@ from tapgate.messenger.understanding.transfers import (
     parse_phone,
     parse_transfer,
 )
+from tapgate_client import money
 
 OWN_PHONE = "+23276000001"
 TODAY = date(2026, 11, 15)

@@ -15,7 +15,6 @@ from databases import ScratchDatabases, build_database_url
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.gateway_services import open_services
-from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
@@ -26,6 +25,7 @@ from tapgate.sandbox.demo.examples import load_example_person, load_examples
 from tapgate.sandbox.installation import prepare_installation
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
+from tapgate_client.ids import IdGenerator
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.
 NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)

@@ -18,7 +18,6 @@ from drivers.webhooks import (
     ProviderWebhookServer,
     open_graph_client,
 )
-from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
 from tapgate.messenger.model import (
     FormClosed,
@@ -31,6 +30,7 @@ from tapgate.messenger.model import (
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import ProviderRules
 from tapgate.sandbox.fake_provider.server import serve
+from tapgate_client import signing
 
 PHONE = "23276123456"
 TEXT = {

@@ -16,6 +16,8 @@ from tapgate import VERSION
 from tapgate.store.migration_plan import FIRST_CLASSIFIED, MIGRATIONS_DIR, get_newest_number
 
 _SOURCE: Final = Path(tapgate.__file__).parent
+#: Folder that contains the client package, relative to the project.
+_CLIENT: Final = Path("clients/python/src")
 _RUN: Final = "from tapgate.cli import main; main()"
 _NEXT_VERSION: Final = "1.1.0"
 #: Column of transactions that the next release writes: the release that wrote the row.
@@ -57,7 +59,8 @@ class Release(NamedTuple):
         return [sys.executable, "-c", _RUN, *arguments]
 
     def build_environ(self, environ: Mapping[str, str]) -> dict[str, str]:
-        return {**environ, "PYTHONPATH": str(self.source)}
+        client = self.source.parent / _CLIENT
+        return {**environ, "PYTHONPATH": f"{self.source}{os.pathsep}{client}"}
 
     def run(self, environ: Mapping[str, str], *arguments: str) -> tuple[int, str]:
         """Run a command to its end; return its exit status and output."""
@@ -105,7 +108,7 @@ def build_next_release(folder: Path, tables: list[str]) -> Release:
 def check_out(reference: str, folder: Path) -> Release:
     """Unpack the source of a Git reference. It runs with the packages of this environment."""
     archive = subprocess.run(
-        ["git", "archive", "--format=zip", reference, "src"],
+        ["git", "archive", "--format=zip", reference, ":(glob)**/src/**"],
         cwd=_SOURCE.parent.parent,
         stdout=subprocess.PIPE,
         check=True,

@@ -3,7 +3,7 @@
 from tapgate.admin.account import operations
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.factors import STEP_UP_LIFETIME
-from tapgate.errors import invalid_field
+from tapgate_client.errors import invalid_field
 
 
 async def require_first_factor_proof(

@@ -4,7 +4,6 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.admin import model, trail
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import queries
@@ -16,13 +15,14 @@ from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_er
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.passkeys import MAX_PASSKEYS, VerifiedCredential
 from tapgate.auth.sessions import Sessions
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.account import TotpSecret
-from tapgate.schemas.admin import Factor
-from tapgate.schemas.audit import AuditResult
-from tapgate.schemas.branding import Preferences, PreferencesUpdate
-from tapgate.schemas.records import require_record
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.account import TotpSecret
+from tapgate_client.schemas.admin import Factor
+from tapgate_client.schemas.audit import AuditResult
+from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
+from tapgate_client.schemas.records import require_record
 
 
 async def start_totp(

@@ -5,7 +5,6 @@ from operator import itemgetter
 import asyncpg
 import msgspec
 
-from tapgate import ids
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
@@ -14,17 +13,18 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.passkeys import InvalidPasskeyError
-from tapgate.errors import invalid_field
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.passkeys import (
+from tapgate_client import ids
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.passkeys import (
     CreationOptions,
     EnrolledPasskey,
     NewPasskey,
     PasskeyEnrollment,
     PasskeyRecord,
 )
-from tapgate.schemas.records import PasskeyId, build_record
+from tapgate_client.schemas.records import PasskeyId, build_record
 
 endpoints = Endpoints(
     "Account", "/api/v1/admin/me/passkeys", access=Access(roles="ACSF"), objects=ObjectAccess.OWN

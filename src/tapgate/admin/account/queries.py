@@ -3,11 +3,11 @@
 import asyncpg
 
 from tapgate.auth.sessions import Sessions
-from tapgate.schemas.branding import Preferences
-from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.branding import Preferences
+from tapgate_client.schemas.pagination import PageQuery
 
 
 async def list_sessions(

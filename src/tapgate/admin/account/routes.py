@@ -4,7 +4,6 @@ from operator import itemgetter
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.admin import model
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
@@ -14,10 +13,11 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.account import (
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.account import (
     NewRecoveryCodes,
     PasswordChange,
     SessionRecord,
@@ -27,9 +27,9 @@ from tapgate.schemas.account import (
     TotpSecret,
     VerifiedFactor,
 )
-from tapgate.schemas.branding import Preferences, PreferencesUpdate
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import SessionId, build_record
+from tapgate_client.schemas.branding import Preferences, PreferencesUpdate
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.records import SessionId, build_record
 
 endpoints = Endpoints(
     "Account", "/api/v1/admin/me", access=Access(roles="ACSF"), objects=ObjectAccess.OWN

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tapgate import ids
 from tapgate.auth.api_keys import ApiKey
-from tapgate.schemas.admin import ApiKeyRecord, ApiKeyWithSecret
-from tapgate.schemas.records import build_record
+from tapgate_client import ids
+from tapgate_client.schemas.admin import ApiKeyRecord, ApiKeyWithSecret
+from tapgate_client.schemas.records import build_record
 
 
 def to_record(key: ApiKey) -> ApiKeyRecord:

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from tapgate import clock, ids
 from tapgate.admin.api_keys import model
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
-from tapgate.errors import invalid_field
 from tapgate.http.client_addresses import Network
-from tapgate.schemas.admin import ApiKeyChanges, NewApiKey
 from tapgate.store.transaction import Transaction
+from tapgate_client import clock, ids
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.admin import ApiKeyChanges, NewApiKey
 
 _trail = AuditTrail("api_key")
 _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")

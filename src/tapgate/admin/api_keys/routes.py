@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 import msgspec
 
-from tapgate import ids
 from tapgate.admin.api_keys import model, operations
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.admin import (
+from tapgate_client import ids
+from tapgate_client.schemas.admin import (
     ApiKeyChanges,
     ApiKeyFilters,
     ApiKeyRecord,
@@ -19,10 +19,10 @@ from tapgate.schemas.admin import (
     NewApiKey,
     Scope,
 )
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import Rotation
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import ApiKeyId
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import Rotation
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import ApiKeyId
 
 endpoints = Endpoints(
     "Admin", "/api/v1/admin/api-keys", access=Access(roles="A"), objects=ObjectAccess.ANY

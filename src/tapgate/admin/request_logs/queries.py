@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from tapgate import ids
-from tapgate.clock import Clock
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.periods import parse_period_end, parse_period_start
-from tapgate.schemas.request_logs import RequestLogQuery, RequestResult
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
+from tapgate_client.schemas.request_logs import RequestLogQuery, RequestResult
 
 _LIST_COLUMNS: Final = """id, key_id, caller_type, caller_name, method, endpoint, path, status,
     code, duration_us, request_id, ip"""

@@ -20,11 +20,11 @@ from tapgate.admin.request_logs.redaction import (
     redact_query,
 )
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError
-from tapgate.ids import IdGenerator
 from tapgate.runtime.background import run_periodically
 from tapgate.settings import Settings
 from tapgate.store.database import Database
+from tapgate_client.errors import ApiError
+from tapgate_client.ids import IdGenerator
 
 MAX_ROWS_PER_FLUSH: Final = 100
 #: Per queue: of failed and of other requests.

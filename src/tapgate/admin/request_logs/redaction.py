@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tapgate import schemas
 from tapgate.audit.entry import MASK
+from tapgate_client import schemas
 
 MAX_BODY_BYTES: Final = 8 * 1024
 _MAX_DEPTH: Final = 6

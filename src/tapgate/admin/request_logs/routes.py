@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from tapgate import clock, ids
 from tapgate.admin.request_logs import queries
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import RequestLogId, require_record
-from tapgate.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
+from tapgate_client import clock, ids
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import RequestLogId, require_record
+from tapgate_client.schemas.request_logs import LoggedRequest, LoggedRequestDetails, RequestLogQuery
 
 endpoints = Endpoints(
     "Admin", "/api/v1/admin/request-logs", access=Access(roles="A"), objects=ObjectAccess.ANY

@@ -14,9 +14,9 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.sessions import SessionOrigin, Sessions
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.admin import Tokens
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Tokens
 
 _REASON = "Single sign-on"
 

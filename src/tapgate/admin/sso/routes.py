@@ -17,13 +17,13 @@ from tapgate.auth.factors import build_otp_required_error
 from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.oidc.logins import OidcLogins
-from tapgate.clock import format_rfc3339
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.account import VerifiedFactor
-from tapgate.schemas.admin import OidcLogin, OidcLogout, OidcStart, OidcStepUp, Tokens
-from tapgate.schemas.audit import AuditResult
 from tapgate.store.database import Database
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.account import VerifiedFactor
+from tapgate_client.schemas.admin import OidcLogin, OidcLogout, OidcStart, OidcStepUp, Tokens
+from tapgate_client.schemas.audit import AuditResult
 
 endpoints = Endpoints("Admin", "/api/v1/admin", objects=ObjectAccess.OWN)
 

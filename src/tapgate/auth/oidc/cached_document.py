@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
 
 from tapgate.auth.oidc.requests import ProviderError
-from tapgate.clock import Clock
+from tapgate_client.clock import Clock
 
 LIFETIME: Final = timedelta(hours=1)
 #: Shortest time between two downloads that callers cause with unknown keys.

@@ -11,10 +11,10 @@ import jwt
 import msgspec
 
 from tapgate.auth.oidc.provider import KEY_PARAMETERS, Provider, TokenResponse
-from tapgate.errors import ApiError, Code
 from tapgate.oidc_settings import OidcSettings
-from tapgate.schemas.common import Redacted
-from tapgate.schemas.fields import TEXT_RULE, EmailRule, InvalidValueError
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.common import Redacted
+from tapgate_client.schemas.fields import TEXT_RULE, EmailRule, InvalidValueError
 
 _MAX_TOKEN_LENGTH: Final = 64 * 1024
 _MAX_SUBJECT_LENGTH: Final = 255

@@ -19,14 +19,14 @@ import structlog
 from tapgate.auth.oidc.id_tokens import Identity, InvalidIdTokenError, verify_id_token
 from tapgate.auth.oidc.provider import Provider, add_query
 from tapgate.auth.oidc.requests import ProviderError, RequestRejectedError
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
 from tapgate.http.fair_limit import FairLimit
 from tapgate.oidc_settings import OidcSettings
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault, VaultError
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
 
 CALLBACK_PATH: Final = "/console/sso/callback"
 SIGN_IN_PATH: Final = "/console/sign-in"

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from tapgate.auth.oidc.cached_document import CachedDocument
 from tapgate.auth.oidc.requests import ProviderError, fetch_json
-from tapgate.clock import Clock
 from tapgate.oidc_settings import OidcSettings
+from tapgate_client.clock import Clock
 
 _DISCOVERY_PATH: Final = "/.well-known/openid-configuration"
 _MAX_KEYS: Final = 100

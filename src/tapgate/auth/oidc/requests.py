@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
-from tapgate.tls import get_tls_context_for
+from tapgate_client.tls import get_tls_context_for
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 _TIMEOUT_SECONDS: Final = 5.0

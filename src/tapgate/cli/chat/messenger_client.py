@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.cli.chat.errors import ChatError
 from tapgate.cli.chat.images import LocalImage
-from tapgate.tls import get_tls_context_for
+from tapgate_client.tls import get_tls_context_for
 
 _MESSAGING_PATH: Final = "/api/v1/external/messaging"
 #: Longer than the messenger may wait for the gateway.

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tapgate import money
-from tapgate.errors import ApiError, Code
 from tapgate.rules.limits import AccountRule
-from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
+from tapgate_client import money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 _AMOUNT_FIELDS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
 _LEVELS = {"1": 1, "2": 2, "3": 3}

@@ -8,10 +8,10 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import parse_level, to_record
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 endpoints = Endpoints(
     "Account rules",

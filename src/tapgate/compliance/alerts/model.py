@@ -5,17 +5,17 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.rules.compliance import remove_personal_details
-from tapgate.schemas.compliance import (
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.compliance import (
     RESOLVED_STATUSES,
     AlertRecord,
     AlertStatus,
     NewAlert,
     Resolution,
 )
-from tapgate.schemas.records import build_record
+from tapgate_client.schemas.records import build_record
 
 #: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
 #: number, or the channel address if the phone number is not available.

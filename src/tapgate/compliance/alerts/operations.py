@@ -5,18 +5,18 @@ from typing import Any
 
 import msgspec
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert
-from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.events import publish
-from tapgate.schemas.compliance import NewAlert, Resolution, TransactionDecision
-from tapgate.schemas.transactions import TransactionStatus
 from tapgate.store.transaction import OpenTransaction, Transaction
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.compliance import NewAlert, Resolution, TransactionDecision
+from tapgate_client.schemas.transactions import TransactionStatus
 
 _trail = AuditTrail("alert")
 _transaction_trail = AuditTrail("transaction")

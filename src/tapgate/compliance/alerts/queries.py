@@ -3,17 +3,17 @@
 from collections.abc import Collection
 from typing import Final
 
-from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
-from tapgate.errors import ApiError, Code, require_found
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
-from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
-from tapgate.schemas.records import NOT_FOUND_CODES
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import update_row
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, require_found
+from tapgate_client.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
+from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
     review, details, occurrences, assignee,

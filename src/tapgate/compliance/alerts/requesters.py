@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from tapgate import ids
 from tapgate.approval_rules.queries import find_admin, load_groups
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.transactions import Channel
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.transactions import Channel
 
 _SIGNER_PREFIXES: Final = (ids.PROCESSOR, ids.TERMINAL, ids.PARTNER)
 

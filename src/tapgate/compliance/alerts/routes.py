@@ -6,7 +6,6 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
@@ -20,10 +19,11 @@ from tapgate.compliance.alerts.model import (
     to_record,
 )
 from tapgate.compliance.alerts.requesters import list_requesters, require_other_person
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.compliance import (
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.compliance import (
     AlertCreated,
     AlertFilters,
     AlertRecord,
@@ -33,8 +33,8 @@ from tapgate.schemas.compliance import (
     Resolution,
     TransactionDecision,
 )
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import AlertId
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import AlertId
 
 endpoints = Endpoints(
     "Compliance", "/api/v1/compliance/alerts", access=Access(roles="AC"), objects=ObjectAccess.ANY

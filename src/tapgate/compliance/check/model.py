@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tapgate.errors import TABLE, Code
 from tapgate.ledger.assess import Assessment
-from tapgate.schemas.compliance import ComplianceCheckResult, RuleAction, Severity, Violation
+from tapgate_client.errors import TABLE, Code
+from tapgate_client.schemas.compliance import ComplianceCheckResult, RuleAction, Severity, Violation
 
 #: risk level -> (minimum score, maximum score)
 _SCORE_RANGES: Final = {

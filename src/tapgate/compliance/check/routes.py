@@ -1,18 +1,18 @@
 """Compliance check endpoint."""
 
-from tapgate import ids, money
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import build_result
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.assess import build_command
 from tapgate.ledger.commands import subscriber_party
-from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
-from tapgate.schemas.records import require_id
 from tapgate.subscribers import queries as subscribers
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
+from tapgate_client.schemas.records import require_id
 
 endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED)
 

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate import money
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
-from tapgate.schemas.compliance import (
+from tapgate_client import money
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.compliance import (
     NewRule,
     RuleAction,
     RuleRecord,
@@ -17,7 +17,7 @@ from tapgate.schemas.compliance import (
     RuleType,
     RuleUpdate,
 )
-from tapgate.schemas.records import build_record
+from tapgate_client.schemas.records import build_record
 
 #: Fields that an update can change. The type of a rule is fixed.
 UPDATABLE_FIELDS: Final = (

@@ -8,9 +8,9 @@ from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.rules import model, queries
 from tapgate.rules.compliance import ComplianceRule
-from tapgate.schemas.compliance import NewRule, RuleUpdate
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.compliance import NewRule, RuleUpdate
 
 
 async def create(

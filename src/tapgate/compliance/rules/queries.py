@@ -3,14 +3,14 @@
 from typing import Final
 
 from tapgate.compliance.rules.model import UPDATABLE_FIELDS
-from tapgate.errors import Code, require_found
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.rules.compliance import ComplianceRule
-from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, update_row
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.pagination import PageQuery
 
 _SELECT: Final = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
 

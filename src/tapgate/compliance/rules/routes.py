@@ -8,12 +8,12 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import RuleId
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.compliance import NewRule, RuleRecord, RuleUpdate
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.records import RuleId
 
 endpoints = Endpoints(
     "Compliance", "/api/v1/compliance/rules", access=Access(roles="AC"), objects=ObjectAccess.ANY

@@ -11,8 +11,8 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.translation.translator import source_text
 from tapgate.console.typed_input import clean_phone_number
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 NO_PICKERS: Final[Mapping[str, str]] = {}
 

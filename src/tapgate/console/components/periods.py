@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import format_rfc3339, get_platform_day
 from tapgate.console.page_request import PageRequest
+from tapgate_client.clock import format_rfc3339, get_platform_day
 
 #: The first three are the periods of the overview.
 PRESETS: Final = {

@@ -5,7 +5,7 @@ from typing import Final
 
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
-from tapgate.schemas.assignees import UNASSIGNED
+from tapgate_client.schemas.assignees import UNASSIGNED
 
 #: One item may be the one that is skipped.
 _CANDIDATES: Final = 2

@@ -9,10 +9,10 @@ from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.translation.translator import Translator
-from tapgate.errors import ApiError
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import AdminRole
-from tapgate.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import AMOUNT_OPERATIONS, ApprovalStatus, Operation
 
 pages = Pages()
 

@@ -10,8 +10,8 @@ from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Reply
+from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 

@@ -18,10 +18,10 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.card_proofs import Authenticity
-from tapgate.schemas.cards import CardBlockReason, CardType
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.cards import CardBlockReason, CardType
 
 pages = Pages()
 

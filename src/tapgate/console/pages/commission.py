@@ -7,9 +7,9 @@ from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.typed_input import clean_amount
-from tapgate.errors import ApiError
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
+from tapgate_client.errors import ApiError
 
 pages = Pages()
 

@@ -12,8 +12,8 @@ from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest, Query
 from tapgate.console.pages.compliance_rules import RULES_PATH, describe_rule
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 

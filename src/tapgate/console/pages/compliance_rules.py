@@ -14,7 +14,7 @@ from tapgate.console.site import Pages
 from tapgate.console.translation.translator import Translator, source_text
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
-from tapgate.schemas.compliance import RuleSubject
+from tapgate_client.schemas.compliance import RuleSubject
 
 pages = Pages()
 

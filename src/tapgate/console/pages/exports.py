@@ -6,25 +6,25 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tapgate.api import csv_files
-from tapgate.clock import get_platform_day
 from tapgate.console.components.lists import pick_filters
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.pages import approvals, compliance, support
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import Admin, ApiKeyRecord
-from tapgate.schemas.agents import AgentRecord
-from tapgate.schemas.approvals import ApprovalRecord
-from tapgate.schemas.audit import AuditEntry
-from tapgate.schemas.cards import CardRecord
-from tapgate.schemas.compliance import AlertRecord
-from tapgate.schemas.kyc_reviews import KycReviewRecord
-from tapgate.schemas.partners import PartnerRecord
-from tapgate.schemas.processors import ProcessorRecord
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.support import SupportRequestRecord
-from tapgate.schemas.webhooks import WebhookEndpointRecord
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Admin, ApiKeyRecord
+from tapgate_client.schemas.agents import AgentRecord
+from tapgate_client.schemas.approvals import ApprovalRecord
+from tapgate_client.schemas.audit import AuditEntry
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.compliance import AlertRecord
+from tapgate_client.schemas.kyc_reviews import KycReviewRecord
+from tapgate_client.schemas.partners import PartnerRecord
+from tapgate_client.schemas.processors import ProcessorRecord
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.support import SupportRequestRecord
+from tapgate_client.schemas.webhooks import WebhookEndpointRecord
 
 pages = Pages()
 

@@ -2,15 +2,15 @@
 
 from typing import Any, Final
 
-from tapgate.clock import get_platform_day
 from tapgate.console import stale_check
 from tapgate.console.actions import Action
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 

@@ -8,9 +8,9 @@ from tapgate.console.components.related import gather_by_name
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.subscribers import (
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.subscribers import (
     MAX_KYC_LEVEL,
     KycDecision,
     KycDocumentStatus,

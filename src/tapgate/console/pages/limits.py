@@ -14,9 +14,9 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.console.site import Pages
 from tapgate.console.typed_input import clean_amount
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
+from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 

@@ -5,9 +5,9 @@ from typing import Final
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.health import NotReadyReason, ReplicationMode
-from tapgate.schemas.nodes import NodeStatus
-from tapgate.schemas.provider_warnings import ProviderWarningKind
+from tapgate_client.schemas.health import NotReadyReason, ReplicationMode
+from tapgate_client.schemas.nodes import NodeStatus
+from tapgate_client.schemas.provider_warnings import ProviderWarningKind
 
 pages = Pages()
 

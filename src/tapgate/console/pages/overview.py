@@ -11,7 +11,7 @@ from tapgate.console.labels import get_flow_label
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.reporting import OnboardingStepName
+from tapgate_client.schemas.reporting import OnboardingStepName
 
 pages = Pages()
 

@@ -10,9 +10,9 @@ from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.pages.keysets import LIST_PATH as KEYSETS_PATH
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.card_proofs import KeysetStatus
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.card_proofs import KeysetStatus
 
 pages = Pages()
 

@@ -7,7 +7,7 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_json
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.request_logs import LoggedMethod, RequestResult
+from tapgate_client.schemas.request_logs import LoggedMethod, RequestResult
 
 pages = Pages()
 

@@ -14,11 +14,11 @@ from tapgate.console.page_request import (
     get_local_path,
 )
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import Factor
 from tapgate.settings import NO_SECOND_FACTOR
 from tapgate.vault import VaultError
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Factor
 
 pages = Pages()
 

@@ -19,10 +19,10 @@ from tapgate.console.pages.sign_in import (
     seal_pending,
 )
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.admin import Factor
 from tapgate.settings import NO_SECOND_FACTOR
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Factor
 
 pages = Pages()
 

@@ -21,10 +21,15 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.subscribers import IdType, KycDocumentType, KycStatus, SubscriberCategory
-from tapgate.schemas.timeline import TimelineKind
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.subscribers import (
+    IdType,
+    KycDocumentType,
+    KycStatus,
+    SubscriberCategory,
+)
+from tapgate_client.schemas.timeline import TimelineKind
 
 pages = Pages()
 

@@ -9,9 +9,9 @@ from tapgate.console.components.state_actions import build_state_action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.support import MAX_REPLY_LENGTH, SupportStatus
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.support import MAX_REPLY_LENGTH, SupportStatus
 
 pages = Pages()
 

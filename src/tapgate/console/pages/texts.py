@@ -8,8 +8,8 @@ import msgspec
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.site import Pages
 from tapgate.console.translation.translator import Language, Translator, get_translator
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
+from tapgate_client.errors import ApiError, Code
 
 pages = Pages()
 

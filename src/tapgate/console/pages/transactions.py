@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tapgate import ids
 from tapgate.console.components.lists import get_filtered_list
 from tapgate.console.components.periods import PRESETS, resolve_period
 from tapgate.console.components.related import get_alerts, get_rules
@@ -15,10 +14,11 @@ from tapgate.console.labels import get_flow_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pickers import get_chosen_name
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
-from tapgate.schemas.transactions import (
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.transactions import (
     MoneyFlow,
     TransactionOrder,
     TransactionStatus,

@@ -14,8 +14,8 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_duration, format_json
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
 from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
+from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
 
 pages = Pages()
 

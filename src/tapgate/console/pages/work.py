@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.schemas.work_queues import WorkQueueName
+from tapgate_client.schemas.work_queues import WorkQueueName
 
 pages = Pages()
 

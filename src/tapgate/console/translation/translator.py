@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.console.labels import get_decline_reason, get_state_label, humanize, use_console_terms
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.cards import CardBlockReason
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.cards import CardBlockReason
 
 #: File of a catalog with the messages of the API, which are matched as patterns.
 _API_CATALOG: Final = "api.toml"

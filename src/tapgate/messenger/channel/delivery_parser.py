@@ -26,7 +26,7 @@ from tapgate.messenger.model import (
     UnsupportedMessage,
     build_address,
 )
-from tapgate.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.provider_warnings import ProviderReport
 
 #: These values are indexed or used as keys, so their length is limited. Real values are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500

@@ -20,7 +20,7 @@ import httpx2
 import msgspec
 import structlog
 
-from tapgate.tls import get_tls_context
+from tapgate_client.tls import get_tls_context
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
 

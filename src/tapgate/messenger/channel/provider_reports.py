@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from tapgate import clock
-from tapgate.schemas.provider_warnings import (
+from tapgate_client import clock
+from tapgate_client.schemas.provider_warnings import (
     MAX_REASON_LENGTH,
     MAX_STATE_LENGTH,
     MAX_SUBJECT_LENGTH,

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import RequestRejected
+from tapgate_client.errors import Code
 
 #: Error codes that a different amount may resolve.
 AMOUNT_ERROR_CODES: Final = frozenset(

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation import error_messages
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.steps import (
@@ -34,6 +33,7 @@ from tapgate.messenger.model import (
     RequestRejected,
     RequestSucceeded,
 )
+from tapgate_client.errors import Code
 
 #: Error codes that do not concern the request itself and are handled like an unreachable gateway.
 _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {

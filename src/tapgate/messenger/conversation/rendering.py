@@ -2,8 +2,8 @@
 
 from datetime import date, datetime
 
-from tapgate import money
 from tapgate.messenger.model import Language
+from tapgate_client import money
 
 _MONTH_NAMES = {
     "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),

@@ -18,13 +18,13 @@ from typing import Any
 
 import structlog
 
-from tapgate.errors import ApiError
 from tapgate.messenger.flows import forms, screens
 from tapgate.messenger.flows.cipher import DecryptionError
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.model import FormSubmitted, Language
 from tapgate.messenger.runner import FormResult
 from tapgate.messenger.services import Services
+from tapgate_client.errors import ApiError
 
 FlowResponse = tuple[int, dict[str, Any]]
 

@@ -5,15 +5,15 @@ from typing import Any, ClassVar
 import msgspec
 import structlog
 
-from tapgate.client import AsyncTapgateClient
-from tapgate.client import exceptions as client
-from tapgate.errors import Code
 from tapgate.messenger.model import (
     GatewayUnreachable,
     RequestOutcome,
     RequestRejected,
     RequestSucceeded,
 )
+from tapgate_client import AsyncTapgateClient
+from tapgate_client import exceptions as client
+from tapgate_client.errors import Code
 
 _log = structlog.get_logger()
 

@@ -1,10 +1,10 @@
 """Requests about the subscriber's cards."""
 
-from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import CardNotOwnedError, GatewayRequest
 from tapgate.messenger.model import Card, SecretStruct
-from tapgate.names import clean_person_name
-from tapgate.schemas.cards import CardRecord, DisclosedCard
+from tapgate_client import AsyncTapgateClient
+from tapgate_client.names import clean_person_name
+from tapgate_client.schemas.cards import CardRecord, DisclosedCard
 
 
 class ListCards(GatewayRequest, frozen=True, kw_only=True):

@@ -1,9 +1,9 @@
 """Requests about identity documents. The messenger handles those about kept images itself."""
 
-from tapgate.client import AsyncTapgateClient
 from tapgate.images import EncodedImage
 from tapgate.messenger.gateway_requests.base import GatewayRequest
-from tapgate.schemas.subscribers import KycDocumentType
+from tapgate_client import AsyncTapgateClient
+from tapgate_client.schemas.subscribers import KycDocumentType
 
 
 class AddDocument(GatewayRequest, frozen=True, kw_only=True):

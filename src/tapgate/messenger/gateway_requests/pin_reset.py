@@ -4,13 +4,13 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.gateway_requests.cards import ListCards
 from tapgate.messenger.gateway_requests.subscribers import find_subscriber, to_subscriber
 from tapgate.messenger.model import Agent, Card, SecretStruct, Subscriber
-from tapgate.names import clean_business_name
-from tapgate.schemas.cards import CardStatus, CardType
+from tapgate_client import AsyncTapgateClient
+from tapgate_client.names import clean_business_name
+from tapgate_client.schemas.cards import CardStatus, CardType
 
 PinHolderType = Literal["subscriber", "agent", "card"]
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import Language, SecretStruct, Subscriber
-from tapgate.names import clean_person_name
-from tapgate.schemas.subscribers import SubscriberLanguage, SubscriberRecord
+from tapgate_client import AsyncTapgateClient
+from tapgate_client.names import clean_person_name
+from tapgate_client.schemas.subscribers import SubscriberLanguage, SubscriberRecord
 
 
 class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):

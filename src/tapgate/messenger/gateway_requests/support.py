@@ -2,13 +2,13 @@
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient, TapgateError
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.model import SecretStruct
-from tapgate.names import clean_business_name
-from tapgate.schemas.agents import AgentStatus
-from tapgate.schemas.provider_warnings import ProviderReport
-from tapgate.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
+from tapgate_client import AsyncTapgateClient, TapgateError
+from tapgate_client.names import clean_business_name
+from tapgate_client.schemas.agents import AgentStatus
+from tapgate_client.schemas.provider_warnings import ProviderReport
+from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
 
 
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,16 +4,16 @@ from typing import ClassVar
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient
-from tapgate.client import exceptions as client
 from tapgate.messenger.gateway_requests.base import GatewayRequest
 from tapgate.messenger.gateway_requests.subscribers import find_subscriber
 from tapgate.messenger.model import SecretStruct
-from tapgate.names import build_public_name, mask_person_name
-from tapgate.schemas.cards import CardStatus, CardType
-from tapgate.schemas.subscribers import SubscriberRecord
-from tapgate.schemas.transactions import TransactionType
-from tapgate.schemas.wallets import P2pReceipt, Quote
+from tapgate_client import AsyncTapgateClient
+from tapgate_client import exceptions as client
+from tapgate_client.names import build_public_name, mask_person_name
+from tapgate_client.schemas.cards import CardStatus, CardType
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.transactions import TransactionType
+from tapgate_client.schemas.wallets import P2pReceipt, Quote
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,11 +4,11 @@ from datetime import datetime
 
 import msgspec
 
-from tapgate.client import AsyncTapgateClient
 from tapgate.messenger.gateway_requests.base import GatewayRequest
-from tapgate.names import get_counterparty_name, mask_person_name
-from tapgate.schemas.subscribers import Limits
-from tapgate.schemas.transactions import (
+from tapgate_client import AsyncTapgateClient
+from tapgate_client.names import get_counterparty_name, mask_person_name
+from tapgate_client.schemas.subscribers import Limits
+from tapgate_client.schemas.transactions import (
     Direction,
     FeePayer,
     PartyRecord,
@@ -16,7 +16,7 @@ from tapgate.schemas.transactions import (
     TransactionRecord,
     TransactionStatus,
 )
-from tapgate.schemas.wallets import Balance
+from tapgate_client.schemas.wallets import Balance
 
 
 class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,14 +9,14 @@ import asyncpg
 import msgspec
 from msgspec.structs import replace
 
-from tapgate import ids
-from tapgate.clock import format_rfc3339
 from tapgate.messenger.channel.render import RenderError, render_payloads, render_plain_text
 from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.services import Services
 from tapgate.store.database import Database
 from tapgate.vault import Vault, VaultError
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
 
 _KEY_PATTERN = re.compile(r"[!-~]{1,200}", re.ASCII)
 _decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingMessage)

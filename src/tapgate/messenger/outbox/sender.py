@@ -10,8 +10,6 @@ from typing import NoReturn
 
 import structlog
 
-from tapgate import ids
-from tapgate.clock import Clock
 from tapgate.messenger.channel.graph import GraphClient, GraphError
 from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
 from tapgate.messenger.outbox import claims, service_window
@@ -22,6 +20,8 @@ from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database
 from tapgate.vault import Vault
+from tapgate_client import ids
+from tapgate_client.clock import Clock
 
 POLL_INTERVAL_SECONDS = 0.5
 #: Older messages are not sent: their content, such as a one-time code, is obsolete.

@@ -9,13 +9,13 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
-from tapgate.client import AsyncTapgateClient, TapgateError, ValidationError
-from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
 from tapgate.runtime.background import run_periodically
-from tapgate.schemas.messages import StatusReport
 from tapgate.store.database import Database
 from tapgate.store.work_queue import LEASE_DURATION, WorkQueue
+from tapgate_client import AsyncTapgateClient, TapgateError, ValidationError
+from tapgate_client.clock import Clock
+from tapgate_client.schemas.messages import StatusReport
 
 _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 100

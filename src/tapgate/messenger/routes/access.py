@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tapgate import signing
-from tapgate.errors import ApiError, Code
 from tapgate.http.openapi import build_bearer_scheme, build_header_scheme
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.web import RequestContext
+from tapgate_client import signing
+from tapgate_client.errors import ApiError, Code
 
 Check = Callable[[RequestContext], str | None]
 

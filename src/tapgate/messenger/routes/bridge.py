@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 import structlog
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.http.responses import encode_json
 from tapgate.images import ImageError
@@ -25,6 +24,7 @@ from tapgate.messenger.routes.access import BRIDGE
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import ErrorStatus, RequestContext, SuccessStatus, invalid
 from tapgate.runtime import logs
+from tapgate_client.errors import ApiError, Code
 
 _MAX_SENDER_LENGTH: Final = 255
 #: In both languages, because the person's language may be unavailable too.

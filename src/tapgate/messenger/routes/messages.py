@@ -5,8 +5,6 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from tapgate import ids
-from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model import SecretStruct, Template
@@ -14,6 +12,8 @@ from tapgate.messenger.outbox.messages import OutboxMessage, enqueue, list_recen
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import SERVICE
 from tapgate.messenger.web import RequestContext, invalid
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
 
 endpoints = Endpoints("Messages")
 

@@ -4,9 +4,10 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl
 
-from tapgate import phone_numbers
-from tapgate.errors import ApiError, Code
 from tapgate.messenger.web import invalid
+from tapgate.phone_numbers import normalize_phone_number
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.phone_numbers import PhoneNumberError
 
 _E164_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _INVALID_PHONE_TEXT: Final = "must be a phone number in E.164 format, such as +23276123456"
@@ -28,8 +29,8 @@ def parse_phone(value: str, name: str, *, code: Code = Code.INVALID_REQUEST) -> 
     if _E164_PATTERN.fullmatch(value) is None:
         raise ApiError(code, f"{name} {_INVALID_PHONE_TEXT}")
     try:
-        return phone_numbers.normalize_phone_number(value)
-    except phone_numbers.PhoneNumberError as error:
+        return normalize_phone_number(value)
+    except PhoneNumberError as error:
         raise ApiError(code, f"{name} {error}") from None
 
 

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from tapgate import VERSION
-from tapgate.errors import ApiError
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.web import RequestContext
-from tapgate.schemas.health import Live, Readiness
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.health import Live, Readiness
 
 endpoints = Endpoints(
     "System",

@@ -4,7 +4,6 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import JSON_MEDIA_TYPE, MEBIBYTE, Endpoints, Parameter, Reply
 from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import delivery_parser
@@ -17,7 +16,8 @@ from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import CHANNEL, FLOW, HANDSHAKE
 from tapgate.messenger.services import Services
 from tapgate.messenger.web import TEXT_MEDIA_TYPE, RequestContext, SuccessStatus, invalid
-from tapgate.schemas.provider_warnings import MAX_WARNINGS, ProviderReport
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.provider_warnings import MAX_WARNINGS, ProviderReport
 
 MAX_CHALLENGE_LENGTH: Final = 1024
 

@@ -6,8 +6,8 @@ ambiguous in every currency with decimals. Ambiguous text is not an amount.
 
 import re
 
-from tapgate import money
 from tapgate.messenger.understanding.normalization import normalize_digits
+from tapgate_client import money
 
 #: Currency names in lower case. The currency code in lower case is also accepted.
 _CURRENCY_NAMES = {

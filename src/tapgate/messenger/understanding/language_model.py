@@ -16,7 +16,7 @@ import structlog
 from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
-from tapgate.tls import get_tls_context_for
+from tapgate_client.tls import get_tls_context_for
 
 MODEL_TIMEOUT_SECONDS: Final = 3.0
 #: Commands that the model may not name, because they confirm or refuse an operation.

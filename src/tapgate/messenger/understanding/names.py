@@ -3,7 +3,7 @@
 import re
 
 from tapgate.messenger.understanding.normalization import normalize_digits
-from tapgate.names import is_person_name
+from tapgate_client.names import is_person_name
 
 _FILLER_PATTERN = re.compile(
     r"^(?:my (?:full )?name is|name is|i am|i'm|im|it is|call me|mi name na|a name|je m'appelle"

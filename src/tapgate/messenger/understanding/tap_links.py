@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tapgate.schemas.card_proofs import parse_tap_url
+from tapgate_client.schemas.card_proofs import parse_tap_url
 
 _TAP_URL_PATTERN: Final = re.compile(
     r"https?://[a-z0-9.:\[\]-]{1,255}(?:/[a-z0-9._~-]{1,64}){1,4}\?"

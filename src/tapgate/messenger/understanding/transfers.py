@@ -11,7 +11,8 @@ import phonenumbers
 
 from tapgate.messenger.understanding.amounts import is_other_unit, list_currency_names, parse_amount
 from tapgate.messenger.understanding.normalization import normalize_digits
-from tapgate.phone_numbers import PhoneNumberError, normalize_phone_number
+from tapgate.phone_numbers import normalize_phone_number
+from tapgate_client.phone_numbers import PhoneNumberError
 
 _FILLER_PATTERN = re.compile(
     r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série"

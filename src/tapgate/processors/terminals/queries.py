@@ -1,12 +1,12 @@
 """SQL queries for terminals. `auth` manages their signing keys."""
 
-from tapgate.errors import Code, require_found
 from tapgate.processors.terminals.model import Terminal
-from tapgate.schemas.pagination import PageQuery
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row, update_row
 from tapgate.store.transaction import Transaction
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.pagination import PageQuery
 
 _SELECT = """
     SELECT t.id, t.processor_id, t.name, t.status, t.last_seen_at, t.created_at,

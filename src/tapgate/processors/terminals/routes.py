@@ -1,28 +1,28 @@
 """Terminal endpoints."""
 
-from tapgate import ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.common import OptionalReason
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.processors import (
+from tapgate.transactions.submit import decode_id
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.processors import (
     NewTerminal,
     TerminalAdded,
     TerminalRecord,
     TerminalResponse,
     TerminalStatus,
 )
-from tapgate.schemas.records import ProcessorId
-from tapgate.transactions.submit import decode_id
+from tapgate_client.schemas.records import ProcessorId
 
 endpoints = Endpoints("Processors", "/api/v1/processors/{id}/terminals", access=Access(roles="A"))
 

@@ -14,7 +14,6 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
-from tapgate.clock import get_platform_day
 from tapgate.gateway_services import open_services
 from tapgate.sandbox.demo import example_requests, examples
 from tapgate.sandbox.demo.clock import SimulatedClock
@@ -24,10 +23,11 @@ from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
-from tapgate.schemas.admin import NewApiKey, Scope
 from tapgate.settings import NO_NOTIFICATIONS, Settings
 from tapgate.store.database import Database
 from tapgate.store.failures import DATABASE_ERRORS
+from tapgate_client.clock import get_platform_day
+from tapgate_client.schemas.admin import NewApiKey, Scope
 
 _SEED: Final = 23225
 _ADVISORY_LOCK_KEY: Final = 0x64_656D_6F  # "demo"

@@ -5,11 +5,11 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-from tapgate import ids
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.pins.verifier import is_weak_pin
 from tapgate.sandbox.demo.country import Merchant, Person
 from tapgate.sandbox.demo.signing_cards import SigningCards
+from tapgate_client import ids
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from random import Random
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from tapgate import money
 from tapgate.agents import operations as agents
 from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
@@ -20,11 +19,17 @@ from tapgate.sandbox.demo import country, people, signing_cards
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.documents import draw_document
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.schemas.agents import AgentRegistration
-from tapgate.schemas.cards import CardBlockReason, CardLink, NewChildCard
-from tapgate.schemas.partners import NewPartner
-from tapgate.schemas.processors import NewProcessor, NewTerminal
-from tapgate.schemas.subscribers import (
+from tapgate.store.transaction import Transaction
+from tapgate.subscribers import operations as subscribers
+from tapgate.subscribers.kyc_documents import operations as kyc_documents
+from tapgate.subscribers.kyc_documents.model import Document
+from tapgate.support import operations as support
+from tapgate_client import money
+from tapgate_client.schemas.agents import AgentRegistration
+from tapgate_client.schemas.cards import CardBlockReason, CardLink, NewChildCard
+from tapgate_client.schemas.partners import NewPartner
+from tapgate_client.schemas.processors import NewProcessor, NewTerminal
+from tapgate_client.schemas.subscribers import (
     IdType,
     KycDocumentType,
     KycStatus,
@@ -32,12 +37,7 @@ from tapgate.schemas.subscribers import (
     SubscriberCategory,
     SubscriberUpdate,
 )
-from tapgate.schemas.support import NewSupportMessage
-from tapgate.store.transaction import Transaction
-from tapgate.subscribers import operations as subscribers
-from tapgate.subscribers.kyc_documents import operations as kyc_documents
-from tapgate.subscribers.kyc_documents.model import Document
-from tapgate.support import operations as support
+from tapgate_client.schemas.support import NewSupportMessage
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from tapgate.card_proofs.sun import KEY_BYTES
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards.tap_history import COUNTER_FIELD
 from tapgate.ledger.commands import Command
-from tapgate.schemas.card_proofs import NewKeyset
+from tapgate_client.schemas.card_proofs import NewKeyset
 
 KEYSET_NAME: Final = "Demo cards"
 _KEY_VERSION: Final = 1  # the version of uploaded cards

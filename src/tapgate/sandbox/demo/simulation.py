@@ -20,7 +20,7 @@ from tapgate.sandbox.demo.country import Size
 from tapgate.sandbox.demo.people import Agent, Country, Resident
 from tapgate.sandbox.demo.seed import Seeder
 from tapgate.sandbox.demo.transactions import TransactionSimulator
-from tapgate.schemas.subscribers import KycDocumentType
+from tapgate_client.schemas.subscribers import KycDocumentType
 
 #: Relative activity per hour, from 7:00 to 23:00.
 _FIRST_HOUR: Final = 7

@@ -9,9 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate import ids, money
 from tapgate.api.services import Services
-from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import (
     Command,
@@ -21,6 +19,8 @@ from tapgate.ledger.commands import (
     TransactionResult,
 )
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
 
 
 class Side(NamedTuple):

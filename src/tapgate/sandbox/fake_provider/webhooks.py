@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from tapgate.tls import get_tls_context
+from tapgate_client.tls import get_tls_context
 
 
 class CallbackSender:

@@ -11,11 +11,11 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 import msgspec
 
-from tapgate.client.credentials import ServiceSecret, UnsignedRequest
-from tapgate.clock import system_clock
 from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.settings import Settings
-from tapgate.tls import get_tls_context_for
+from tapgate_client.clock import system_clock
+from tapgate_client.credentials import ServiceSecret, UnsignedRequest
+from tapgate_client.tls import get_tls_context_for
 
 _TIMEOUT: Final = httpx2.Timeout(5, connect=2)
 #: Longer than `_TIMEOUT`, because the messenger processes a form before it responds.

@@ -8,17 +8,17 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tapgate import money
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.errors import ApiError, Code
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
 from tapgate.sandbox.software_card import load_chip_keys
-from tapgate.schemas.card_proofs import Authenticity
-from tapgate.schemas.cards import CardStatus
 from tapgate.settings_reader import DEVELOPMENT
+from tapgate_client import money
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.cards import CardStatus
 
 pages: Final = Pages()
 

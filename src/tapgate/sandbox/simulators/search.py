@@ -3,7 +3,7 @@
 from typing import Any
 
 from tapgate.console.page_request import PageRequest
-from tapgate.errors import ApiError, Code
+from tapgate_client.errors import ApiError, Code
 
 
 async def search_records(

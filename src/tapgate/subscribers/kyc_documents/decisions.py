@@ -7,9 +7,15 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.actors import Actor
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.notifications.messages import enqueue_message
-from tapgate.schemas.subscribers import (
+from tapgate.store.transaction import Transaction
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.kyc_documents import queries
+from tapgate.subscribers.model import Subscriber
+from tapgate.subscribers.operations import save
+from tapgate.vault import Vault
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.subscribers import (
     MAX_KYC_LEVEL,
     KycDecision,
     KycDecisionRequest,
@@ -17,12 +23,6 @@ from tapgate.schemas.subscribers import (
     KycStatus,
     SubscriberLanguage,
 )
-from tapgate.store.transaction import Transaction
-from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.kyc_documents import queries
-from tapgate.subscribers.model import Subscriber
-from tapgate.subscribers.operations import save
-from tapgate.vault import Vault
 
 KYC_DECIDED_TEMPLATE: Final = "kyc_decided"
 #: A subscriber who is offline for longer sees the outcome in the chat.

@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import msgspec
 
-from tapgate import ids
-from tapgate.errors import Code, require_found
-from tapgate.schemas.records import build_record
-from tapgate.schemas.subscribers import DocumentRecord, KycDocumentStatus
+from tapgate_client import ids
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.records import build_record
+from tapgate_client.schemas.subscribers import DocumentRecord, KycDocumentStatus
 
 T = TypeVar("T")
 

@@ -10,10 +10,8 @@ import msgspec
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
-from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.schemas.subscribers import KycStatus
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
@@ -22,6 +20,8 @@ from tapgate.subscribers.kyc_documents.model import Document, build_seal_context
 from tapgate.subscribers.model import Subscriber, require_not_closed
 from tapgate.subscribers.operations import save
 from tapgate.vault import Vault
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.subscribers import KycStatus
 
 MAX_PENDING_IMAGES: Final = 16
 #: Two threads only: a large image takes about 300 MB of memory while it is processed, and about

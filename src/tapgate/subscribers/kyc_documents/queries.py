@@ -6,13 +6,13 @@ import asyncpg
 
 from tapgate.auth.disclosure import Reader
 from tapgate.images import EncodedImage
-from tapgate.schemas.pagination import PageQuery
-from tapgate.schemas.subscribers import KycDocumentType
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents.model import Document, require_document
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.subscribers import KycDocumentType
 
 
 async def add(

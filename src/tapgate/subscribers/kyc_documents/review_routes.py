@@ -6,12 +6,12 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import Endpoints
-from tapgate.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.records import SubscriberId
 from tapgate.subscribers.kyc_documents import reviews
+from tapgate_client.errors import Code
+from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import SubscriberId
 
 endpoints = Endpoints(
     "Subscribers", "/api/v1", access=Access(roles="AC"), objects=ObjectAccess.UNRESTRICTED

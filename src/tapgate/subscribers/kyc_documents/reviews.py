@@ -5,17 +5,17 @@ from typing import Final
 
 import msgspec
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
-from tapgate.errors import ApiError, Code
-from tapgate.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
-from tapgate.schemas.records import build_record
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import exclude_hidden
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
+from tapgate_client.schemas.records import build_record
 
 _SELECT: Final = """
     SELECT s.id AS subscriber_id, s.first_name, s.last_name, s.phone_number, a.kyc_level,

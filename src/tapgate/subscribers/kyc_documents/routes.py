@@ -4,19 +4,7 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
-from tapgate.schemas.approvals import Operation
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.records import SubscriberId
-from tapgate.schemas.subscribers import (
-    DocumentAdded,
-    DocumentRecord,
-    KycDecision,
-    KycDecisionRequest,
-    NewDocument,
-    SubscriberResponse,
-)
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import decisions, operations, queries
 from tapgate.subscribers.kyc_documents.model import (
@@ -26,6 +14,18 @@ from tapgate.subscribers.kyc_documents.model import (
     to_record,
 )
 from tapgate.subscribers.model import to_record as to_subscriber_record
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.records import SubscriberId
+from tapgate_client.schemas.subscribers import (
+    DocumentAdded,
+    DocumentRecord,
+    KycDecision,
+    KycDecisionRequest,
+    NewDocument,
+    SubscriberResponse,
+)
 
 endpoints = Endpoints("Subscribers", "/api/v1/subscribers/{id}", objects=ObjectAccess.UNRESTRICTED)
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tapgate import ids
 from tapgate.api import csv_files
 from tapgate.wallets.statements.model import Statement
+from tapgate_client import ids
 
 CONTENT_TYPE: Final = csv_files.CONTENT_TYPE
 

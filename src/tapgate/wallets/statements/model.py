@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import clock, ids, money
-from tapgate.errors import invalid_field
 from tapgate.ledger import chart
-from tapgate.schemas.wallets import (
+from tapgate_client import clock, ids, money
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.wallets import (
     STATEMENT_FEE_TYPE,
     EntryRecord,
     StatementHolder,

@@ -7,15 +7,11 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
-from tapgate import ids
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding.model import Branding
-from tapgate.clock import Clock
-from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.schemas.subscribers import SubscriberStatus
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
@@ -25,6 +21,10 @@ from tapgate.vault import Vault
 from tapgate.wallets.statements import csv_file, queries
 from tapgate.wallets.statements.model import FileFormat, Period, Statement
 from tapgate.wallets.statements.queries import StatementFile
+from tapgate_client import ids
+from tapgate_client.clock import Clock
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.subscribers import SubscriberStatus
 
 _trail = AuditTrail("subscriber")
 

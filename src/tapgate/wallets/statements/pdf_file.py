@@ -11,7 +11,6 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from tapgate import ids
 from tapgate.branding.model import Branding
 from tapgate.wallets.statements.model import Statement, StatementLine
 from tapgate.wallets.statements.typesetting import (
@@ -20,6 +19,7 @@ from tapgate.wallets.statements.typesetting import (
     replace_missing_glyphs,
     truncate_to_width,
 )
+from tapgate_client import ids
 
 # Write binary streams: ASCII85 encoding would make them a quarter larger.
 rl_config.useA85 = 0

@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from tapgate import ids
 from tapgate.ledger import archived
-from tapgate.names import get_counterparty_name, hide_links
 from tapgate.store.database import USE_GENERIC_PLANS, Database
 from tapgate.store.id_ranges import MAX_ID
 from tapgate.store.pipeline import send_ahead
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
+from tapgate_client import ids
+from tapgate_client.names import get_counterparty_name, hide_links
 
 #: A long history may take longer than the default timeout allows.
 _QUERY_TIMEOUT_SECONDS: Final = 30.0

@@ -3,20 +3,20 @@
 import asyncio
 from typing import cast
 
-from tapgate import clock, ids
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding
-from tapgate.errors import Code
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
-from tapgate.schemas.records import require_id
-from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.pins import pin_operations
 from tapgate.wallets.statements import csv_file, operations
 from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
+from tapgate_client import clock, ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.records import require_id
+from tapgate_client.schemas.wallets import StatementRecord, StatementRequest
 
 endpoints = Endpoints("Wallet")
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS, SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,
@@ -18,6 +17,7 @@ from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import ChangePin, FindSubscriber, RegisterSubscriber
 from tapgate.messenger.model import RequestRejected, Subscriber
 from tapgate.messenger.understanding.names import parse_person_names
+from tapgate_client.errors import Code
 
 
 def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.messenger import texts
 from tapgate.messenger.conversation import option_matching, rendering
 from tapgate.messenger.conversation.commands.common_steps import (
@@ -26,7 +25,8 @@ from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, U
 from tapgate.messenger.model import Card, RequestRejected
 from tapgate.messenger.understanding.tap_links import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_card_serial
-from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
+from tapgate_client.errors import Code
+from tapgate_client.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
 #: Stands for the serial of a card whose link the person pasted.

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation.steps import (
     CODE_PATTERN,
     AskStep,
@@ -24,7 +23,8 @@ from tapgate.messenger.gateway_requests import (
 )
 from tapgate.messenger.model import Command, RequestRejected, Subscriber
 from tapgate.messenger.understanding.transfers import parse_phone
-from tapgate.schemas.subscribers import SubscriberStatus
+from tapgate_client.errors import Code
+from tapgate_client.schemas.subscribers import SubscriberStatus
 
 _DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
 

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
@@ -15,7 +14,8 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument, CountKeptImages
 from tapgate.messenger.model import RequestRejected
-from tapgate.schemas.subscribers import KycDocumentType
+from tapgate_client.errors import Code
+from tapgate_client.schemas.subscribers import KycDocumentType
 
 _UNUSABLE_IMAGE_CODES: Final = (
     Code.VALIDATION_FAILED,

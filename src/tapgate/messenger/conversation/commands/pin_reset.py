@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation import rendering
 from tapgate.messenger.conversation.commands.account import get_invalid_fields
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
@@ -36,6 +35,7 @@ from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.normalization import normalize_text
 from tapgate.messenger.understanding.secret_detection import has_code
 from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate_client.errors import Code
 
 _MAX_NAME_LENGTH: Final = 20
 #: After a code was sent, the next one can be sent a minute later.

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.messenger import texts
 from tapgate.messenger.conversation import error_messages, rendering
 from tapgate.messenger.conversation.commands.common_steps import build_lookup_script
@@ -20,8 +19,9 @@ from tapgate.messenger.gateway_requests import (
 from tapgate.messenger.model import Command, Subscriber
 from tapgate.messenger.understanding.amounts import parse_amount, parse_amount_in_question
 from tapgate.messenger.understanding.places import parse_place, parse_place_in_question
-from tapgate.schemas.subscribers import SubscriberStatus
-from tapgate.schemas.wallets import Quote
+from tapgate_client.errors import Code
+from tapgate_client.schemas.subscribers import SubscriberStatus
+from tapgate_client.schemas.wallets import Quote
 
 _MAX_LISTED_AGENTS: Final = 5
 _MAX_NAME_LENGTH: Final = 60

@@ -6,13 +6,13 @@ stored unsealed.
 
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, Next, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import ContactSupport
 from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
+from tapgate_client.errors import Code
 
 #: Step of a text that continues a support request. It never runs as a part of the script.
 FOLLOW_UP: Final = "follow_up"

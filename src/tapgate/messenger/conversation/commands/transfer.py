@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tapgate.errors import Code
 from tapgate.messenger.conversation import error_messages, rendering
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
@@ -37,8 +36,9 @@ from tapgate.messenger.understanding.transfers import (
     parse_phone,
     parse_transfer,
 )
-from tapgate.schemas.transactions import TransactionStatus
-from tapgate.schemas.wallets import P2pReceipt, Quote
+from tapgate_client.errors import Code
+from tapgate_client.schemas.transactions import TransactionStatus
+from tapgate_client.schemas.wallets import P2pReceipt, Quote
 
 _MAX_NAME_LENGTH: Final = 24
 

@@ -20,8 +20,8 @@ from tapgate.messenger.gateway_requests import (
 )
 from tapgate.messenger.model import DocumentReply
 from tapgate.messenger.understanding.periods import parse_period
-from tapgate.schemas.subscribers import Limits
-from tapgate.schemas.wallets import Balance
+from tapgate_client.schemas.subscribers import Limits
+from tapgate_client.schemas.wallets import Balance
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
 _MAX_NAME_LENGTH: Final = 24

@@ -1,0 +1,63 @@
+"""Requests and responses of an admin's own account."""
+
+import msgspec
+
+from tapgate_client.schemas.admin import Otp
+from tapgate_client.schemas.common import Redacted, build_missing_field_error
+from tapgate_client.schemas.fields import Password
+from tapgate_client.schemas.passkeys import AssertedCredential
+
+
+class TotpEnrollment(msgspec.Struct, kw_only=True):
+    current_password: str | None = None
+
+
+class TotpCode(msgspec.Struct, kw_only=True):
+    code: Otp
+
+
+class TotpSecret(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """A new secret for an authenticator app, which must be confirmed with a code."""
+
+    secret: str
+    otpauth_url: str
+    qr: str
+
+
+class NewRecoveryCodes(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Recovery codes. Each works once instead of a code, and no other response contains them."""
+
+    recovery_codes: list[str]
+
+
+class StepUp(msgspec.Struct, kw_only=True):
+    """Either a code or the proof of a passkey."""
+
+    otp: Otp | None = None
+    passkey: AssertedCredential | None = None
+
+    def __post_init__(self) -> None:
+        if self.otp is None and self.passkey is None:
+            raise build_missing_field_error("otp")
+
+
+class VerifiedFactor(msgspec.Struct, frozen=True, kw_only=True):
+    """Until when the session may be used for sensitive actions."""
+
+    verified_until: str
+
+
+class PasswordChange(msgspec.Struct, kw_only=True):
+    current_password: str
+    new_password: Password
+
+
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    current: bool
+    console: bool
+    sso: bool
+    ip: str | None
+    user_agent: str | None
+    created_at: str
+    last_seen_at: str | None

@@ -1,0 +1,303 @@
+"""Requests and responses of admins, sessions and API keys."""
+
+from enum import StrEnum
+from ipaddress import IPv6Network, ip_network
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.clearable_fields import OrEmptyRule
+from tapgate_client.schemas.common import Redacted
+from tapgate_client.schemas.fields import (
+    Choice,
+    CompanyEmail,
+    IdRule,
+    IntegerRange,
+    InvalidValueError,
+    Label,
+    ListLength,
+    Password,
+    Rule,
+    Text,
+    TextRule,
+    Timestamp,
+    TimestampRule,
+)
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.passkeys import AssertedCredential
+
+_MAX_RATE_LIMIT: Final = 1_000_000
+_MAX_NETWORKS: Final = 100
+
+
+class AdminRole(StrEnum):
+    SYSTEM_ADMIN = "system_admin"
+    COMPLIANCE_USER = "compliance_user"
+    SUPPORT_USER = "support_user"
+    FINANCE_USER = "finance_user"
+
+
+class AdminStatus(StrEnum):
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class Scope(StrEnum):
+    """What an API key may do."""
+
+    PAYMENTS_READ = "payments:read"
+    PAYMENTS_WRITE = "payments:write"
+    BALANCE_READ = "balance:read"
+    SUBSCRIBERS_READ = "subscribers:read"
+    SUBSCRIBERS_WRITE = "subscribers:write"
+    CARDS_READ = "cards:read"
+    CARDS_WRITE = "cards:write"
+
+
+AdminRoleField = Annotated[str, Choice(*AdminRole, name="AdminRole")]
+ScopeField = Annotated[str, Choice(*Scope, name="Scope")]
+
+
+class OtpRule(TextRule):
+    """Code of an authenticator app, or a recovery code."""
+
+    example = "492039"
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {
+            **super().to_json_schema(),
+            "description": "Six digits of an authenticator app, or a recovery code",
+        }
+
+
+Otp = Annotated[str, OtpRule(32)]
+
+
+class Login(msgspec.Struct, kw_only=True):
+    email: CompanyEmail
+    password: str
+    otp: Otp | None = None
+
+
+class Refresh(msgspec.Struct, kw_only=True):
+    refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
+
+
+class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Response to a login or a refresh."""
+
+    token: str
+    refresh_token: str
+    expires_in: int
+    #: True if the tokens can only be used to enroll a second factor; absent otherwise.
+    enroll_only: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class OidcStart(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Where to continue a login with the identity provider, and what completes it."""
+
+    authorization_url: str
+    login_token: str
+
+
+class OidcStepUp(msgspec.Struct, kw_only=True):
+    """Redirect of the identity provider to the console."""
+
+    login_token: Annotated[str, TextRule(2048)]
+    state: Text
+    code: Annotated[str, TextRule(4096)]
+    #: Issuer, if the provider sends it with the code.
+    iss: Text | None = None
+
+
+class OidcLogin(OidcStepUp, kw_only=True):
+    password: str | None = None
+    otp: Otp | None = None
+    passkey: AssertedCredential | None = None
+
+
+class OidcLogout(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    logout_url: str | None
+
+
+class NewAdmin(msgspec.Struct, kw_only=True):
+    """New admin. Without a password, the response has a link with which the admin sets one."""
+
+    email: CompanyEmail
+    password: Password | None = None
+    name: Label
+    role: AdminRoleField
+
+
+class AdminChanges(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: Label | None = None
+    role: AdminRoleField | None = None
+
+
+class Factor(StrEnum):
+    """Second factor that an admin can enroll."""
+
+    TOTP = "totp"
+    PASSKEY = "passkey"
+
+
+class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    email: str
+    name: str
+    role: AdminRoleField
+    created_at: str
+    last_login_at: str | None
+
+
+class Me(AdminFields, frozen=True, kw_only=True):
+    """The authenticated admin.
+
+    `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
+    """
+
+    factors: list[Annotated[str, Choice(*Factor, name="Factor")]]
+    recovery_codes: int
+
+
+class Admin(AdminFields, frozen=True, kw_only=True):
+    status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
+    #: Whether the admin signs in with single sign-on and has no password.
+    sso: bool
+    #: IDs of the admins who have seen the admin's invitation or reset link, until a third admin
+    #: confirms the account.
+    link_seen_by: list[str]
+
+
+class NewAdminRecord(Admin, frozen=True, kw_only=True):
+    """Record of a new admin. `invitation` is present if no password was given."""
+
+    invitation: "Invitation | msgspec.UnsetType" = msgspec.UNSET
+
+
+class Invitation(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    """Link with which the admin sets a password. It works once, until it expires."""
+
+    url: str
+    expires_at: str
+
+
+class InvitationAcceptance(msgspec.Struct, kw_only=True):
+    token: Annotated[str, TextRule(255)]
+    password: Password
+
+
+class NotEmptyRule(Rule):
+    """List of at least one scope. Duplicates are removed."""
+
+    example = ("payments:read", "balance:read")
+
+    def check(self, value: list[str]) -> list[str]:
+        if not value:
+            raise InvalidValueError("must have at least one scope")
+        return list(dict.fromkeys(value))
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"minItems": 1}
+
+
+class CidrRule(Rule):
+    """Network in CIDR notation, or a single address."""
+
+    example = "203.0.113.0/24"
+
+    def check(self, value: str) -> str:
+        try:
+            network = ip_network(value)
+        except ValueError:
+            raise InvalidValueError(
+                "must be a network in CIDR notation such as 203.0.113.0/24, without host bits"
+            ) from None
+        address = network.network_address
+        if isinstance(network, IPv6Network) and (
+            address.ipv4_mapped or address.scope_id is not None  # type: ignore[union-attr]
+        ):
+            raise InvalidValueError("must not be an IPv4-mapped network or have a zone ID")
+        return str(network)
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"description": "Network in CIDR notation, IPv4 or IPv6"}
+
+
+Scopes = Annotated[list[ScopeField], NotEmptyRule()]
+RATE_RULE: Final = IntegerRange(1, _MAX_RATE_LIMIT)
+RATE_RULE.example = 50
+AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETWORKS)]
+
+
+class NewApiKey(msgspec.Struct, kw_only=True):
+    name: Label
+    scopes: Scopes
+    rate_limit: Annotated[int, RATE_RULE] | None = None
+    burst: Annotated[int, RATE_RULE] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Timestamp | None = None
+
+
+class ApiKeyChanges(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: Label | None = None
+    scopes: Scopes | None = None
+    rate_limit: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
+    burst: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Annotated[str, OrEmptyRule(TimestampRule())] | None = None
+
+
+class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    scopes: list[ScopeField]
+    prefix: str
+    rate_limit: int | None
+    burst: int | None
+    allowed_ips: list[str] | None
+    expires_at: str | None
+    last_used_at: str | None
+    created_at: str
+    #: Null for a key that was created on the command line.
+    created_by: str | None
+    created_by_name: str | None
+    #: The last rotation; null if the key was not rotated.
+    rotated_by: str | None
+    rotated_by_name: str | None
+    rotated_at: str | None
+
+
+class ScarceApprovers(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval rule without a spare approver.
+
+    `available` people can approve, and the rule requires `approvers`.
+    """
+
+    operation: str
+    roles: list[str]
+    approvers: int
+    available: int
+
+
+class Offboarding(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do before an admin is disabled."""
+
+    api_keys: list[ApiKeyRecord]
+    scarce_approvers: list[ScarceApprovers]
+
+
+class ApiKeyFilters(PageQuery, kw_only=True):
+    #: Only keys that this admin created or was the last to rotate.
+    admin_id: Annotated[str, IdRule(ids.ADMIN)] | None = None
+
+
+class ApiKeyWithSecret(Redacted, ApiKeyRecord, frozen=True, kw_only=True):
+    """API key record that includes the key itself, returned only on creation and rotation."""
+
+    key: str

@@ -1,0 +1,182 @@
+"""Agents: records, requests and receipts."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.common import SuccessResponse
+from tapgate_client.schemas.fields import (
+    Amount,
+    BusinessName,
+    Choice,
+    Email,
+    FreeText,
+    IdRule,
+    IntegerRange,
+    Phone,
+    Pin,
+    SearchText,
+    Text,
+)
+from tapgate_client.schemas.pagination import NamedPageQuery
+from tapgate_client.schemas.subscribers import PhoneQueryRule
+from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+
+
+class AgentType(StrEnum):
+    SUB_AGENT = "sub_agent"
+    SUPER_AGENT = "super_agent"
+
+
+class AgentStatus(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    TERMINATED = "terminated"
+
+
+AgentTypeField = Annotated[str, Choice(*AgentType, name="AgentType")]
+AgentStatusField = Annotated[str, Choice(*AgentStatus, name="AgentStatus")]
+CommissionTier = Annotated[int, IntegerRange(1, 3)]
+
+
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Agent as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    agent_type: AgentTypeField
+    parent_agent_id: str | None
+    name: str
+    business_name: str | None
+    phone_number: str
+    email: str | None
+    address: str | None
+    commission_tier: int
+    status: AgentStatusField
+    account_id: str
+    float_balance: str
+    commission_balance: str
+    currency: str
+    created_at: str
+    updated_at: str
+
+
+class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
+    agent_id: str
+    float_balance: str
+    commission_balance: str
+    currency: str
+
+
+class AgentRegistration(msgspec.Struct, kw_only=True):
+    agent_type: AgentTypeField
+    name: BusinessName
+    phone_number: Phone
+    pin: Pin
+    parent_agent_id: Text | None = None
+    business_name: BusinessName | None = None
+    email: Email | None = None
+    address: Text | None = None
+    commission_tier: CommissionTier = 1
+
+    def __post_init__(self) -> None:
+        # Checked here so that this error takes precedence over field validation errors.
+        if self.agent_type == AgentType.SUB_AGENT and self.parent_agent_id is None:
+            raise ApiError(Code.MISSING_PARENT)
+
+
+class AgentUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: BusinessName | None = None
+    business_name: BusinessName | None = None
+    phone_number: Phone | None = None
+    email: Email | None = None
+    address: Text | None = None
+    commission_tier: CommissionTier | None = None
+
+
+class AgentFilters(NamedPageQuery, kw_only=True):
+    phone_number: Annotated[str, PhoneQueryRule()] | None = None
+    address: Text | None = None
+    status: AgentStatusField | None = None
+    agent_type: AgentTypeField | None = None
+    parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
+    search: SearchText | None = None
+    #: Whether the agent is active and its float is below `TAPGATE_FLOAT_LOW`.
+    low_float: bool | None = None
+
+
+class AgentPinChange(msgspec.Struct, kw_only=True):
+    old_pin: Pin
+    new_pin: Pin
+
+
+class AgentRegistered(SuccessResponse, kw_only=True):
+    message: str = "Agent registered"
+    agent_id: str
+    agent: AgentRecord
+
+
+class AgentResponse(SuccessResponse, kw_only=True):
+    agent: AgentRecord
+
+
+class FloatFunding(MoneyRequest, kw_only=True):
+    amount: Amount
+    description: FreeText | None = None
+
+
+class CashIn(CustomerMoneyRequest, kw_only=True):
+    agent_id: Text
+    amount: Amount
+    agent_pin: Pin
+
+
+class CashOut(CashIn, kw_only=True):
+    """Cash-out request. `pin` is the subscriber's PIN, or the card's own PIN for a child card."""
+
+    pin: Pin
+
+
+class FloatTransfer(MoneyRequest, kw_only=True):
+    from_agent_id: Text
+    to_agent_id: Text
+    amount: Amount
+    pin: Pin
+    description: FreeText | None = None
+
+
+class CommissionPayout(MoneyRequest, kw_only=True):
+    """Request to pay out the agent's entire commission balance."""
+
+
+class FundingReceipt(Receipt, kw_only=True):
+    amount: str
+    new_balance: str
+
+
+class CashReceipt(Receipt, kw_only=True):
+    """Receipt for a cash-in or cash-out.
+
+    `commission_earned` is zero while the transaction is under review. After a cash-in,
+    `subscriber_balance` is null if the caller lost access to the subscriber during the request.
+    """
+
+    amount: str
+    agent_balance: str
+    subscriber_balance: str | None
+    commission_earned: str
+
+
+class FloatTransferReceipt(Receipt, kw_only=True):
+    amount: str
+    from_balance: str
+    to_balance: str
+
+
+class PayoutReceipt(Receipt, kw_only=True):
+    amount: str
+    float_balance: str

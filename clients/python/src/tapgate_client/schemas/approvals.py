@@ -1,0 +1,196 @@
+"""Approval rules and approvals."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.admin import AdminRole, AdminRoleField
+from tapgate_client.schemas.fields import (
+    AmountOrZero,
+    Choice,
+    IdRule,
+    IntegerRange,
+    InvalidValueError,
+    ListLength,
+    Rule,
+    Text,
+)
+from tapgate_client.schemas.pagination import PageQuery
+
+MIN_EXPIRY_SECONDS: Final = 60
+MAX_EXPIRY_SECONDS: Final = 604_800
+_DEFAULT_EXPIRY_SECONDS: Final = 86_400
+
+
+class Operation(StrEnum):
+    """Operation that approval rules can guard. A change of the rules has no rule of its own."""
+
+    AGENT_FUND = "agent_fund"
+    PARTNER_FUND = "partner_fund"
+    WALLET_TRANSFER = "wallet_transfer"
+    PROCESSOR_TRANSFER = "processor_transfer"
+    FEE_RULES = "fee_rules"
+    COMMISSION_RULES = "commission_rules"
+    ACCOUNT_RULES = "account_rules"
+    COMPLIANCE_RULES = "compliance_rules"
+    ADMIN_USERS = "admin_users"
+    API_KEYS = "api_keys"
+    KEYSETS = "keysets"
+    OVERDRAFT_LIMITS = "overdraft_limits"
+    SUBSCRIBER_PHONE = "subscriber_phone"
+    AGENT_PHONE = "agent_phone"
+    MERCHANT_KEYS = "merchant_keys"
+    REVIEW_RELEASE = "review_release"
+    KYC_LEVEL = "kyc_level"
+    WEBHOOK_ENDPOINTS = "webhook_endpoints"
+    BRANDING = "branding"
+    APPROVAL_RULES = "approval_rules"
+
+
+#: Operations that rules can name.
+GUARDABLE_OPERATIONS: Final = tuple(
+    operation for operation in Operation if operation is not Operation.APPROVAL_RULES
+)
+#: Operations with an amount. Rules of other operations cannot have `above`.
+AMOUNT_OPERATIONS: Final = (
+    Operation.AGENT_FUND,
+    Operation.PARTNER_FUND,
+    Operation.WALLET_TRANSFER,
+    Operation.PROCESSOR_TRANSFER,
+    Operation.OVERDRAFT_LIMITS,
+)
+
+
+class ApprovalStatus(StrEnum):
+    PENDING = "pending"
+    APPROVED = "approved"  # waits for its execution
+    EXECUTED = "executed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Verdict(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+OperationField = Annotated[str, Choice(*Operation, name="ApprovalOperation")]
+GuardableOperationField = Annotated[str, Choice(*GUARDABLE_OPERATIONS, name="GuardableOperation")]
+ApprovalStatusField = Annotated[str, Choice(*ApprovalStatus, name="ApprovalStatus")]
+
+
+class RolesRule(Rule):
+    """List of at least one role. Duplicates are removed."""
+
+    example = (AdminRole.SYSTEM_ADMIN, AdminRole.FINANCE_USER)
+
+    def check(self, value: list[str]) -> list[str]:
+        if not value:
+            raise InvalidValueError("must have at least one role")
+        return list(dict.fromkeys(value))
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"minItems": 1}
+
+
+class ApprovalRule(msgspec.Struct, kw_only=True):
+    """Rule that holds an operation until `approvers` admins with one of the roles approve it.
+
+    With `above`, it holds only requests that exceed this amount together with the maker's other
+    requests of the last 24 hours.
+    """
+
+    operation: GuardableOperationField
+    above: AmountOrZero | None = None
+    roles: Annotated[list[AdminRoleField], RolesRule()]
+    approvers: Annotated[int, IntegerRange(1, 2)] = 1
+    expires_in: Annotated[int, IntegerRange(MIN_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS)] = (
+        _DEFAULT_EXPIRY_SECONDS
+    )
+
+
+class ApprovalRules(msgspec.Struct, kw_only=True):
+    data: Annotated[list[ApprovalRule], ListLength(0, 100)]
+
+
+class ApprovalSuspension(msgspec.Struct, frozen=True, kw_only=True):
+    """Approval rule suspension by a server operator."""
+
+    reason: str
+    suspended_by: str
+    suspended_at: str
+
+
+class ApprovalRulesRecord(msgspec.Struct, kw_only=True):
+    """The approval rules, and the operations that rules can guard.
+
+    `suspended` is null unless a server operator has suspended the rules.
+    """
+
+    data: list[ApprovalRule]
+    operations: list[GuardableOperationField]
+    suspended: ApprovalSuspension | None
+
+
+class ApprovalFilters(PageQuery, kw_only=True):
+    status: ApprovalStatusField | None = None
+    operation: OperationField | None = None
+    maker: Annotated[str, IdRule(ids.ADMIN)] | None = None
+    resource_id: Text | None = None
+
+
+class ApprovalDecision(msgspec.Struct, frozen=True, kw_only=True):
+    admin_id: str
+    admin_name: str
+    decision: Annotated[str, Choice(*Verdict, name="ApprovalVerdict")]
+    reason: str | None
+    at: str
+
+
+class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Request of an admin that waits, or waited, for the approval of other admins.
+
+    `changes` has the old and the new value of each field that the request sets. `resource_id` is
+    the ID of the record that the request changes. `approvers` are the IDs of the admins who have
+    approved it, and `required_approvers` is the number that it needs.
+
+    `result` is the response of the executed request. Secrets in it are shown once: an API key to
+    the maker, in the first response of `GET /approvals/{id}`, an invitation or reset link to the
+    approver who executed the request, in the response of `POST /approvals/{id}/approve`.
+    `disclosed` is true if this response shows them. If the request failed, `result` is the error
+    and `code` its code.
+
+    `masked` is true if the request concerns a restricted subscriber and the admin has not verified
+    a one-time code. The values of `changes` are then hidden, and `result` is null.
+    """
+
+    id: str
+    operation: OperationField
+    summary: str
+    changes: dict[str, Any]
+    amount: str | None
+    resource_id: str | None
+    maker: str
+    maker_name: str
+    approvers: list[str]
+    required_approvers: int
+    roles: list[AdminRoleField]
+    decisions: list[ApprovalDecision]
+    status: ApprovalStatusField
+    code: str | None
+    result: dict[str, Any] | None
+    created_at: str
+    expires_at: str
+    updated_at: str
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+    disclosed: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ApprovalResponse(msgspec.Struct, kw_only=True):
+    """Response to a request that an approval rule holds. Nothing was executed."""
+
+    approval: ApprovalRecord

@@ -1,0 +1,81 @@
+"""Requests and responses of the audit log."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate_client.schemas.fields import Choice
+from tapgate_client.schemas.pagination import Page, PageQuery
+from tapgate_client.schemas.periods import PeriodBound
+
+
+class AuditResult(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+    DENIED = "denied"
+
+
+AuditResultField = Annotated[str, Choice(*AuditResult, name="AuditResult")]
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An audited event and its actor. The hashes are null until the entry is sealed."""
+
+    id: str
+    sequence: int
+    occurred_at: str
+    event: str
+    actor: dict[str, Any]
+    resource_type: str
+    resource_id: str | None
+    result: AuditResultField
+    reason: str | None
+    changes: dict[str, Any]
+    ip: str | None
+    request_id: str | None
+    previous_hash: str | None
+    hash: str | None
+
+
+class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+
+
+class AuditPage(Page[AuditEntry], kw_only=True):
+    """One page of the audit log.
+
+    `names` has the names of the records that the entries refer to. Restricted subscribers are
+    absent until the admin verifies a one-time code.
+    """
+
+    names: list[NamedRecord]
+
+
+class AuditLogQuery(PageQuery, kw_only=True):
+    actor_id: str | None = None
+    event: str | None = None
+    resource_type: str | None = None
+    resource_id: str | None = None
+    result: AuditResultField | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
+
+
+class VerifyQuery(msgspec.Struct, kw_only=True):
+    full: bool = False
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of verifying the audit log, with the first mismatch if there is one.
+
+    `first_broken` is the ID of the first entry that does not match. If all entries match but the
+    chain ends too early or its last hash differs from the recorded head, `first_broken` is the
+    sequence number of that head.
+    """
+
+    valid: bool
+    entries: int
+    unsealed: int
+    first_broken: str | None

@@ -1,0 +1,179 @@
+"""Request and response bodies of cards."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.card_proofs import AuthenticityField, CardProof, require_card
+from tapgate_client.schemas.common import SuccessResponse
+from tapgate_client.schemas.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    IdRule,
+    PersonName,
+    Pin,
+    SearchText,
+    Text,
+)
+from tapgate_client.schemas.pagination import PageQuery
+
+
+class CardStatus(StrEnum):
+    """Status of a card. `EXPIRED` is not stored: it is derived from `expires_at`."""
+
+    UNASSIGNED = "UNASSIGNED"
+    ACTIVE = "ACTIVE"
+    BLOCKED = "BLOCKED"
+    LOST = "LOST"
+    EXPIRED = "EXPIRED"
+
+
+class CardType(StrEnum):
+    PARENT = "PARENT"
+    CHILD = "CHILD"
+
+
+class CardBlockReason(StrEnum):
+    LOST = "lost"
+    STOLEN = "stolen"
+    DAMAGED = "damaged"
+    FRAUD = "fraud"
+    CUSTOMER_REQUEST = "customer_request"
+    COMPLIANCE = "compliance"
+
+
+CardStatusField = Annotated[str, Choice(*CardStatus, name="CardStatus")]
+CardTypeField = Annotated[str, Choice(*CardType, name="CardType")]
+
+
+class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Card as returned by the API. All fields are present; those without a value are null."""
+
+    serial: str
+    mac_address: str | None
+    type: CardTypeField | None
+    status: CardStatusField
+    status_reason: str | None
+    subscriber_id: str | None
+    holder_name: str | None
+    parent_subscriber_id: str | None
+    child_relationship: str | None
+    daily_limit: str | None
+    spent_today: str | None
+    currency: str
+    authenticity: AuthenticityField
+    keyset_id: str | None
+    last_counter: int | None
+    expires_at: str | None
+    linked_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """Card with the fields that the caller may see.
+
+    If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
+    `status_reason`, `subscriber_id` and `restricted` (true) are present.
+    """
+
+    serial: str
+    mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
+    type: CardTypeField | msgspec.UnsetType | None = msgspec.UNSET
+    status: CardStatusField
+    status_reason: str | None
+    subscriber_id: str | None
+    restricted: bool | msgspec.UnsetType = msgspec.UNSET
+    holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
+    parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    child_relationship: str | msgspec.UnsetType | None = msgspec.UNSET
+    daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
+    spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
+    currency: str | msgspec.UnsetType = msgspec.UNSET
+    authenticity: AuthenticityField | msgspec.UnsetType = msgspec.UNSET
+    keyset_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    last_counter: int | msgspec.UnsetType | None = msgspec.UNSET
+    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class CardLink(msgspec.Struct, kw_only=True):
+    """Card to link. `card_serial` may be absent if there is a `card_proof`."""
+
+    subscriber_id: Text
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
+    pin: Pin
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
+
+
+class NewChildCard(msgspec.Struct, kw_only=True):
+    """Child card to create. `card_serial` may be absent if there is a `card_proof`."""
+
+    parent_subscriber_id: Text
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
+    parent_pin: Pin
+    child_pin: Pin
+    daily_limit: Amount
+    child_name: PersonName
+    child_relationship: Text | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
+
+
+class ChildCardUpdate(msgspec.Struct, kw_only=True):
+    """Fields of a child card to change. Omitted fields keep their values."""
+
+    daily_limit: Amount | None = None
+    child_name: PersonName | None = None
+    child_relationship: Text | None = None
+
+
+class CardFilters(PageQuery, kw_only=True):
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+    status: CardStatusField | None = None
+    type: CardTypeField | None = None
+    search: SearchText | None = None
+
+
+class CardBlock(msgspec.Struct, kw_only=True):
+    reason: Annotated[str, Choice(*CardBlockReason, name="CardBlockReason")]
+
+
+class CardResponse(SuccessResponse, kw_only=True):
+    card: CardRecord
+
+
+class DisclosedCardResponse(SuccessResponse, kw_only=True):
+    message: str = "Card blocked"
+    card: DisclosedCard
+
+
+class RowError(msgspec.Struct, frozen=True):
+    """Rejected row of an upload file, with the reason."""
+
+    row: int
+    serial: str
+    error: str
+
+
+class UploadCardsResponse(SuccessResponse, kw_only=True):
+    """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
+
+    total: int
+    created: int
+    skipped: int
+    errors: list[RowError]

@@ -1,0 +1,91 @@
+"""Turns of the chat, as reported by the messenger."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.fields import (
+    Choice,
+    IdRule,
+    IntegerRange,
+    InvalidValueError,
+    ListLength,
+    Phone,
+    Rule,
+)
+
+MAX_TURNS: Final = 100
+MAX_REPLIES: Final = 1_000
+
+
+class ChatChannel(StrEnum):
+    MESSAGING = "messaging"  # the messaging provider
+    BRIDGE = "bridge"  # the compatibility endpoint
+
+
+class ChatInput(StrEnum):
+    """What the customer sent."""
+
+    TEXT = "text"
+    OPTION = "option"  # a tap on a button or list row
+    FORM = "form"  # a form for a PIN
+    IMAGE = "image"
+    OTHER = "other"  # a message that the chat does not support
+
+
+class ChatOutcome(StrEnum):
+    ANSWERED = "answered"
+    IN_PROGRESS = "in_progress"  # the chat waits for an answer of the customer
+    CANCELLED = "cancelled"
+    DECLINED = "declined"  # the gateway rejected the last request
+    FAILED = "failed"  # the gateway did not respond, or the message could not be processed
+
+
+class SymbolRule(Rule):
+    """Name of a command or error. Digits and spaces are rejected, so it cannot be a chat text."""
+
+    max_json_bytes = 6 * 40
+
+    def __init__(self, letters: str, *, example: str) -> None:
+        self._pattern = f"^[{letters}_]{{1,40}}$"
+        self.example = example
+
+    def check(self, value: str) -> str:
+        if re.fullmatch(self._pattern, value, re.ASCII) is None:
+            raise InvalidValueError("must have 1 to 40 letters and underscores")
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"pattern": self._pattern}
+
+
+ChatChannelField = Annotated[str, Choice(*ChatChannel, name="ChatChannel")]
+ChatInputField = Annotated[str, Choice(*ChatInput, name="ChatInput")]
+
+
+class ChatTurn(msgspec.Struct, kw_only=True):
+    """Turn of the chat. `turn_id` contains the time at which it ended.
+
+    `command` is null if the message named none. `error_code` is the code of a declined request.
+    `replies` is the number of replies.
+    """
+
+    turn_id: Annotated[str, IdRule(ids.CHAT_TURN)]
+    phone_number: Phone
+    channel: ChatChannelField
+    input: ChatInputField
+    outcome: Annotated[str, Choice(*ChatOutcome, name="ChatOutcome")]
+    command: Annotated[str, SymbolRule("a-z", example="balance")] | None = None
+    error_code: Annotated[str, SymbolRule("A-Z", example="INSUFFICIENT_FUNDS")] | None = None
+    replies: Annotated[int, IntegerRange(0, MAX_REPLIES)] = 0
+
+
+class ChatTurns(msgspec.Struct, kw_only=True):
+    data: Annotated[list[ChatTurn], ListLength(1, MAX_TURNS)]
+
+
+class ReportChatTurnsResponse(msgspec.Struct, kw_only=True):
+    stored: int

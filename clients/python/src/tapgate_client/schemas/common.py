@@ -1,0 +1,60 @@
+"""Request and response structs that several operations share."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate_client.errors import Code
+from tapgate_client.schemas.fields import Choice, FreeText, IntegerRange
+
+ErrorCode = Annotated[str, Choice(*Code, name="ErrorCode")]
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    code: ErrorCode
+    message: str | None = None
+    details: dict[str, Any] | None = None
+
+
+class Redacted:
+    """Base class of records that contain a secret: their `repr` hides all fields."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
+class Reason(msgspec.Struct, kw_only=True):
+    reason: FreeText
+
+
+class OptionalReason(msgspec.Struct, kw_only=True):
+    reason: FreeText | None = None
+
+
+class Rotation(msgspec.Struct, kw_only=True):
+    """Rotation of a secret. The previous secret remains valid for `grace_seconds`."""
+
+    grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
+
+
+class SigningKeyCreated(Redacted, msgspec.Struct, kw_only=True):
+    """A new signing key. No other response contains its secret."""
+
+    api_key_id: str
+    hmac_secret: str
+
+
+class SuccessResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+
+
+def build_missing_field_error(field: str) -> ValueError:
+    """Return an error for the `__post_init__` of a body that requires one of several fields.
+
+    The client receives it as a missing field (400), before any value is checked.
+    """
+    return ValueError(f"Object missing required field `{field}`")

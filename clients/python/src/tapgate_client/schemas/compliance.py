@@ -1,0 +1,277 @@
+"""Requests and responses of compliance: alerts, rules, checks and account rules."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.assignees import AssigneeFilter
+from tapgate_client.schemas.clearable_fields import OrEmptyRule
+from tapgate_client.schemas.common import SuccessResponse
+from tapgate_client.schemas.fields import (
+    Amount,
+    AmountOrZero,
+    AmountRule,
+    CardSerial,
+    Choice,
+    Currency,
+    FreeText,
+    IdRule,
+    IntegerRange,
+    Label,
+    ListLength,
+    Metadata,
+    Rule,
+    Text,
+)
+from tapgate_client.schemas.pagination import OrderedPageQuery
+from tapgate_client.schemas.transactions import TransactionType, TransactionTypeField
+
+#: Upper bound of every rule's window.
+MAX_WINDOW_SECONDS: Final = 366 * 86_400
+
+
+class Severity(StrEnum):
+    """Severity of an alert or a rule, in ascending order."""
+
+    LOW = "LOW"
+    MEDIUM = "MEDIUM"
+    HIGH = "HIGH"
+    CRITICAL = "CRITICAL"
+
+
+class AlertStatus(StrEnum):
+    OPEN = "open"
+    INVESTIGATING = "investigating"
+    RESOLVED = "resolved"
+    FALSE_POSITIVE = "false_positive"
+
+
+class TransactionDecision(StrEnum):
+    """Review decision on the transaction that an alert holds."""
+
+    RELEASE = "release"
+    REJECT = "reject"
+
+
+class RuleType(StrEnum):
+    AMOUNT_THRESHOLD = "AMOUNT_THRESHOLD"
+    TRANSACTION_COUNT = "TRANSACTION_COUNT"
+    CUMULATIVE_AMOUNT = "CUMULATIVE_AMOUNT"
+    PIN_FAILURES = "PIN_FAILURES"
+
+
+class RuleSubject(StrEnum):
+    """Whose transactions a rule screens."""
+
+    PAYER = "payer"
+    PAYEE = "payee"
+    AGENT = "agent"
+
+
+class RuleAction(StrEnum):
+    ALERT = "alert"
+    REVIEW = "review"
+    BLOCK = "block"
+
+
+class RuleStatus(StrEnum):
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+
+
+SeverityField = Annotated[str, Choice(*Severity, name="Severity")]
+AlertStatusField = Annotated[str, Choice(*AlertStatus, name="AlertStatus")]
+RESOLVED_STATUSES: Final = (AlertStatus.RESOLVED, AlertStatus.FALSE_POSITIVE)
+
+
+class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Alert as returned by the API.
+
+    `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
+    not verified a one-time code. Then `details` contains only the fields written by a compliance
+    rule, and `investigation_notes` and `resolution_notes` are null.
+    """
+
+    id: str
+    subscriber_id: str | None
+    transaction_id: str | None
+    rule_id: str | None
+    alert_type: str
+    severity: SeverityField
+    status: AlertStatusField
+    details: dict[str, Any]
+    occurrences: int
+    assignee: str | None
+    assignee_name: str | None
+    investigation_notes: str | None
+    resolution_notes: str | None
+    resolved_by: str | None
+    resolved_at: str | None
+    created_at: str
+    updated_at: str
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class AlertFilters(OrderedPageQuery, kw_only=True):
+    status: AlertStatusField | None = None
+    severity: SeverityField | None = None
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+    transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
+    assignee: AssigneeFilter | None = None
+    #: Whether the alert holds a transaction until it is resolved.
+    held: bool | None = None
+    card_serial: CardSerial | None = None
+
+
+class NewAlert(msgspec.Struct, kw_only=True):
+    subscriber_id: Text | None = None
+    transaction_id: Text | None = None
+    alert_type: Text
+    severity: SeverityField = Severity.MEDIUM
+    details: Metadata
+    rule_id: Text | None = None
+
+
+class Investigation(msgspec.Struct, kw_only=True):
+    note: FreeText | None = None
+
+
+class Resolution(msgspec.Struct, kw_only=True):
+    status: Annotated[str, Choice(*RESOLVED_STATUSES, name="AlertResolution")]
+    resolution_notes: FreeText
+    transaction_decision: (
+        Annotated[str, Choice(*TransactionDecision, name="TransactionDecision")] | None
+    ) = None
+
+
+class AlertCreated(SuccessResponse, kw_only=True):
+    alert_id: str
+    alert: AlertRecord
+
+
+class AlertResponse(SuccessResponse, kw_only=True):
+    alert: AlertRecord
+
+
+class ThresholdRule(Rule):
+    """Threshold as an amount or a count. Which one is required depends on the rule's type."""
+
+    example = "500000.00"
+
+    def check(self, value: str | int) -> str | int:
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"description": "A decimal amount or a count, depending on the rule's type"}
+
+
+RuleTypeField = Annotated[str, Choice(*RuleType, name="RuleType")]
+TransactionTypes = Annotated[list[TransactionTypeField], ListLength(1, 50)]
+Threshold = Annotated[str | int, ThresholdRule()]
+RuleSubjectField = Annotated[str, Choice(*RuleSubject, name="RuleSubject")]
+WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
+RuleActionField = Annotated[str, Choice(*RuleAction, name="RuleAction")]
+RuleStatusField = Annotated[str, Choice(*RuleStatus, name="RuleStatus")]
+
+
+class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    type: RuleTypeField
+    subject: RuleSubjectField
+    transaction_types: list[TransactionTypeField]
+    threshold: str | int
+    currency: str | None
+    window_seconds: int | None
+    action: RuleActionField
+    severity: SeverityField
+    status: RuleStatusField
+
+
+class NewRule(msgspec.Struct, kw_only=True):
+    """Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it."""
+
+    name: Label
+    type: RuleTypeField
+    subject: RuleSubjectField = RuleSubject.PAYER
+    transaction_types: TransactionTypes
+    threshold: Threshold
+    currency: Text | None = None
+    window_seconds: WindowSeconds | None = None
+    action: RuleActionField
+    severity: SeverityField = Severity.MEDIUM
+    status: RuleStatusField = RuleStatus.ACTIVE
+
+
+class RuleUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their value."""
+
+    name: Label | None = None
+    subject: RuleSubjectField | None = None
+    transaction_types: TransactionTypes | None = None
+    threshold: Threshold | None = None
+    currency: Text | None = None
+    window_seconds: WindowSeconds | None = None
+    action: RuleActionField | None = None
+    severity: SeverityField | None = None
+    status: RuleStatusField | None = None
+
+
+#: Transaction types that involve a subscriber. Refunds are excluded, because the decision depends
+#: on the original payment.
+CHECKED_TYPES: Final = (
+    TransactionType.TRANSFER_P2P,
+    TransactionType.TRANSFER,
+    TransactionType.AGENT_CASHIN,
+    TransactionType.AGENT_CASHOUT,
+    TransactionType.POS_PAYMENT,
+    TransactionType.ONLINE_PAYMENT,
+    TransactionType.PARTNER_FUND,
+    TransactionType.PROCESSOR_TRANSFER,
+)
+
+
+class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
+    subscriber_id: Text
+    amount: Amount
+    transaction_type: Annotated[str, Choice(*CHECKED_TYPES)]
+    currency: Currency | None = None
+
+
+class Violation(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    allowed: bool
+    risk_level: SeverityField
+    score: int
+    violations: list[Violation]
+
+
+class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
+    kyc_level: int
+    currency: str
+    max_balance: str
+    max_transaction: str
+    daily_limit: str
+    monthly_limit: str
+    no_pin_limit: str
+    proof_required_above: str | None
+    requirements: list[str]
+
+
+class AccountRuleUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their value."""
+
+    currency: Text | None = None
+    max_balance: Amount | None = None
+    max_transaction: Amount | None = None
+    daily_limit: Amount | None = None
+    monthly_limit: Amount | None = None
+    no_pin_limit: AmountOrZero | None = None
+    proof_required_above: Annotated[str, OrEmptyRule(AmountRule(allow_zero=True))] | None = None
+    requirements: Annotated[list[Text], ListLength(0, 20)] | None = None

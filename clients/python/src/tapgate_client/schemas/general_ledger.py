@@ -1,0 +1,173 @@
+"""General ledger: account kinds and their GL codes, balances, trial balance and journal."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate_client.schemas.fields import Choice, IntegerRange, InvalidValueError, ListLength, Rule
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.periods import Day, PeriodBound
+
+#: Maximum number of transactions in one journal file.
+MAX_JOURNAL_TRANSACTIONS: Final = 20_000
+
+
+class AccountKind(StrEnum):
+    WALLET = "wallet"
+    FLOAT = "float"
+    COMMISSION = "commission"
+    SETTLEMENT = "settlement"
+    CLEARING = "clearing"
+    FEES = "fees"
+    COMMISSION_EXPENSE = "commission_expense"
+    CASH = "cash"
+
+
+class JournalFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+    HLEDGER = "hledger"
+    BEANCOUNT = "beancount"
+
+
+class GlCodeRule(Rule):
+    example = "2100"
+    max_json_bytes = 64
+    _pattern: Final = re.compile(r"[0-9A-Z][0-9A-Z.-]{0,19}", re.ASCII)
+
+    def check(self, value: str) -> str:
+        if self._pattern.fullmatch(value) is None:
+            raise InvalidValueError(
+                "must have 1 to 20 digits, capital letters, dots or hyphens, and start with a "
+                "digit or letter"
+            )
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"pattern": f"^{self._pattern.pattern}$"}
+
+
+class GlNameRule(Rule):
+    example = "Customer wallets"
+    max_json_bytes = 1200
+
+    def check(self, value: str) -> str:
+        if not 1 <= len(value) <= 100:
+            raise InvalidValueError("must have 1 to 100 characters")
+        if not value.isprintable() or value.isspace():
+            raise InvalidValueError("must be printable text on one line")
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"minLength": 1, "maxLength": 100}
+
+
+AccountKindField = Annotated[str, Choice(*AccountKind, name="AccountKind")]
+GlCodeField = Annotated[str, GlCodeRule()]
+GlName = Annotated[str, GlNameRule()]
+
+
+class GlCode(msgspec.Struct, frozen=True, kw_only=True):
+    """GL code of an account kind: its account in the company's chart of accounts."""
+
+    kind: AccountKindField
+    gl_code: GlCodeField
+    name: GlName
+
+
+class GlCodes(msgspec.Struct, kw_only=True):
+    data: list[GlCode]
+
+
+class GlCodeUpdate(msgspec.Struct, kw_only=True):
+    kind: AccountKindField
+    gl_code: GlCodeField
+    name: GlName | None = None
+
+
+class UpdateGlCodes(msgspec.Struct, kw_only=True):
+    data: Annotated[list[GlCodeUpdate], ListLength(1, len(AccountKind))]
+
+
+class NormalSide(StrEnum):
+    """Side on which an account increases."""
+
+    DEBIT = "debit"
+    CREDIT = "credit"
+
+
+class KindBalance(msgspec.Struct, kw_only=True):
+    """Total balance of the accounts of one kind.
+
+    `balance` is positive on the `normal_side` of the account: debit for assets and expenses, credit
+    for liabilities and income. `debit` or `credit` has the same amount without a sign. `account_id`
+    is the platform's account, and null for kinds with many accounts.
+    """
+
+    kind: AccountKindField
+    gl_code: GlCodeField
+    name: GlName
+    account_id: str | None
+    accounts: int
+    normal_side: Annotated[str, Choice(*NormalSide, name="NormalSide")]
+    debit: str
+    credit: str
+    balance: str
+    currency: str
+
+
+class LedgerAccounts(msgspec.Struct, kw_only=True):
+    data: list[KindBalance]
+
+
+class TrialBalanceQuery(msgspec.Struct, kw_only=True):
+    as_of: PeriodBound | None = None
+
+
+class TrialBalanceRow(msgspec.Struct, kw_only=True):
+    gl_code: GlCodeField
+    name: GlName
+    debit: str
+    credit: str
+
+
+class TrialBalanceTotals(msgspec.Struct, kw_only=True):
+    debit: str
+    credit: str
+
+
+class TrialBalance(msgspec.Struct, kw_only=True):
+    as_of: str
+    currency: str
+    rows: list[TrialBalanceRow]
+    totals: TrialBalanceTotals
+
+
+class JournalQuery(PageQuery, kw_only=True):
+    """Either `day`, or `from` and `to` with at most 31 days."""
+
+    day: Day | None = None
+    from_: Day | None = msgspec.field(default=None, name="from")
+    to: Day | None = None
+    format: Annotated[str, Choice(*JournalFormat, name="JournalFormat")] = JournalFormat.JSON
+    limit: Annotated[int, IntegerRange(1, MAX_JOURNAL_TRANSACTIONS)] = MAX_JOURNAL_TRANSACTIONS
+
+
+class JournalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Debit or credit of one ledger entry. `entry` is the entry's position in the transaction.
+
+    `reference` is the payment's `transaction_ref`, or else the `request_id` or the partner's
+    reference, and empty without either.
+    """
+
+    date: str
+    transaction_id: str
+    entry: int
+    gl_code: GlCodeField
+    account_id: str
+    debit: str
+    credit: str
+    description: str
+    reference: str

@@ -1,0 +1,73 @@
+"""Responses of the health endpoints of both services."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client.schemas.fields import Choice
+
+
+class NotReadyReason(StrEnum):
+    STARTING = "starting"
+    DRAINING = "draining"
+    DATABASE_UNAVAILABLE = "database_unavailable"
+    DATABASE_READ_ONLY = "database_read_only"
+    DISK_FULL = "disk_full"
+    CLOCK_OFFSET = "clock_offset"
+    NO_SYNCHRONOUS_STANDBY = "no_synchronous_standby"
+
+
+class ReplicationMode(StrEnum):
+    #: A commit is confirmed by the required number of synchronous standbys.
+    SYNCHRONOUS = "synchronous"
+    #: Too few synchronous standbys are connected, so commits wait for them.
+    WAITING = "waiting"
+    #: Standbys are connected, but commits do not wait for them.
+    ASYNCHRONOUS = "asynchronous"
+    #: No standby is connected.
+    NONE = "none"
+    #: The database user may not read the state of replication.
+    UNKNOWN = "unknown"
+
+
+class Live(msgspec.Struct, kw_only=True):
+    live: bool = True
+
+
+class ReadinessProblem(msgspec.Struct, kw_only=True, frozen=True):
+    """Why a node must not receive requests."""
+
+    code: Annotated[str, Choice(*NotReadyReason, name="NotReadyReason")]
+    message: str
+
+
+class Readiness(msgspec.Struct, kw_only=True):
+    """Whether a node can process requests. `reasons` is empty if it can."""
+
+    ready: bool
+    reasons: list[ReadinessProblem]
+
+
+class Replication(msgspec.Struct, kw_only=True, frozen=True):
+    """Replication of the database. The counts are of connected standbys; null if unknown."""
+
+    mode: Annotated[str, Choice(*ReplicationMode, name="ReplicationMode")]
+    standbys: int | None = None
+    synchronous_standbys: int | None = None
+
+
+class WalletCore(msgspec.Struct):
+    healthy: bool
+    version: str
+
+
+class Health(msgspec.Struct):
+    """Health of the gateway. Older gateways omit the fields after `wallet_core`."""
+
+    service: str
+    version: str
+    healthy: bool
+    wallet_core: WalletCore
+    reasons: list[ReadinessProblem] = []
+    replication: Replication | None = None

@@ -1,0 +1,28 @@
+"""Requests and responses of the KYC review queue."""
+
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.assignees import AssigneeFilter
+from tapgate_client.schemas.fields import IdRule
+from tapgate_client.schemas.pagination import PageQuery
+
+
+class KycReviewFilters(PageQuery, kw_only=True):
+    assignee: AssigneeFilter | None = None
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+
+
+class KycReviewRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Subscriber who waits for a KYC decision."""
+
+    subscriber_id: str
+    first_name: str
+    last_name: str
+    phone_number: str
+    kyc_level: int
+    waiting_since: str
+    assignee: str | None
+    assignee_name: str | None

@@ -1,0 +1,56 @@
+"""Delivery statuses of messages sent to phones, as reported by the messenger."""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.fields import Choice, IdRule, ListLength, TextRule
+
+
+class MessageStatus(StrEnum):
+    """Delivery status of a message. The messenger reports all but `QUEUED`."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    FAILED = "failed"
+    DELIVERED = "delivered"
+    READ = "read"
+
+
+#: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
+#: duplicated or out of order.
+STATUS_ORDER: Final = (
+    MessageStatus.SENT,
+    MessageStatus.FAILED,
+    MessageStatus.DELIVERED,
+    MessageStatus.READ,
+)
+MAX_REPORTS: Final = 100
+
+MessageStatusField = Annotated[str, Choice(*MessageStatus, name="MessageStatus")]
+
+
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    message_id: str
+    template: str
+    language: str
+    status: MessageStatusField
+    error_code: str | None
+    created_at: str
+    updated_at: str | None
+
+
+class StatusReport(msgspec.Struct, kw_only=True):
+    message_id: Annotated[str, IdRule(ids.MESSAGE)]
+    status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]
+    error_code: Annotated[str, TextRule(40)] | None = None
+
+
+class StatusReports(msgspec.Struct, kw_only=True):
+    data: Annotated[list[StatusReport], ListLength(1, MAX_REPORTS)]
+
+
+class ReportStatusesResponse(msgspec.Struct, kw_only=True):
+    updated: int

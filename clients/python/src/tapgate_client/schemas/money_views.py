@@ -1,0 +1,119 @@
+"""Money views: the account of a merchant over a period, and the liquidity of agents."""
+
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.agents import AgentStatusField, AgentTypeField
+from tapgate_client.schemas.fields import IdRule, IntegerRange, SearchText, Text
+from tapgate_client.schemas.partners import PartnerStatusField
+from tapgate_client.schemas.periods import PeriodBound
+from tapgate_client.schemas.processors import ProcessorStatusField
+from tapgate_client.schemas.subscribers import PhoneQueryRule
+
+
+class ProcessorSummaryQuery(msgspec.Struct, kw_only=True):
+    """Period of at most 366 days. Default: the last 30 days."""
+
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
+
+
+class ProcessorTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Movements of a processor's settlement account.
+
+    `fees` are the fees of sales minus the fees that refunds returned, `fee_refunded`. `net` is
+    sales minus fees, refunds and payouts, plus all other movements.
+    """
+
+    sales_count: int
+    sales: str
+    fees: str
+    fee_refunded: str
+    refunds_count: int
+    refunds: str
+    payouts_count: int
+    payouts: str
+    net: str
+
+
+class ProcessorDay(ProcessorTotals, frozen=True, kw_only=True):
+    date: str
+
+
+class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """`days` has the days with movements, newest first, in the platform's time zone."""
+
+    processor_id: str
+    currency: str
+    balance: str
+    from_: str = msgspec.field(name="from")
+    to: str
+    totals: ProcessorTotals
+    days: list[ProcessorDay]
+
+
+class ProcessorTotalsQuery(msgspec.Struct, kw_only=True):
+    status: ProcessorStatusField | None = None
+    search: SearchText | None = None
+
+
+class PartnerTotalsQuery(msgspec.Struct, kw_only=True):
+    status: PartnerStatusField | None = None
+    search: SearchText | None = None
+
+
+class AgentTotalsQuery(msgspec.Struct, kw_only=True):
+    phone_number: Annotated[str, PhoneQueryRule()] | None = None
+    address: Text | None = None
+    status: AgentStatusField | None = None
+    agent_type: AgentTypeField | None = None
+    parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
+    search: SearchText | None = None
+    low_float: bool | None = None
+
+
+class BalanceTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Number of records in a list, and the sum of their balances. Of agents, the float counts."""
+
+    count: int
+    balance: str
+    currency: str
+
+
+class LiquidityQuery(msgspec.Struct, kw_only=True):
+    parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
+    limit: Annotated[int, IntegerRange(1, 100)] = 50
+
+
+class AgentLiquidity(msgspec.Struct, frozen=True, kw_only=True):
+    """Float of an active agent, and for how many days it lasts.
+
+    `daily_outflow` is the average of cash-ins minus cash-outs of the last 7 days; it is negative if
+    the float grows. `days_of_cover` is null unless the outflow is positive.
+    """
+
+    agent_id: str
+    name: str
+    parent_agent_id: str | None
+    float_balance: str
+    daily_outflow: str
+    days_of_cover: float | None
+
+
+class NetworkLiquidity(msgspec.Struct, frozen=True, kw_only=True):
+    """Liquidity of all active agents, or of one super-agent and its sub-agents.
+
+    `data` has the agents whose float runs out first.
+    """
+
+    currency: str
+    agents: int
+    float_balance: str
+    daily_outflow: str
+    #: Agents whose float lasts for less than a day, for less than 3 days and for less than 7 days.
+    within_1_day: int
+    within_3_days: int
+    within_7_days: int
+    data: list[AgentLiquidity]

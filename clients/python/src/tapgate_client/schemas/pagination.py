@@ -1,0 +1,137 @@
+"""Cursor pagination of lists.
+
+The cursor encodes the position of the last row of a page, so that rows added between two requests
+cause neither duplicates nor gaps. In most lists, which are newest first, the position is the row's
+ID. In a list with another order, it is the row's sort key followed by its ID.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.fields import Choice, IntegerRange, InvalidValueError, Rule
+
+Row = TypeVar("Row")
+T = TypeVar("T")
+
+_CURSOR_PREFIX = "cur_"
+_ENCODED_LENGTH = len(ids.encode("", 0))
+INVALID_CURSOR = "must be the next_cursor of an earlier page"
+
+
+def encode_cursor(position: int | tuple[int, ...]) -> str:
+    numbers = (position,) if isinstance(position, int) else position
+    return _CURSOR_PREFIX + "".join(ids.encode("", number) for number in numbers)
+
+
+def _decode_cursor(cursor: str) -> tuple[int, ...]:
+    """Return the position that a cursor encodes, or an empty tuple if it is not a cursor."""
+    text = cursor.removeprefix(_CURSOR_PREFIX)
+    numbers = [
+        ids.decode("", text[start : start + _ENCODED_LENGTH])
+        for start in range(0, len(text), _ENCODED_LENGTH)
+    ]
+    if text == cursor or len(numbers) > 2 or None in numbers:
+        return ()
+    return tuple(number for number in numbers if number is not None)
+
+
+class CursorRule(Rule):
+    example = ids.encode(_CURSOR_PREFIX, 1 << 60)
+
+    def check(self, value: str) -> str:
+        if not _decode_cursor(value):
+            raise InvalidValueError(INVALID_CURSOR)
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"description": "`next_cursor` of the previous page"}
+
+
+class PageQuery(msgspec.Struct, kw_only=True):
+    """Query parameters of a paginated list. Subclasses add filters."""
+
+    limit: Annotated[int, IntegerRange(1, 100)] = 50
+    cursor: Annotated[str, CursorRule()] | None = None
+
+    @property
+    def position(self) -> tuple[int, ...]:
+        """Position of the last row of the previous page; empty for the first page."""
+        return () if self.cursor is None else _decode_cursor(self.cursor)
+
+    @property
+    def before_id(self) -> int:
+        """Exclusive upper bound of the row ids on this page."""
+        return self._get_last_id(default=2**63 - 1)
+
+    @property
+    def after_id(self) -> int:
+        """Exclusive lower bound of the row ids on this page, for a list with the oldest first."""
+        return self._get_last_id(default=-1)
+
+    def _get_last_id(self, default: int) -> int:
+        """Return the last ID of the previous page; reject the cursor of a list in another order."""
+        if len(self.position) > 1:
+            raise invalid_field("cursor", INVALID_CURSOR)
+        return self.position[0] if self.position else default
+
+
+class PageOrder(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
+class OrderedPageQuery(PageQuery, kw_only=True):
+    """Query parameters of a list that can also start with the oldest record."""
+
+    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+
+
+class NameOrder(StrEnum):
+    NEWEST = "newest"
+    NAME = "name"
+
+
+class NamedPageQuery(PageQuery, kw_only=True):
+    """Query parameters of a list that can also be in the order of names."""
+
+    order: Annotated[str, Choice(*NameOrder, name="NameOrder")] = NameOrder.NEWEST
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """One page of a list.
+
+    `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+    otherwise.
+    """
+
+    data: list[T]
+    has_more: bool
+    next_cursor: str | None
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+def paginate(
+    rows: Sequence[Row],
+    query: PageQuery,
+    to_record: Callable[[Row], T],
+    key: Callable[[Row], int | tuple[int, ...]] = attrgetter("id"),
+) -> Page[T]:
+    """Return a page of rows that were selected with `LIMIT query.limit + 1`.
+
+    `to_record` returns the record of a row, `key` its position.
+    """
+    page_rows = rows[: query.limit]
+    has_more = len(rows) > query.limit
+    data = [to_record(row) for row in page_rows]
+    return Page(
+        data=data,
+        has_more=has_more,
+        next_cursor=encode_cursor(key(page_rows[-1])) if has_more else None,
+        masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
+    )

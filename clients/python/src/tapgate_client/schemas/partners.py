@@ -1,0 +1,133 @@
+"""Requests and responses of partners: accounts, signing keys and top-ups."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.common import Redacted, SuccessResponse, build_missing_field_error
+from tapgate_client.schemas.fields import (
+    Amount,
+    AmountOrZero,
+    BusinessName,
+    CardSerial,
+    Choice,
+    Currency,
+    Phone,
+    SearchText,
+    Text,
+)
+from tapgate_client.schemas.pagination import NamedPageQuery
+from tapgate_client.schemas.transactions import CustomerMoneyRequest, MoneyRequest, Receipt
+
+
+class PartnerStatus(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+
+
+PartnerStatusField = Annotated[str, Choice(*PartnerStatus, name="PartnerStatus")]
+
+
+class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Partner as returned by the API. The balance is negative while the overdraft is in use."""
+
+    id: str
+    name: str
+    status: PartnerStatusField
+    account_id: str
+    balance: str
+    overdraft_limit: str
+    currency: str
+    created_at: str
+
+
+class PartnerFilters(NamedPageQuery, kw_only=True):
+    status: PartnerStatusField | None = None
+    search: SearchText | None = None
+
+
+class NewPartner(msgspec.Struct, kw_only=True):
+    name: BusinessName
+    overdraft_limit: AmountOrZero | None = None
+
+
+class PartnerUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: BusinessName | None = None
+    overdraft_limit: AmountOrZero | None = None
+
+
+class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
+    """Response to creating a partner. The secrets are returned only here."""
+
+    partner: PartnerRecord
+    api_key_id: str
+    hmac_secret: str
+    webhook_secret: str
+
+
+class PartnerWebhookSecret(Redacted, msgspec.Struct, kw_only=True):
+    """Response to rotating a webhook secret. The new secret is returned only here."""
+
+    webhook_secret: str
+
+
+class PartnerResponse(SuccessResponse, kw_only=True):
+    partner: PartnerRecord
+
+
+class PartnerDeposit(MoneyRequest, kw_only=True):
+    amount: Amount
+
+
+class PartnerDepositReceipt(Receipt, kw_only=True):
+    amount: str
+    new_balance: str
+
+
+class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    api_key_id: str
+    created_at: str
+    #: Null for keys that were created before this was recorded.
+    created_by: str | None
+    created_by_name: str | None
+    last_used_at: str | None
+
+
+class WebhookTopUp(msgspec.Struct, kw_only=True):
+    """Top-up sent by webhook. Either the card or the phone number identifies the subscriber."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
+    reference: Text
+    amount: Amount
+    card_serial: CardSerial | None = None
+    phone_number: Phone | None = None
+    currency: Currency | None = None
+
+    def __post_init__(self) -> None:
+        if self.card_serial is None and self.phone_number is None:
+            raise build_missing_field_error("card_serial")
+        if self.card_serial is not None and self.phone_number is not None:
+            # The two fields could identify different subscribers.
+            raise invalid_field("card_serial", "must not be combined with phone_number")
+
+
+class FundFromPartner(CustomerMoneyRequest, kw_only=True):
+    partner_reference: Text
+    amount: Amount
+    partner_id: Text | None = None
+
+
+class TopUpReceipt(Receipt, kw_only=True):
+    """Receipt for a top-up.
+
+    `new_balance` is null if the subscriber is restricted and hidden from the caller. Restricted
+    subscribers are always hidden from partners.
+    """
+
+    amount: str
+    new_balance: str | None

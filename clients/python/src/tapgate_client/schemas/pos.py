@@ -1,0 +1,135 @@
+"""Card payments at terminals and in apps: requests, receipts and card checks."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from tapgate_client.schemas.card_proofs import CardProof, require_card
+from tapgate_client.schemas.cards import CardStatusField, CardTypeField
+from tapgate_client.schemas.common import ErrorCode, SuccessResponse, build_missing_field_error
+from tapgate_client.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
+from tapgate_client.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
+
+PaymentOutcomeStatus = Annotated[
+    str,
+    Choice(
+        TransactionStatus.COMPLETED,
+        TransactionStatus.UNDER_REVIEW,
+        TransactionStatus.FAILED,
+        name="PaymentOutcomeStatus",
+    ),
+]
+
+
+class InAppPaymentRequest(MoneyRequest, kw_only=True):
+    """Payment by card. `card_serial` may be absent if there is a `card_proof`."""
+
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
+    amount: Amount
+    merchant_id: Text | None = None
+    merchant_name: Text | None = None
+    transaction_ref: Text | None = None
+    metadata: Metadata | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
+
+
+class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
+    pin: Pin | None = None
+    terminal_id: Text | None = None
+
+
+class PaymentReceipt(Receipt, kw_only=True):
+    approval_code: str | None
+    amount: str
+    remaining_balance: str
+    fee_amount: str
+    metadata: dict[str, Any] | None
+
+
+class PaymentLookup(msgspec.Struct, kw_only=True):
+    """Terminal that requested the payment, if the processor asks."""
+
+    terminal_id: Text | None = None
+
+
+class PaymentOutcomeRecord(msgspec.Struct, kw_only=True):
+    """Outcome of a payment: the fields of its receipt, or only `status` and `code` if it failed."""
+
+    success: bool | msgspec.UnsetType = msgspec.UNSET
+    message: str | msgspec.UnsetType = msgspec.UNSET
+    transaction_id: str | msgspec.UnsetType = msgspec.UNSET
+    status: PaymentOutcomeStatus
+    code: ErrorCode | msgspec.UnsetType = msgspec.UNSET
+    approval_code: str | msgspec.UnsetType | None = msgspec.UNSET
+    amount: str | msgspec.UnsetType = msgspec.UNSET
+    remaining_balance: str | msgspec.UnsetType = msgspec.UNSET
+    fee_amount: str | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class RefundRequest(MoneyRequest, kw_only=True):
+    original_transaction_id: Text
+    amount: Amount | None = None
+    reason: FreeText
+
+
+class RefundReceipt(Receipt, kw_only=True):
+    """Receipt of a refund.
+
+    `fee_refunded` is the payment's fee, which the last refund of a payment returns to the merchant.
+    It is null in the replay of a refund that was made before this field existed.
+    """
+
+    original_transaction_id: str
+    amount: str
+    refundable_amount: str
+    fee_refunded: str | None
+
+
+class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
+    card_serial: CardSerial | None = None
+    card_proof: CardProof | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        require_card(self.card_serial, self.card_proof)
+
+
+class VerifyCardRequest(VerifyInAppCardRequest, kw_only=True):
+    pin: Pin
+
+
+class VerifyCardResponse(SuccessResponse, kw_only=True):
+    """Result of a card verification.
+
+    `balance` is present only if `is_active` is true and the card was verified with its PIN.
+    """
+
+    is_active: bool
+    holder_name: str | None
+    balance: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class LookupCardRequest(msgspec.Struct, kw_only=True):
+    card_identifier: Text | None = None
+    card_proof: CardProof | None = None
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_proof",)
+
+    def __post_init__(self) -> None:
+        if self.card_identifier is None and self.card_proof is None:
+            raise build_missing_field_error("card_identifier")
+
+
+class LookupCardResponse(SuccessResponse, kw_only=True):
+    message: str = "Card found"
+    card_serial: str
+    card_type: CardTypeField | None
+    status: CardStatusField
+    holder_name: str | None

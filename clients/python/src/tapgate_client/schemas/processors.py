@@ -1,0 +1,131 @@
+"""Requests and responses of processors, their terminals and their signing keys."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client.schemas.common import Redacted, SuccessResponse
+from tapgate_client.schemas.fields import (
+    Amount,
+    BusinessName,
+    Choice,
+    Email,
+    FreeText,
+    Label,
+    Phone,
+    SearchText,
+    Text,
+)
+from tapgate_client.schemas.pagination import NamedPageQuery
+from tapgate_client.schemas.transactions import MoneyRequest, Receipt
+
+
+class ProcessorStatus(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+
+
+class TerminalStatus(StrEnum):
+    ACTIVE = "active"
+    BLOCKED = "blocked"
+
+
+ProcessorStatusField = Annotated[str, Choice(*ProcessorStatus, name="ProcessorStatus")]
+
+
+class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Processor as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    name: str
+    phone_number: str
+    email: str
+    status: ProcessorStatusField
+    suspend_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    created_at: str
+    updated_at: str
+
+
+class NewProcessor(msgspec.Struct, kw_only=True):
+    name: BusinessName
+    phone_number: Phone
+    email: Email
+
+
+class ProcessorFilters(NamedPageQuery, kw_only=True):
+    status: ProcessorStatusField | None = None
+    search: SearchText | None = None
+
+
+class ProcessorCreated(Redacted, SuccessResponse, kw_only=True):
+    """Response to creating a processor. The secret is returned only here."""
+
+    message: str = "Processor created"
+    processor_id: str
+    processor: ProcessorRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class ProcessorResponse(SuccessResponse, kw_only=True):
+    processor: ProcessorRecord
+
+
+class ProcessorTransfer(MoneyRequest, kw_only=True):
+    subscriber_id: Text
+    amount: Amount
+    description: FreeText | None = None
+
+
+class ProcessorTransferReceipt(Receipt, kw_only=True):
+    amount: str
+    processor_balance: str
+
+
+class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Terminal as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    processor_id: str
+    name: str
+    status: Annotated[str, Choice(*TerminalStatus, name="TerminalStatus")]
+    api_key_id: str | None
+    last_seen_at: str | None
+    created_at: str
+
+
+class NewTerminal(msgspec.Struct, kw_only=True):
+    name: Label
+
+
+class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):
+    """Response to adding a terminal. The secret is returned only here."""
+
+    terminal: TerminalRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class TerminalResponse(SuccessResponse, kw_only=True):
+    terminal: TerminalRecord
+
+
+class NewSigningKey(msgspec.Struct, kw_only=True):
+    """Signing key to create. With `terminal_id`, the key belongs to that terminal."""
+
+    terminal_id: Text | None = None
+
+
+class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    api_key_id: str
+    terminal_id: str | None
+    terminal_name: str | None
+    created_at: str
+    #: Null for keys that were created before this was recorded.
+    created_by: str | None
+    created_by_name: str | None
+    last_used_at: str | None

@@ -1,0 +1,225 @@
+"""Requests and responses of the overview and of ledger verification."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate_client.schemas.fields import Choice
+from tapgate_client.schemas.transactions import MoneyFlowField, TransactionTypeField
+
+
+class OverviewPeriod(StrEnum):
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+OverviewPeriodField = Annotated[str, Choice(*OverviewPeriod, name="OverviewPeriod")]
+
+
+class OverviewQuery(msgspec.Struct, kw_only=True):
+    period: OverviewPeriodField = OverviewPeriod.DAY
+
+
+class TransactionTotals(msgspec.Struct, kw_only=True):
+    """Transaction counts, volume and fees.
+
+    `amount` and `fees` cover completed transactions only. A refunded payment counts as completed.
+    """
+
+    count: int
+    completed: int
+    failed: int
+    under_review: int
+    amount: str
+    fees: str
+
+
+class Totals(TransactionTotals, kw_only=True):
+    #: Completed transactions divided by completed and failed ones; null if there are neither.
+    success_rate: float | None
+
+
+class Bucket(TransactionTotals, kw_only=True):
+    start: str
+    payments: str  # volume of payments
+
+
+class TypeTotals(TransactionTotals, kw_only=True):
+    type: TransactionTypeField
+
+
+class FlowTotals(TransactionTotals, kw_only=True):
+    flow: MoneyFlowField
+
+
+class PreviousPeriod(msgspec.Struct, kw_only=True):
+    """The period of the same length before, up to the same time of its last day or hour."""
+
+    from_: str = msgspec.field(name="from")
+    to: str
+    totals: Totals
+    flows: list[FlowTotals]
+
+
+class DeclineCount(msgspec.Struct, kw_only=True):
+    code: str
+    count: int
+
+
+class CardCounts(msgspec.Struct, kw_only=True):
+    total: int
+    active: int
+    blocked: int
+    lost: int
+    unassigned: int
+    expired: int
+
+
+class SubscriberCounts(msgspec.Struct, kw_only=True):
+    total: int
+    active: int
+    blocked: int
+    closed: int
+
+
+class AgentCounts(msgspec.Struct, kw_only=True):
+    total: int
+    active: int
+    suspended: int
+    terminated: int
+
+
+class PlatformBalances(msgspec.Struct, kw_only=True):
+    """Balances by kind of account, from one database snapshot."""
+
+    wallets: str
+    agent_floats: str
+    agent_commissions: str
+    settlements: str
+    clearing: str
+    under_review: str  # held funds, which are included in the balances of the payers' accounts
+
+
+class PlatformSnapshot(msgspec.Struct, kw_only=True):
+    as_of: str
+    cards: CardCounts
+    subscribers: SubscriberCounts
+    agents: AgentCounts
+    money: PlatformBalances
+
+
+class OpenAlertCounts(msgspec.Struct, kw_only=True):
+    total: int
+    low: int
+    medium: int
+    high: int
+    critical: int
+    investigating: int
+
+
+class ProofRecord(msgspec.Struct, kw_only=True):
+    proven_at: str
+    holds: bool
+    seconds: float
+    transactions: int
+    entries: int
+    accounts: int
+
+
+class AuditChainState(msgspec.Struct, kw_only=True):
+    """Last sealed entry of the audit log, and the number of unsealed entries (at most 100,000).
+
+    `sealed_until` is the time of the last sealed entry. It is null before the first seal.
+    """
+
+    sealed_sequence: int
+    sealed_until: str | None
+    unsealed: int
+
+
+class LatencyStats(msgspec.Struct, kw_only=True):
+    """Latencies of this node's most recent samples within the last hour.
+
+    Without samples, all fields except `count` are null.
+    """
+
+    count: int
+    average_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+
+
+class BatchLatencyStats(LatencyStats, kw_only=True):
+    average_size: float | None
+    largest_size: int | None
+
+
+class EngineStats(msgspec.Struct, kw_only=True):
+    batches: BatchLatencyStats
+    requests: LatencyStats
+
+
+class LedgerState(msgspec.Struct, kw_only=True):
+    last_proof: ProofRecord | None
+    audit: AuditChainState
+
+
+class Overview(msgspec.Struct, kw_only=True):
+    currency: str
+    timezone: str
+    period: OverviewPeriodField
+    from_: str = msgspec.field(name="from")
+    to: str
+    totals: Totals
+    previous: PreviousPeriod
+    buckets: list[Bucket]
+    flows: list[FlowTotals]
+    by_type: list[TypeTotals]
+    declines: list[DeclineCount]
+    standing: PlatformSnapshot
+    alerts: OpenAlertCounts | None
+    ledger: LedgerState
+    engine: EngineStats
+
+
+class LedgerClaim(msgspec.Struct, kw_only=True):
+    claim: str
+    holds: bool
+    broken: int
+    examples: list[str]
+
+
+class LedgerProof(ProofRecord, kw_only=True):
+    success: bool = True
+    message: str
+    claims: list[LedgerClaim]
+
+
+class OnboardingStepName(StrEnum):
+    CARDS = "cards"
+    AGENT = "agent"
+    FLOAT = "float"
+    CUSTOMER = "customer"
+    PAYMENT = "payment"
+    WEBHOOK = "webhook"
+    SECOND_ADMIN = "second_admin"
+    APPROVAL_RULES = "approval_rules"
+
+
+OnboardingStepField = Annotated[str, Choice(*OnboardingStepName, name="OnboardingStepName")]
+
+
+class OnboardingStep(msgspec.Struct, frozen=True, kw_only=True):
+    name: OnboardingStepField
+    done: bool
+
+
+class Onboarding(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps of setting up a new installation. `agent_id` is the newest agent."""
+
+    open: bool
+    steps: list[OnboardingStep]
+    agent_id: str | None

@@ -1,0 +1,78 @@
+"""Requests and responses of the request log."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.fields import Choice, IdRule, IntegerRange, Text
+from tapgate_client.schemas.pagination import PageQuery
+from tapgate_client.schemas.periods import PeriodBound
+
+
+class RequestResult(StrEnum):
+    SUCCEEDED = "succeeded"  # status below 400
+    FAILED = "failed"
+
+
+class LoggedMethod(StrEnum):
+    GET = "GET"
+    POST = "POST"
+    PUT = "PUT"
+    DELETE = "DELETE"
+
+
+class LoggedCaller(StrEnum):
+    """Kind of the caller: an API key, or the owner of a signing key."""
+
+    APPLICATION = "api_key"
+    PROCESSOR = "processor"
+    PARTNER = "partner"
+
+
+RequestResultField = Annotated[str, Choice(*RequestResult, name="RequestResult")]
+LoggedMethodField = Annotated[str, Choice(*LoggedMethod, name="LoggedMethod")]
+LoggedCallerField = Annotated[str, Choice(*LoggedCaller, name="LoggedCaller")]
+
+
+class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request with an API key or a signing key. `endpoint` is the path template."""
+
+    id: str
+    created_at: str
+    api_key_id: str
+    caller_type: LoggedCallerField
+    caller_name: str
+    method: str
+    endpoint: str
+    path: str
+    status: int
+    error_code: str | None
+    duration_ms: float
+    request_id: str
+    ip: str
+
+
+class LoggedRequestDetails(LoggedRequest, frozen=True, kw_only=True):
+    """A logged request with its query and bodies.
+
+    A body is null if it was not stored: bodies are not logged, or it is empty, too large or not
+    JSON. Secrets, personal data and free texts are replaced by `***`.
+    """
+
+    query: dict[str, Any] | None
+    request_body: dict[str, Any] | None
+    response_body: dict[str, Any] | None
+
+
+class RequestLogQuery(PageQuery, kw_only=True):
+    api_key_id: Annotated[str, IdRule(ids.KEY)] | None = None
+    method: LoggedMethodField | None = None
+    endpoint: Text | None = None
+    status: Annotated[int, IntegerRange(100, 599)] | None = None
+    result: RequestResultField | None = None
+    error_code: Text | None = None
+    request_id: Text | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None

@@ -1,0 +1,317 @@
+"""Request and response bodies of subscribers, their messages and their KYC documents."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+
+from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
+from tapgate_client.schemas.fields import (
+    Choice,
+    Date,
+    Email,
+    FreeText,
+    IntegerRange,
+    InvalidValueError,
+    NewPin,
+    OneTimeCode,
+    PersonName,
+    Phone,
+    PhoneRule,
+    Pin,
+    Rule,
+    SearchText,
+    Text,
+    TextRule,
+)
+from tapgate_client.schemas.pagination import NamedPageQuery, PageQuery
+
+
+class SubscriberStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+    BLOCKED = "BLOCKED"
+    CLOSED = "CLOSED"
+
+
+class SubscriberCategory(StrEnum):
+    STANDARD = "standard"
+    VIP = "vip"
+    CORPORATE = "corporate"
+
+
+class IdType(StrEnum):
+    NATIONAL_ID = "NATIONAL_ID"
+    PASSPORT = "PASSPORT"
+    DRIVERS_LICENSE = "DRIVERS_LICENSE"
+
+
+class KycStatus(StrEnum):
+    NONE = "NONE"
+    PENDING = "PENDING"
+    VERIFIED = "VERIFIED"
+    REJECTED = "REJECTED"
+
+
+class KycDocumentType(StrEnum):
+    ID_FRONT = "id_front"
+    ID_BACK = "id_back"
+    SELFIE = "selfie"
+    PROOF_OF_ADDRESS = "proof_of_address"
+
+
+class KycDocumentStatus(StrEnum):
+    PENDING = "pending"
+    REVIEWED = "reviewed"
+    REJECTED = "rejected"
+
+
+class KycDecision(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+    MORE_NEEDED = "more_needed"
+
+
+class SubscriberLanguage(StrEnum):
+    EN = "en"
+    FR = "fr"
+
+
+MAX_KYC_LEVEL: Final = 3
+
+CategoryField = Annotated[str, Choice(*SubscriberCategory, name="SubscriberCategory")]
+IdTypeField = Annotated[str, Choice(*IdType, name="IdType")]
+KycLevelField = Annotated[int, IntegerRange(1, MAX_KYC_LEVEL)]
+KycStatusField = Annotated[str, Choice(*KycStatus, name="KycStatus")]
+SubscriberStatusField = Annotated[str, Choice(*SubscriberStatus, name="SubscriberStatus")]
+DocumentTypeField = Annotated[str, Choice(*KycDocumentType, name="KycDocumentType")]
+DocumentStatusField = Annotated[str, Choice(*KycDocumentStatus, name="KycDocumentStatus")]
+LanguageField = Annotated[str, Choice(*SubscriberLanguage, name="SubscriberLanguage")]
+
+_IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
+
+
+class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Subscriber as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    phone_number: str
+    first_name: str
+    last_name: str
+    email: str | None
+    date_of_birth: str | None
+    address: str | None
+    id_type: IdTypeField | None
+    id_number: str | None
+    category: CategoryField
+    language: LanguageField
+    kyc_level: int
+    kyc_status: KycStatusField
+    kyc_pending_since: str | None
+    restricted: bool
+    status: SubscriberStatusField
+    status_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    cards_count: int
+    max_child_cards: int | None
+    pin_locked_until: str | None
+    created_at: str
+    updated_at: str
+
+
+class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """Subscriber with the fields that the caller may see.
+
+    For a restricted subscriber hidden from the caller, only `id`, `restricted`, `status` and
+    `status_reason` are present.
+    """
+
+    id: str
+    phone_number: str | msgspec.UnsetType = msgspec.UNSET
+    first_name: str | msgspec.UnsetType = msgspec.UNSET
+    last_name: str | msgspec.UnsetType = msgspec.UNSET
+    email: str | msgspec.UnsetType | None = msgspec.UNSET
+    date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
+    address: str | msgspec.UnsetType | None = msgspec.UNSET
+    id_type: IdTypeField | msgspec.UnsetType | None = msgspec.UNSET
+    id_number: str | msgspec.UnsetType | None = msgspec.UNSET
+    category: CategoryField | msgspec.UnsetType = msgspec.UNSET
+    language: LanguageField | msgspec.UnsetType = msgspec.UNSET
+    kyc_level: int | msgspec.UnsetType = msgspec.UNSET
+    kyc_status: KycStatusField | msgspec.UnsetType = msgspec.UNSET
+    kyc_pending_since: str | msgspec.UnsetType | None = msgspec.UNSET
+    restricted: bool
+    status: SubscriberStatusField
+    status_reason: str | None
+    account_id: str | msgspec.UnsetType = msgspec.UNSET
+    balance: str | msgspec.UnsetType = msgspec.UNSET
+    currency: str | msgspec.UnsetType = msgspec.UNSET
+    cards_count: int | msgspec.UnsetType = msgspec.UNSET
+    max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
+    pin_locked_until: str | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Registration(msgspec.Struct, kw_only=True):
+    phone_number: Phone
+    first_name: PersonName
+    last_name: PersonName
+    pin: Pin
+    email: Email | None = None
+    date_of_birth: Date | None = None
+    address: Text | None = None
+    id_type: IdTypeField | None = None
+    id_number: Text | None = None
+    category: CategoryField = SubscriberCategory.STANDARD
+    language: LanguageField = SubscriberLanguage.EN
+
+
+class SubscriberUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    phone_number: Phone | None = None
+    first_name: PersonName | None = None
+    last_name: PersonName | None = None
+    email: Email | None = None
+    date_of_birth: Date | None = None
+    address: Text | None = None
+    id_type: IdTypeField | None = None
+    id_number: Text | None = None
+    category: CategoryField | None = None
+    language: LanguageField | None = None
+    kyc_level: KycLevelField | None = None
+    kyc_status: KycStatusField | None = None
+    restricted: bool | None = None
+
+
+class PhoneQueryRule(PhoneRule):
+    """Phone number in a query string. A leading space is accepted as an unencoded `+`."""
+
+    def check(self, value: str) -> str:
+        return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
+
+
+class SubscriberFilters(NamedPageQuery, kw_only=True):
+    phone_number: Annotated[str, PhoneQueryRule()] | None = None
+    status: SubscriberStatusField | None = None
+    kyc_level: KycLevelField | None = None
+    kyc_status: KycStatusField | None = None
+    search: SearchText | None = None
+
+
+class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
+
+    limit: str
+    used: str
+    remaining: str
+    resets_at: str
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    kyc_level: int
+    currency: str
+    per_transaction: str
+    daily: LimitUsage
+    monthly: LimitUsage
+    max_balance: str
+
+
+class PinVerification(msgspec.Struct, kw_only=True):
+    pin: Pin
+
+
+class PinChange(msgspec.Struct, kw_only=True):
+    old_pin: Pin
+    new_pin: NewPin
+
+
+class PinReset(msgspec.Struct, kw_only=True):
+    otp: OneTimeCode
+    new_pin: NewPin
+
+
+class OneTimeCodeVerification(msgspec.Struct, kw_only=True):
+    otp: OneTimeCode
+
+
+class SubscriberRegistered(SuccessResponse, kw_only=True):
+    message: str = "Subscriber registered"
+    subscriber_id: str
+    subscriber: SubscriberRecord
+
+
+class SubscriberResponse(SuccessResponse, kw_only=True):
+    subscriber: SubscriberRecord
+
+
+class DisclosedSubscriberResponse(SuccessResponse, kw_only=True):
+    message: str = "Subscriber blocked"
+    subscriber: DisclosedSubscriber
+
+
+class PinVerified(msgspec.Struct, kw_only=True):
+    success: bool = True
+    verified: bool = True
+    message: str = "PIN verified"
+
+
+class AccessGranted(msgspec.Struct, kw_only=True):
+    success: bool = True
+    expires_at: str
+
+
+class MessageFilters(PageQuery, kw_only=True):
+    template: Annotated[str, TextRule(64)] | None = None
+
+
+class ImageRule(Rule):
+    """Data URI of a JPEG or PNG image.
+
+    Only the media type is checked here. The image is decoded later, in a thread pool, because
+    decoding would block the event loop.
+    """
+
+    example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
+
+    def check(self, value: str) -> str:
+        if not value[:64].lower().startswith(_IMAGE_PREFIXES):
+            raise InvalidValueError(
+                "must be a data URI with a JPEG or PNG: data:image/jpeg;base64,..."
+            )
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"pattern": "^data:image/(jpeg|png);base64,"}
+
+
+class NewDocument(msgspec.Struct, kw_only=True):
+    document_type: DocumentTypeField
+    image: Annotated[str, ImageRule()]
+
+
+class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    document_id: str
+    document_type: DocumentTypeField
+    status: DocumentStatusField
+    created_at: str
+
+
+class DocumentAdded(msgspec.Struct, kw_only=True):
+    document_id: str
+    document_type: DocumentTypeField
+    kyc_status: KycStatusField
+
+
+class KycDecisionRequest(msgspec.Struct, kw_only=True):
+    OMITTED_IN_EXAMPLES: ClassVar = ("kyc_level", "reason")
+
+    decision: Annotated[str, Choice(*KycDecision, name="KycDecision")]
+    kyc_level: KycLevelField | None = None
+    reason: FreeText | None = None
+
+    def __post_init__(self) -> None:
+        if self.decision == KycDecision.REJECT and self.reason is None:
+            raise build_missing_field_error("reason")

@@ -1,0 +1,109 @@
+"""Requests and responses of support requests."""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.schemas.assignees import AssigneeFilter
+from tapgate_client.schemas.common import Redacted
+from tapgate_client.schemas.fields import Choice, IdRule, Phone, TextRule
+from tapgate_client.schemas.pagination import OrderedPageQuery
+
+#: Longest text of a customer: that of a chat message.
+MAX_CUSTOMER_TEXT_LENGTH: Final = 4096
+MAX_MESSAGE_ID_LENGTH: Final = 64
+#: Longest text of a reply: it must fit into a parameter of a message template.
+MAX_REPLY_LENGTH: Final = 1000
+#: Messages in one request from each side.
+MAX_MESSAGES: Final = 100
+#: Open requests beyond this number are not counted, so that the count stays fast.
+MAX_COUNTED_REQUESTS: Final = 100
+
+
+class SupportStatus(StrEnum):
+    OPEN = "open"  # waits for support staff
+    ANSWERED = "answered"  # waits for the customer
+    CLOSED = "closed"
+
+
+class SupportSender(StrEnum):
+    CUSTOMER = "customer"
+    STAFF = "staff"
+
+
+SupportStatusField = Annotated[str, Choice(*SupportStatus, name="SupportRequestStatus")]
+
+
+class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
+    """Message of a customer. With `append_only`, it never opens a new request.
+
+    `message_id` identifies the message in the chat. A message whose ID was already received from
+    the phone number is not stored again.
+    """
+
+    phone_number: Phone
+    text: Annotated[str, TextRule(MAX_CUSTOMER_TEXT_LENGTH)]
+    append_only: bool = False
+    message_id: Annotated[str, TextRule(MAX_MESSAGE_ID_LENGTH)] | None = None
+
+
+class SupportReply(Redacted, msgspec.Struct, kw_only=True):
+    text: Annotated[str, TextRule(MAX_REPLY_LENGTH)]
+
+
+class SupportRequestFilters(OrderedPageQuery, kw_only=True):
+    status: SupportStatusField | None = None
+    assignee: AssigneeFilter | None = None
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+    phone_number: Phone | None = None
+
+
+class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
+    from_: Annotated[str, Choice(*SupportSender, name="SupportSender")] = msgspec.field(name="from")
+    text: str
+    at: str
+
+
+class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`data` of `support.requested`: the request without its messages.
+
+    For a restricted subscriber, `phone_number` is null and `masked` is true.
+    """
+
+    id: str
+    subscriber_id: str | None
+    phone_number: str | None
+    status: SupportStatusField
+    assignee: str | None
+    assignee_name: str | None
+    created_at: str
+    updated_at: str
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Support request.
+
+    For a restricted subscriber, `masked` is true, `subscriber_name` and `phone_number` are null
+    and `messages` is empty until the admin verifies a one-time code.
+    """
+
+    id: str
+    subscriber_id: str | None
+    phone_number: str | None
+    subscriber_name: str | None
+    status: SupportStatusField
+    messages: list[SupportMessageRecord]
+    assignee: str | None
+    assignee_name: str | None
+    created_at: str
+    updated_at: str
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class SupportSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Number of open support requests, at most 100."""
+
+    open: int

@@ -1,0 +1,330 @@
+"""Transactions: money requests, receipts, and the records that clients receive."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+
+from tapgate_client import ids
+from tapgate_client.errors import invalid_field
+from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
+from tapgate_client.schemas.fields import (
+    CardSerial,
+    Choice,
+    Currency,
+    IdempotencyKey,
+    IntegerRange,
+    InvalidValueError,
+    Rule,
+    Text,
+)
+from tapgate_client.schemas.pagination import PageOrder, PageQuery
+from tapgate_client.schemas.periods import PeriodBound
+
+#: Maximum number of transactions in one exported file.
+MAX_EXPORT_ROWS: Final = 50_000
+
+
+class TransactionType(StrEnum):
+    TRANSFER_P2P = "transfer_p2p"
+    TRANSFER = "transfer"
+    AGENT_CASHIN = "agent_cashin"
+    AGENT_CASHOUT = "agent_cashout"
+    AGENT_FUND = "agent_fund"
+    AGENT_TRANSFER = "agent_transfer"
+    COMMISSION_PAYOUT = "commission_payout"
+    POS_PAYMENT = "pos_payment"
+    ONLINE_PAYMENT = "online_payment"
+    PARTNER_FUND = "partner_fund"
+    PARTNER_DEPOSIT = "partner_deposit"
+    PROCESSOR_TRANSFER = "processor_transfer"
+    REFUND = "refund"
+
+
+class MoneyFlow(StrEnum):
+    """Group of transaction types, from the point of view of customers' money."""
+
+    PAYMENTS = "payments"  # between customers, and from customers to merchants
+    MONEY_IN = "money_in"  # into customers' wallets, from agents and partners
+    MONEY_OUT = "money_out"  # out of customers' wallets, at agents
+    REFUNDS = "refunds"
+    INTERNAL = "internal"  # between accounts of agents, merchants, partners and the platform
+
+
+FLOW_TYPES: Final[Mapping[str, tuple[TransactionType, ...]]] = {
+    MoneyFlow.PAYMENTS: (
+        TransactionType.POS_PAYMENT,
+        TransactionType.ONLINE_PAYMENT,
+        TransactionType.TRANSFER_P2P,
+    ),
+    MoneyFlow.MONEY_IN: (TransactionType.AGENT_CASHIN, TransactionType.PARTNER_FUND),
+    MoneyFlow.MONEY_OUT: (TransactionType.AGENT_CASHOUT,),
+    MoneyFlow.REFUNDS: (TransactionType.REFUND,),
+    MoneyFlow.INTERNAL: (
+        TransactionType.TRANSFER,
+        TransactionType.AGENT_FUND,
+        TransactionType.AGENT_TRANSFER,
+        TransactionType.COMMISSION_PAYOUT,
+        TransactionType.PARTNER_DEPOSIT,
+        TransactionType.PROCESSOR_TRANSFER,
+    ),
+}
+
+
+class TransactionStatus(StrEnum):
+    COMPLETED = "completed"
+    FAILED = "failed"
+    UNDER_REVIEW = "under_review"
+    PARTIALLY_REFUNDED = "partially_refunded"
+    REFUNDED = "refunded"
+
+
+class Channel(StrEnum):
+    API = "api"
+    POS = "pos"
+    IN_APP = "in_app"
+    AGENT = "agent"
+    PARTNER = "partner"
+    MESSAGING = "messaging"
+    ADMIN = "admin"
+
+
+class Direction(StrEnum):
+    CREDIT = "credit"
+    DEBIT = "debit"
+
+
+class FeePayer(StrEnum):
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
+class PartyType(StrEnum):
+    SUBSCRIBER = "subscriber"
+    AGENT = "agent"
+    PROCESSOR = "processor"
+    PARTNER = "partner"
+    PLATFORM = "platform"
+
+
+TransactionTypeField = Annotated[str, Choice(*TransactionType, name="TransactionType")]
+TransactionStatusField = Annotated[str, Choice(*TransactionStatus, name="TransactionStatus")]
+MoneyFlowField = Annotated[str, Choice(*MoneyFlow, name="MoneyFlow")]
+ChannelField = Annotated[str, Choice(*Channel, name="Channel")]
+DirectionField = Annotated[str, Choice(*Direction, name="Direction")]
+FeePayerField = Annotated[str, Choice(*FeePayer, name="FeePayer")]
+PartyTypeField = Annotated[str, Choice(*PartyType, name="PartyType")]
+#: A declined or rejected request gets an error instead of a receipt.
+ReceiptStatus = Annotated[
+    str, Choice(TransactionStatus.COMPLETED, TransactionStatus.UNDER_REVIEW, name="ReceiptStatus")
+]
+
+
+class MoneyRequest(msgspec.Struct, kw_only=True):
+    """Fields common to all request bodies that move money."""
+
+    request_id: IdempotencyKey | None = None
+    currency: Currency | None = None
+
+
+class CustomerMoneyRequest(MoneyRequest, kw_only=True):
+    """Money request for a subscriber, identified by `subscriber_id` or by `card_serial`."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
+    subscriber_id: Text | None = None
+    card_serial: CardSerial | None = None
+
+    def __post_init__(self) -> None:
+        if self.subscriber_id is None and self.card_serial is None:
+            raise build_missing_field_error("subscriber_id")
+        if self.subscriber_id is not None and self.card_serial is not None:
+            # The two fields could identify different subscribers.
+            raise invalid_field("card_serial", "must not be combined with subscriber_id")
+
+
+class Receipt(SuccessResponse, kw_only=True, dict=True):
+    """Fields common to the responses of all operations that move money.
+
+    The client sets `request_id` (the idempotency key) and `replayed` (whether the response is a
+    replay), which are not part of the body.
+    """
+
+    request_id: ClassVar[str] = ""
+    replayed: ClassVar[bool] = False
+
+    transaction_id: str
+    status: ReceiptStatus
+
+
+class UserIdRule(Rule):
+    example = ids.encode(ids.SUBSCRIBER, 1 << 58)
+    _prefixes = (ids.SUBSCRIBER, ids.AGENT, ids.PROCESSOR, ids.PARTNER)
+
+    def check(self, value: str) -> str:
+        if all(ids.decode(prefix, value) is None for prefix in self._prefixes):
+            raise InvalidValueError("must be the ID of a subscriber, agent, processor or partner")
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
+
+
+class TransactionOrder(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    AMOUNT = "amount"
+
+
+class TransactionFilters(PageQuery, kw_only=True):
+    order: Annotated[str, Choice(*TransactionOrder, name="TransactionOrder")] = (
+        TransactionOrder.NEWEST
+    )
+    user_id: Annotated[str, UserIdRule()] | None = None
+    card_serial: CardSerial | None = None
+    type: TransactionTypeField | None = None
+    flow: MoneyFlowField | None = None
+    status: TransactionStatusField | None = None
+    failure_code: Text | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
+
+    @property
+    def expensive_order(self) -> str | None:
+        """The order if it reads all transactions that can be sorted, otherwise None."""
+        return self.order if self.order == TransactionOrder.AMOUNT else None
+
+
+class ExportFilters(TransactionFilters, kw_only=True):
+    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+    limit: Annotated[int, IntegerRange(1, MAX_EXPORT_ROWS)] = MAX_EXPORT_ROWS
+
+
+class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
+    """Filters of a list whose totals are requested."""
+
+    user_id: Annotated[str, UserIdRule()] | None = None
+    card_serial: CardSerial | None = None
+    type: TransactionTypeField | None = None
+    flow: MoneyFlowField | None = None
+    status: TransactionStatusField | None = None
+    failure_code: Text | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
+
+
+class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of a list of transactions.
+
+    `amount` and `fees` cover completed transactions only, including refunded ones. If `is_complete`
+    is false, the totals cover only the newest transactions of the list.
+    """
+
+    count: int
+    amount: str
+    fees: str
+    currency: str
+    is_complete: bool
+
+
+class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
+
+    type: PartyTypeField
+    id: str
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A transaction.
+
+    `fee_payer` is null if there is no fee. A sender pays the fee in addition to `amount`, a
+    receiver out of `amount`. `fee_refunded` is the fee of a payment that its last refund returned
+    to the merchant. A refund changes the merchant's balance by `fee_refunded` minus `amount`.
+
+    Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
+    receive for a decline that has details, and `masked`.
+
+    `masked` is present and true if a restricted subscriber who is hidden from the caller takes
+    part. `from` and `to` then have only `type` and `id`, `card_serial`, `memo` and `metadata` are
+    null, and `failure_details` is absent.
+    """
+
+    id: str
+    type: TransactionTypeField
+    status: TransactionStatusField
+    amount: str
+    fee_amount: str
+    fee_payer: FeePayerField | None
+    fee_refunded: str
+    currency: str
+    from_: PartyRecord | None = msgspec.field(name="from")
+    to: PartyRecord | None
+    direction: DirectionField | None
+    balance_after: str | None
+    card_serial: str | None
+    processor_id: str | None
+    terminal_id: str | None
+    merchant_id: str | None
+    merchant_name: str | None
+    transaction_ref: str | None
+    approval_code: str | None
+    original_transaction_id: str | None
+    refunded_amount: str
+    request_id: str | None
+    approval_id: str | None
+    failure_code: str | None
+    failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    memo: str | None
+    metadata: dict[str, Any] | None
+    channel: ChannelField
+    created_at: str
+    completed_at: str | None
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
+    """One account of an entry.
+
+    `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
+    platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
+    In masked entries, `name` and `balance_after` are null for all accounts except platform
+    accounts.
+    """
+
+    account_id: str
+    kind: str
+    holder_type: PartyTypeField
+    holder_id: str | None
+    name: str | None
+    balance_after: str | None
+
+
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One amount, moved from the debited account to the credited account."""
+
+    position: int
+    debit: EntrySide
+    credit: EntrySide
+    amount: str
+
+
+class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
+    transaction_id: str
+    currency: str
+    entries: list[LedgerEntry]
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    last_at: str | None
+
+
+class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
+    original: TransactionRecord | None
+    refunds: list[TransactionRecord]
+    replays: ReplaySummary
+    terminal_name: str | None

@@ -1,0 +1,206 @@
+"""Wallets: balances, quotes, transfers and statements."""
+
+from typing import Annotated, ClassVar, Final
+
+import msgspec
+
+from tapgate_client.errors import ApiError, Code, invalid_field
+from tapgate_client.schemas.common import Redacted
+from tapgate_client.schemas.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    Currency,
+    Date,
+    FreeText,
+    Phone,
+    Pin,
+    Text,
+)
+from tapgate_client.schemas.transactions import (
+    MoneyRequest,
+    Receipt,
+    TransactionType,
+    TransactionTypeField,
+)
+
+#: Type of the statement entry for a fee; all other entries have the type of their transaction.
+STATEMENT_FEE_TYPE: Final = "fee"
+
+#: Types in which the subscriber of a quote can take part with a card.
+_SUBSCRIBER_CARD_TYPES: Final = frozenset(
+    {
+        TransactionType.POS_PAYMENT,
+        TransactionType.ONLINE_PAYMENT,
+        TransactionType.AGENT_CASHIN,
+        TransactionType.AGENT_CASHOUT,
+        TransactionType.PARTNER_FUND,
+    }
+)
+
+
+class Balance(msgspec.Struct, kw_only=True):
+    """An account balance: `available` plus `held`, the funds held for transactions under review."""
+
+    user_id: str
+    account_id: str
+    balance: str
+    available: str
+    held: str
+    currency: str
+    as_of: str
+
+
+class QuoteRequest(msgspec.Struct, kw_only=True):
+    """A transaction to quote. The cards are those that the transaction would use."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
+    type: TransactionTypeField
+    amount: Amount
+    sender_id: Text | None = None
+    card_serial: CardSerial | None = None
+    recipient_card_serial: CardSerial | None = None
+    currency: Currency | None = None
+
+    def __post_init__(self) -> None:
+        if self.card_serial is not None and self.type not in _SUBSCRIBER_CARD_TYPES:
+            raise invalid_field("card_serial", "must not be given for this type")
+        if self.recipient_card_serial is not None and self.type != TransactionType.TRANSFER_P2P:
+            raise invalid_field("recipient_card_serial", "must not be given for this type")
+
+
+class QuoteLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the sender may spend: per transaction, and what is left today and this month."""
+
+    transaction: str
+    daily_remaining: str
+    monthly_remaining: str
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    amount: str
+    fee_amount: str
+    total: str
+    currency: str
+    allowed: bool
+    reasons: list[str]
+    pin_required: bool | None = None
+    limits: QuoteLimits | None = None
+
+
+class P2pTransferRequest(MoneyRequest, kw_only=True):
+    """A transfer to a recipient, identified by either a card or a phone number."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("recipient_phone_number",)
+
+    sender_id: Text
+    recipient_card_serial: CardSerial | None = None
+    recipient_phone_number: Phone | None = None
+    amount: Amount
+    pin: Pin
+    memo: FreeText | None = None
+
+    def __post_init__(self) -> None:
+        if self.recipient_card_serial is None and self.recipient_phone_number is None:
+            problem = "is required unless another field identifies the recipient"
+            raise ApiError(
+                Code.INVALID_REQUEST,
+                "Identify the recipient by either a card or a phone number.",
+                details={
+                    "fields": {
+                        "recipient_card_serial": problem,
+                        "recipient_phone_number": problem,
+                    }
+                },
+            )
+        if self.recipient_card_serial is not None and self.recipient_phone_number is not None:
+            # The two fields could identify different subscribers.
+            raise invalid_field(
+                "recipient_phone_number", "must not be combined with recipient_card_serial"
+            )
+
+
+class Recipient(msgspec.Struct, kw_only=True):
+    """Recipient of a transfer, with the part of the name that a sender may see.
+
+    `card_serial` is absent if the transfer was sent to a phone number.
+    """
+
+    name: str | None
+    card_serial: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class P2pReceipt(Receipt, kw_only=True):
+    amount: str
+    fee_amount: str
+    sender_new_balance: str
+    recipient: Recipient
+
+
+class TransferRequest(MoneyRequest, kw_only=True):
+    from_account_id: Text
+    to_account_id: Text
+    amount: Amount
+    pin: Pin | None = None
+    description: FreeText | None = None
+
+
+class TransferReceipt(Receipt, kw_only=True):
+    """Receipt of a transfer. The balance of a platform account is null."""
+
+    amount: str
+    from_balance: str | None
+    to_balance: str | None
+
+
+class StatementRequest(msgspec.Struct, kw_only=True):
+    subscriber_id: Text
+    from_date: Date
+    to_date: Date
+    format: Annotated[str, Choice("json", "csv", "pdf", name="StatementFormat")] = "json"
+    pin: Pin | None = None
+
+
+class StatementHolder(msgspec.Struct, kw_only=True):
+    id: str
+    name: str
+
+
+class StatementPeriod(msgspec.Struct, kw_only=True):
+    from_: str = msgspec.field(name="from")
+    to: str
+
+
+class EntryRecord(msgspec.Struct, kw_only=True):
+    """An entry of a statement.
+
+    `date` is the day of the movement in the platform's time zone. `type` is `fee` for a fee, which
+    has an entry of its own, and otherwise the type of the transaction.
+    """
+
+    date: str
+    transaction_id: str
+    type: Annotated[str, Choice(*TransactionType, STATEMENT_FEE_TYPE, name="StatementEntryType")]
+    description: str
+    debit: str
+    credit: str
+    balance: str
+
+
+class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
+
+    statement_id: str
+    subscriber: StatementHolder
+    currency: str
+    period: StatementPeriod
+    opening_balance: str
+    closing_balance: str
+    total_credits: str
+    total_debits: str
+    transaction_count: int
+    generated_at: str
+    entries: list[EntryRecord] | None = None
+    statement_url: str | None = None
+    expires_at: str | None = None

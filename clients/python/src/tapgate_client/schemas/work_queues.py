@@ -1,0 +1,42 @@
+"""Responses of the work queues."""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate_client.schemas.fields import Choice
+
+#: Items beyond this number are not counted, so that counting stays fast.
+MAX_COUNTED_ITEMS: Final = 100
+
+
+class WorkQueueName(StrEnum):
+    KYC_REVIEWS = "kyc_reviews"
+    SUPPORT_REQUESTS = "support_requests"
+    ALERTS = "alerts"
+    HELD_PAYMENTS = "held_payments"
+    FAILING_WEBHOOKS = "failing_webhooks"
+    LOW_FLOAT = "low_float"
+
+
+class WorkQueuesQuery(msgspec.Struct, kw_only=True):
+    #: Count now, instead of returning counts that may be a few seconds old.
+    fresh: bool = False
+
+
+class WorkQueueRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Number of items that wait, at most 100, and the time since which the oldest waits.
+
+    `oldest_at` is null if nothing waits, and for agents with a low float.
+    """
+
+    name: Annotated[str, Choice(*WorkQueueName, name="WorkQueueName")]
+    waiting: int
+    oldest_at: str | None
+
+
+class WorkQueues(msgspec.Struct, frozen=True, kw_only=True):
+    """Work queues that the caller's role may read."""
+
+    data: list[WorkQueueRecord]
