@@ -10,7 +10,7 @@ import asyncpg
 from bench.payments.installation import Installation
 from bench.payments.results import TpcB
 from tapgate.store.embedded import SUPERUSER
-from tapgate.store.postgres_programs import find_client_program
+from tapgate.store.postgres_programs import find_programs_dir
 
 _DATABASE = "tpcb"
 #: Time for the server processes to exit, so that the postmaster's CPU time includes theirs.
@@ -56,7 +56,7 @@ class PgBench:
 
     async def _run(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
-            find_client_program("pgbench"),
+            find_programs_dir() / "pgbench",
             *self._connection_options,
             *arguments,
             _DATABASE,

@@ -27,7 +27,6 @@ from drivers.processes import (
 )
 from harness import Harness
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
-from store.test_legacy_backup import LEGACY_BACKUP
 from tapgate.api.services import Services
 from tapgate.ledger.claims import CLAIMS
 from tapgate.store.server_user import ServerUser
@@ -291,47 +290,6 @@ async def test_file_that_is_not_a_backup_is_reported_in_one_line(
     assert (
         error == f"tapgate: {public_tmp_path / 'none'} cannot be read: No such file or directory\n"
     )
-
-
-async def test_first_backup_format_requires_the_unauthenticated_flag(
-    public_tmp_path: Path, empty_database_url: str
-) -> None:
-    key = {"TAPGATE_SECRET_KEY": "the-secret-key-of-the-backup-fixture"}
-    status, _, error = await run_tapgate(
-        public_tmp_path, "restore", LEGACY_BACKUP, url=empty_database_url, **key
-    )
-    assert status == 1
-    assert "cannot be restored: it is in backup format 1, which is not authenticated" in error
-    assert "--unauthenticated" in error
-    assert error.count("\n") == 1
-    assert await is_empty(empty_database_url)
-    status, output, error = await run_tapgate(
-        public_tmp_path,
-        "restore",
-        "--unauthenticated",
-        LEGACY_BACKUP,
-        url=empty_database_url,
-        **key,
-    )
-    assert status == 0
-    assert error.startswith("Warning: this backup is not authenticated.")
-    assert b"Restored 2 transactions and 2 entries" in output
-    assert b"FAILED" not in output
-
-
-async def test_unauthenticated_flag_does_not_weaken_authenticated_backups(
-    services: Services, public_tmp_path: Path, empty_database_url: str
-) -> None:
-    data, url = services.settings.data_dir, str(services.settings.database_url)
-    path = public_tmp_path / "backup"
-    assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
-    path.write_bytes(path.read_bytes()[:-1])
-    status, _, error = await run_tapgate(
-        data, "restore", "--unauthenticated", path, url=empty_database_url
-    )
-    assert status == 1
-    assert "it is damaged, incomplete or altered" in error
-    assert await is_empty(empty_database_url)
 
 
 async def test_inconsistent_ledger_is_restored_unchanged_and_reported(

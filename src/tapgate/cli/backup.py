@@ -18,7 +18,6 @@ from tapgate.settings import Settings
 from tapgate.store import StoreError, backup, restore
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.backup_source import choose_source
-from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
 from tapgate.store.sealed_file import BACKUP, is_sealed
 from tapgate.vault import Vault
@@ -60,7 +59,7 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
         console.print(line, markup=False)
 
 
-def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
+def restore_backup(settings: Settings, path: Path) -> bool:
     """Restore a backup and return whether the restored data passes verification."""
     console = Console(highlight=False, soft_wrap=True)
     vault = Vault(settings.secret_key)
@@ -70,7 +69,7 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
     ):
         try:
             with _show_progress("Checking") as report:
-                source = _open_backup(file, vault, report, unauthenticated=unauthenticated)
+                source = _open_backup(file, vault, report)
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
         manifest = source.manifest
@@ -88,27 +87,13 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
         return holds
 
 
-def _open_backup(
-    file: BinaryIO, vault: Vault, report: Callable[[str], None], *, unauthenticated: bool
-) -> restore.BackupSource:
+def _open_backup(file: BinaryIO, vault: Vault, report: Callable[[str], None]) -> BackupReader:
     def report_percent(percent: int) -> None:
         report(f"{percent}%")
 
-    if is_sealed(file, BACKUP):
-        return BackupReader(file, vault, report_percent)
-    if not is_archive(file):
-        raise StoreError("it is not a Tapgate backup")
-    if not unauthenticated:
-        raise StoreError(
-            "it is in backup format 1, which is not authenticated: anyone with write access may"
-            " have altered it. If you trust where it was stored, add --unauthenticated"
-        )
-    print(
-        "Warning: this backup is not authenticated. Its balances, administrators and keys cannot be"
-        " checked for tampering. Restore it only if you trust where it was stored.",
-        file=sys.stderr,
-    )
-    return LegacyBackupReader(file, report_percent)
+    if not is_sealed(file, BACKUP):
+        raise StoreError("it is not a Tapgate backup. Backups of Tapgate 1.0.0 need Tapgate 1.x")
+    return BackupReader(file, vault, report_percent)
 
 
 async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) -> bool:

@@ -173,14 +173,6 @@ def backup(
 
 def restore(
     file: Annotated[Path, typer.Argument(help="Backup file created by `tapgate backup`.")],
-    unauthenticated: Annotated[
-        bool,
-        typer.Option(
-            "--unauthenticated",
-            help="Accept a backup in format 1 (Tapgate 1.0), which is not protected"
-            " against tampering.",
-        ),
-    ] = False,
 ) -> None:
     """Restore a backup into an empty database, migrate it and verify it.
 
@@ -190,5 +182,5 @@ def restore(
     """
     from tapgate.cli.backup import restore_backup  # noqa: PLC0415
 
-    if not restore_backup(load_settings(os.environ), file, unauthenticated=unauthenticated):
+    if not restore_backup(load_settings(os.environ), file):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import contextlib
 import os
 import tempfile
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -123,17 +123,12 @@ class BackupReader:
         for _ in read_sealed(file, vault, BACKUP):
             report(self.percent)
         self._records = _RecordReader(read_sealed(file, vault, BACKUP))
-        self.manifest = decode_manifest(self._records.read(), FORMAT_VERSION)
+        self.manifest = _decode_manifest(self._records.read())
 
     @property
     def percent(self) -> int:
         """Percentage of the file that has been read."""
         return 100 * self._file.tell() // self._size
-
-    @property
-    def sequences(self) -> Mapping[str, tuple[int, bool]]:
-        """Last value and `is_called` by sequence."""
-        return self.manifest.sequences
 
     async def iter_tables(self) -> AsyncGenerator[TableRows, None]:
         """Yield the tables. Consume each table's rows before advancing to the next."""
@@ -141,7 +136,7 @@ class BackupReader:
             try:
                 header = msgspec.json.decode(self._records.read(), type=TableHeader)
             except msgspec.MsgspecError:
-                raise build_unreadable_error() from None
+                raise _build_unreadable_error() from None
             yield TableRows(header.table, header.columns, self._iter_rows())
         self._records.require_end()
 
@@ -150,16 +145,16 @@ class BackupReader:
             yield data
 
 
-def decode_manifest(data: bytes, max_format: int) -> Manifest:
+def _decode_manifest(data: bytes) -> Manifest:
     try:
-        if msgspec.json.decode(data, type=_ManifestFormat).format > max_format:
+        if msgspec.json.decode(data, type=_ManifestFormat).format > FORMAT_VERSION:
             raise StoreError("it was created by a newer version of Tapgate")
         return msgspec.json.decode(data, type=Manifest)
     except msgspec.MsgspecError:
-        raise build_unreadable_error() from None
+        raise _build_unreadable_error() from None
 
 
-def build_unreadable_error() -> StoreError:
+def _build_unreadable_error() -> StoreError:
     return StoreError("its contents cannot be read")
 
 
@@ -174,7 +169,7 @@ class _RecordReader:
     def read(self) -> bytes:
         length = int.from_bytes(self._read_bytes(_LENGTH_BYTES), "big")
         if length > _MAX_RECORD_BYTES:
-            raise build_unreadable_error()
+            raise _build_unreadable_error()
         return self._read_bytes(length)
 
     def require_end(self) -> None:
@@ -182,12 +177,12 @@ class _RecordReader:
         while self._fill():
             pass
         if self._buffer or self._decompressor.unused_data or not self._decompressor.eof:
-            raise build_unreadable_error()
+            raise _build_unreadable_error()
 
     def _read_bytes(self, size: int) -> bytes:
         while len(self._buffer) < size:
             if not self._fill():
-                raise build_unreadable_error()
+                raise _build_unreadable_error()
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         return data
@@ -200,7 +195,7 @@ class _RecordReader:
                 return True
             rest = self._decompressor.flush()
         except zlib.error:
-            raise build_unreadable_error() from None
+            raise _build_unreadable_error() from None
         self._buffer += rest
         return bool(rest)
 

@@ -1,8 +1,7 @@
-"""Location of PostgreSQL's programs: the package of the extra `embedded`, or the system."""
+"""Location and version of the embedded PostgreSQL's programs, from the extra `embedded`."""
 
 import importlib.util
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,17 +33,3 @@ def read_embedded_version() -> PostgresVersion:
     if version is None:
         raise StoreError(f"{program} does not run: {result.stderr.strip() or result.returncode}")
     return PostgresVersion(int(version[1]), int(version[2]))
-
-
-def find_client_program(name: str) -> Path:
-    """Return the path of a client program such as `pg_restore`, embedded or on the PATH."""
-    try:
-        return find_programs_dir() / name
-    except StoreError:
-        path = shutil.which(name)
-    if path is None:
-        raise StoreError(
-            f"{name} is not installed: install PostgreSQL's client programs, or the embedded"
-            " PostgreSQL with `pip install 'tapgate[embedded]'`"
-        )
-    return Path(path)

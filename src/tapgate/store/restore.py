@@ -17,7 +17,6 @@ from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import BackupReader, Manifest
 from tapgate.store.failures import DATABASE_ERRORS, summarize_error
-from tapgate.store.legacy_backup import LegacyBackupReader
 from tapgate.store.migrate import MIGRATION_LOCK_KEY, create_schema, open_checked_connection
 from tapgate.store.migration_plan import require_known_migrations
 from tapgate.store.schema import (
@@ -56,7 +55,6 @@ _REVOKE_STATEMENTS = {
 _ADVANCE_DELIVERY_SEQUENCE = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
-BackupSource = BackupReader | LegacyBackupReader
 #: Receives a text that describes the progress.
 ProgressCallback = Callable[[str], None]
 
@@ -81,7 +79,7 @@ def require_restorable(
 
 
 async def restore_backup(
-    url: str, source: BackupSource, report: ProgressCallback, clock: Clock = system_clock
+    url: str, source: BackupReader, report: ProgressCallback, clock: Clock = system_clock
 ) -> list[str]:
     """Restore a backup into the database, which must be empty.
 
@@ -139,7 +137,7 @@ async def _is_committed(url: str, tx: str) -> bool:
 
 
 async def _restore_all(
-    connection: asyncpg.Connection, source: BackupSource, report: ProgressCallback, now: datetime
+    connection: asyncpg.Connection, source: BackupReader, report: ProgressCallback, now: datetime
 ) -> list[str]:
     manifest = source.manifest
     await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK_KEY)
@@ -150,7 +148,7 @@ async def _restore_all(
         raise StoreError(f"the backup is missing {_format_names(missing)}")
     restore_steps = await prepare_for_loading(connection, schema)
     skipped = await _load_tables(connection, source, schema, report)
-    for name, (last, is_called) in source.sequences.items():
+    for name, (last, is_called) in manifest.sequences.items():
         if name in schema.sequences:
             await connection.execute(
                 "SELECT setval($1::text::regclass, $2, $3)", schema.sequences[name], last, is_called
@@ -176,7 +174,7 @@ async def _require_empty(connection: asyncpg.Connection) -> None:
 
 
 async def _load_tables(
-    connection: asyncpg.Connection, source: BackupSource, schema: Schema, report: ProgressCallback
+    connection: asyncpg.Connection, source: BackupReader, schema: Schema, report: ProgressCallback
 ) -> list[str]:
     async def report_rows(name: str, rows: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for data in rows:

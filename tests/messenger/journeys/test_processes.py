@@ -36,7 +36,7 @@ from secret_leaks.detector import LeakDetector
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
-from tapgate.store.postgres_programs import find_client_program
+from tapgate.store.postgres_programs import find_programs_dir
 from tapgate_client import AsyncTapgateClient, Login, signing
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
@@ -297,7 +297,7 @@ async def run_command(folder: Path, database_url: str, *arguments: str) -> tuple
 def dump_database(database_url: str) -> str:
     """Dump the whole database, as a backup does."""
     return subprocess.run(
-        [find_client_program("pg_dump"), "--inserts", database_url],
+        [find_programs_dir() / "pg_dump", "--inserts", database_url],
         check=True,
         capture_output=True,
         text=True,
