@@ -32,5 +32,6 @@ def test_make_help_explains_every_other_target() -> None:
 def test_documented_commands_and_targets_exist(document: Path) -> None:
     text = document.read_text()
     mentioned = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))
-    assert mentioned <= set(COMMANDS)
+    # `tapgate partition` of the last 1.x release prepares an upgrade.
+    assert mentioned <= {*COMMANDS, *(["partition"] if document.name == "upgrading.md" else [])}
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= set(TARGETS)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,10 @@ from store.test_backup import restore_backup, save_backup
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.store import StoreError
 from tapgate.store.database import Database
-from tapgate.store.partitions import list_partitions
-from tapgate.store.split import copy_keys, divide
 
 _APRIL = datetime(2026, 4, 1, tzinfo=UTC)
-_SEPTEMBER = datetime(2026, 9, 2, tzinfo=UTC)
 
 
 async def _interrupt(
@@ -35,16 +31,6 @@ async def _interrupt(
         patch.setattr(archive_steps, step, fail)
         with pytest.raises(InterruptError):
             await work()
-
-
-async def _divide(database: Database) -> list[str]:
-    async def pause() -> None:
-        pass
-
-    async with database.dedicated_connection() as connection:
-        async for _ in copy_keys(connection, pause):
-            pass
-        return [line async for line in divide(connection, _SEPTEMBER, pause)]
 
 
 async def test_refund_during_an_interrupted_restore_is_exported_before_the_drop(
@@ -92,11 +78,6 @@ async def test_installation_restored_from_a_backup_uses_its_archive(
     restored = copy.copy(history)
     restored.database = await Database.connect(empty_database_url)
     try:
-        await ensure_partitions(restored.database, JULY)
-        for work in (restored.restore, restored.run):
-            with pytest.raises(StoreError, match="Run `tapgate partition`"):
-                await work()
-        await _divide(restored.database)
         expected = [] if drop else ["2026_03: tables dropped", "2026_04: tables dropped"]
         assert await restored.run(MAY, drop=True) == expected
         assert len(await restored.run(JUNE)) == 2
@@ -108,14 +89,11 @@ async def test_installation_restored_from_a_backup_uses_its_archive(
         await restored.database.close()
 
 
-async def test_division_leaves_what_stayed_of_archived_months(history: History) -> None:
-    assert await history.verify() == {}
-    await history.run(MAY)
-    async with history.database.connection() as connection:
-        before = await list_partitions(connection, "transactions")
-        assert await _divide(history.database) == []
-        assert await list_partitions(connection, "transactions") == before
-    assert len(await history.run()) == 2
+async def test_undivided_transactions_prevent_archiving(history: History) -> None:
+    history.ledger.clock.now = MARCH - timedelta(days=40)
+    await history.pay()
+    with pytest.raises(StoreError, match=r"Only Tapgate 1\.x can divide them"):
+        await history.run()
 
 
 async def test_refund_of_a_payment_that_stayed_stays_too(history: History) -> None:

@@ -1,13 +1,13 @@
-"""Backups of older schemas can be restored and migrated without losing rows."""
+"""Backups of the last 1.x release are restored and migrated; older ones are refused."""
 
 import io
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from store.test_backup import dump_schema, ignore_progress
 from store.test_schema_upgrade import (
-    _MIGRATION_NAMES,
     _SECRET_KEY,
     build_schema,
     connect,
@@ -15,10 +15,11 @@ from store.test_schema_upgrade import (
     list_columns,
     verify_ledger,
 )
-from tapgate.store import restore
+from tapgate.store import StoreError, restore
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader
 from tapgate.store.migrate import migrate
+from tapgate.store.migration_plan import LAST_1X_MIGRATION
 from tapgate.vault import Vault
 
 #: A restore changes or deletes rows of these tables to end sessions, codes and links.
@@ -32,23 +33,18 @@ _CLEARED_TABLES = {
 }
 
 
-@pytest.mark.parametrize(
-    "last",
-    [_MIGRATION_NAMES[3], _MIGRATION_NAMES[len(_MIGRATION_NAMES) // 2]],
-)
-async def test_backup_of_an_older_schema_is_restored_and_migrated(
-    last: str,
+async def test_backup_of_the_last_1x_release_is_restored_and_migrated(
     empty_database_url: str,
     other_empty_database_url: str,
     database_url: str,
     tmp_path: Path,
 ) -> None:
-    await build_schema(empty_database_url, last, tmp_path)
+    await build_schema(empty_database_url, LAST_1X_MIGRATION, tmp_path)
     vault, file = Vault(_SECRET_KEY), io.BytesIO()
     await create_backup(empty_database_url, file, vault, ignore_progress)
-    await restore.restore_backup(
-        other_empty_database_url, BackupReader(file, vault, ignore_progress), ignore_progress
-    )
+    reader = BackupReader(file, vault, ignore_progress)
+    restore.require_restorable(reader.manifest, key_ids=[vault.key_id], currency="SLE")
+    await restore.restore_backup(other_empty_database_url, reader, ignore_progress)
     assert dump_schema(other_empty_database_url) == dump_schema(empty_database_url)
     async with connect(empty_database_url) as old, connect(other_empty_database_url) as restored:
         columns = await list_columns(old)
@@ -63,3 +59,12 @@ async def test_backup_of_an_older_schema_is_restored_and_migrated(
     await migrate(other_empty_database_url)
     assert dump_schema(other_empty_database_url) == dump_schema(database_url)
     assert (await verify_ledger(other_empty_database_url)).is_valid
+
+
+async def test_backup_of_an_older_release_is_refused(database_url: str) -> None:
+    manifest, _ = await create_backup(database_url, io.BytesIO(), Vault("key"), ignore_progress)
+    older = {name: sha for name, sha in manifest.migrations.items() if name < LAST_1X_MIGRATION}
+    with pytest.raises(StoreError, match=r"older than the last 1\.x release of Tapgate"):
+        restore.require_restorable(
+            msgspec.structs.replace(manifest, migrations=older), key_ids=[], currency="SLE"
+        )

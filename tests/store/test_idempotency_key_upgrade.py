@@ -12,6 +12,7 @@ from store.test_schema_upgrade import (
     _SECRET_KEY,
     build_schema,
     build_settings,
+    complete_last_1x_release,
     get_migration_before,
     verify_ledger,
 )
@@ -58,6 +59,7 @@ async def upgraded_database_url(
         )
     await database.close()
     await migrate(empty_database_url)
+    await complete_last_1x_release(empty_database_url)
     return empty_database_url
 
 

@@ -87,16 +87,6 @@ async def test_modified_migration_file_is_rejected(
         await migrate(empty_database_url, migrations_dir)
 
 
-async def test_database_newer_than_the_code_is_rejected(
-    empty_database_url: str, migrations_dir: Path
-) -> None:
-    await migrate(empty_database_url, migrations_dir)
-    (migrations_dir / _FILES[1]).unlink()
-    newer = r"newer than this version of Tapgate: it has 0002_second\.sql"
-    with pytest.raises(StoreError, match=newer):
-        await migrate(empty_database_url, migrations_dir)
-
-
 async def test_role_without_create_privilege_is_reported_in_one_line(
     empty_database_url: str,
 ) -> None:

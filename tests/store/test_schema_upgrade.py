@@ -1,4 +1,4 @@
-"""Upgrades from every earlier schema, with rows in all tables, to the current schema.
+"""Upgrade from the last 1.x release, with rows in all tables, and refusal of older databases.
 
 `upgrade/` has sample rows for the tables that each migration adds, in the schema at that point.
 """
@@ -6,7 +6,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import asyncpg
@@ -15,7 +15,8 @@ import pytest
 
 from drivers.in_process import AppTransport
 from harness import PIN, Harness
-from store.test_backup import dump_schema, fetch_rows
+from store.test_backup import VAULT, dump_schema, fetch_rows, restore_backup, save_backup
+from tapgate import VERSION
 from tapgate.audit import chain
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import require_same_installation
@@ -27,9 +28,10 @@ from tapgate.ledger.verify import Proof, verify
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.settings import Settings, load_settings
+from tapgate.store import StoreError
 from tapgate.store.database import Database
-from tapgate.store.migrate import migrate
-from tapgate.store.migration_plan import MIGRATIONS_DIR, load_migrations
+from tapgate.store.migrate import check_schema, migrate
+from tapgate.store.migration_plan import LAST_1X_MIGRATION, MIGRATIONS_DIR, load_migrations
 from tapgate.vault import Vault
 from tapgate_client import ids
 
@@ -41,7 +43,6 @@ _RESET_CODE = "402917"
 _TABLES_GAINING_ROWS = frozenset(
     {"public.compliance_rules", "public.gl_codes", "public.installation"}
 )
-_HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
 
 #: Program that migrates a database.
 _MIGRATE_SCRIPT = """
@@ -93,6 +94,9 @@ def _get_sample_rows_file(name: str) -> Path:
 async def insert_sample_rows(url: str, name: str) -> bool:
     """Insert sample rows into the tables that this migration added, if there are any."""
     number, vault = name[:4], Vault(_SECRET_KEY)
+    if name == LAST_1X_MIGRATION:
+        await complete_last_1x_release(url)
+        return True
     file = _get_sample_rows_file(name)
     if not file.exists():
         return False
@@ -101,11 +105,12 @@ async def insert_sample_rows(url: str, name: str) -> bool:
         async with database.transaction() as tx:
             await tx.execute(file.read_text())
             if number == "0001":
-                await tx.execute(
-                    "INSERT INTO installation VALUES ('secret_fingerprint', $1)", vault.key_id
-                )
                 for holder in (201, 202, 301):
                     await set_pin(tx, holder, PinVerifier(vault).hash(PIN))
+            if number == "0072":
+                await tx.execute(
+                    "INSERT INTO secret_keys (key_id, name) VALUES ($1, '0')", vault.key_id
+                )
             if number == "0003":
                 code_request = ("reset_pin", 201, "subscriber")
                 code_hash = vault.keyed_hash(
@@ -122,6 +127,22 @@ async def insert_sample_rows(url: str, name: str) -> bool:
     finally:
         await database.close()
     return True
+
+
+async def complete_last_1x_release(url: str) -> None:
+    """Store what the last 1.x release stores: the secret key, and keys of old transactions."""
+    async with connect(url) as connection, connection.transaction():
+        await connection.execute(
+            """INSERT INTO idempotency_keys SELECT scope, request_id, id FROM transactions
+               WHERE request_id IS NOT NULL ON CONFLICT DO NOTHING;
+               INSERT INTO partner_references
+               SELECT partner_id, partner_reference, id FROM transactions
+               WHERE partner_reference IS NOT NULL AND status <> 'failed' ON CONFLICT DO NOTHING;
+               DELETE FROM installation WHERE name = 'uncopied_keys'"""
+        )
+        await connection.execute(
+            "INSERT INTO installation VALUES ('secret_fingerprint', $1)", Vault(_SECRET_KEY).key_id
+        )
 
 
 @contextlib.asynccontextmanager
@@ -207,28 +228,42 @@ async def test_each_migration_keeps_the_rows_of_all_tables(
     await require_working_schema(empty_database_url, database_url, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "name", [_MIGRATION_NAMES[0], _MIGRATION_NAMES[len(_MIGRATION_NAMES) // 2]]
-)
-async def test_upgrade_over_many_migrations_keeps_rows_and_matches_a_new_schema(
-    name: str, empty_database_url: str, database_url: str, tmp_path: Path
+@pytest.mark.parametrize("work", [migrate, check_schema])
+async def test_database_older_than_the_last_1x_release_is_refused(
+    work: Callable[[str], Awaitable[object]], database_url: str
 ) -> None:
-    position = _MIGRATION_NAMES.index(name) + 1
-    await build_schema(empty_database_url, name, tmp_path)
-    async with connect(empty_database_url) as connection:
-        columns = await list_columns(connection)
-        before = await dump_rows(connection, columns)
-        assert await apply_all(empty_database_url) == _MIGRATION_NAMES[position:]
-        await require_rows_kept(connection, columns, before)
-    if position == 1:
-        # The first schema has no tables for account holders yet.
-        proof = await verify_ledger(empty_database_url)
-        assert [item.claim for item in proof.findings if item.broken] == [_HOLDERS_CLAIM]
-        await insert_sample_rows(empty_database_url, _MIGRATION_NAMES[1])
-    if "public.commission_rules" not in before:
-        rates = await get_commission_rates(empty_database_url)
-        assert rates == [(1, 1100), (2, 1500), (3, 2000)]
-    await require_working_schema(empty_database_url, database_url, tmp_path)
+    """A database without a secret key was never used: its creation was interrupted."""
+    remove = f"DELETE FROM schema_migrations WHERE name >= '{LAST_1X_MIGRATION}'"
+    await fetch_rows(database_url, remove)
+    await fetch_rows(database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab')")
+    with pytest.raises(StoreError) as raised:
+        await work(database_url)
+    assert str(raised.value) == (
+        "the database is older than the last 1.x release of Tapgate, from which"
+        f" {VERSION} upgrades (docs/upgrading.md). Start the last 1.x release once, then start this"
+        " release again"
+    )
+    applied = f"SELECT FROM schema_migrations WHERE name = '{LAST_1X_MIGRATION}'"
+    assert await fetch_rows(database_url, applied) == []
+    await fetch_rows(database_url, "DELETE FROM installation")
+    assert LAST_1X_MIGRATION in await migrate(database_url)
+
+
+async def test_database_with_uncopied_keys_is_refused(
+    database_url: str, empty_database_url: str, tmp_path: Path
+) -> None:
+    await fetch_rows(
+        database_url,
+        f"""INSERT INTO installation VALUES
+                ('secret_fingerprint', '{VAULT.key_id}'), ('uncopied_keys', 'yes')""",
+    )
+    with pytest.raises(StoreError, match=r"Run `tapgate partition` of the last 1\.x release"):
+        await migrate(database_url)
+    await save_backup(database_url, tmp_path / "backup")
+    with pytest.raises(StoreError, match="nothing was restored: idempotency keys of old"):
+        await restore_backup(empty_database_url, tmp_path / "backup")
+    await fetch_rows(database_url, "DELETE FROM installation WHERE name = 'uncopied_keys'")
+    assert await migrate(database_url) == []
 
 
 async def require_working_schema(url: str, new_url: str, folder: Path) -> None:
@@ -237,45 +272,6 @@ async def require_working_schema(url: str, new_url: str, folder: Path) -> None:
     assert dump_schema(url) == dump_schema(new_url)
     await use_migrated_installation(url, folder)
     assert (await verify_ledger(url)).is_valid
-
-
-async def get_commission_rates(url: str) -> list[tuple[int, int]]:
-    """Return the cash-in rates by tier, after checking that all minimums are the default."""
-    rows = await fetch_rows(
-        url,
-        """SELECT tier, rate, minimum_amount FROM commission_rules
-           WHERE type = 'agent_cashin' ORDER BY tier""",
-    )
-    assert {row[2] for row in rows} == {1000}
-    return [(row[0], row[1]) for row in rows]
-
-
-async def test_upgrade_inserts_the_new_compliance_rules_once(
-    empty_database_url: str, tmp_path: Path
-) -> None:
-    await build_schema(empty_database_url, get_migration_before("0031"), tmp_path)
-    await apply_all(empty_database_url)
-    select_rules = """
-        SELECT name, type, subject, transaction_types, threshold, window_seconds, action, severity,
-               status
-        FROM compliance_rules WHERE id > 2000 ORDER BY id"""
-    expected = [
-        ("Large cash-in or top-up", "AMOUNT_THRESHOLD", "payee", ["agent_cashin", "partner_fund"],
-         200_000_00, None, "alert", "MEDIUM", "active"),
-        ("Busy agent", "TRANSACTION_COUNT", "agent", ["agent_cashin", "agent_cashout"],
-         200, 86_400, "alert", "MEDIUM", "active"),
-        ("Wrong PINs", "PIN_FAILURES", "payer",
-         ["transfer_p2p", "transfer", "pos_payment", "online_payment"],
-         5, 86_400, "alert", "MEDIUM", "inactive"),
-    ]  # fmt: skip
-    assert [tuple(row) for row in await fetch_rows(empty_database_url, select_rules)] == expected
-    database = await Database.connect(empty_database_url)
-    try:
-        async with database.transaction() as tx:
-            await insert_defaults(tx, "SLE", ids.IdGenerator(1))
-    finally:
-        await database.close()
-    assert [tuple(row) for row in await fetch_rows(empty_database_url, select_rules)] == expected
 
 
 async def use_migrated_installation(url: str, folder: Path) -> None:
@@ -322,57 +318,6 @@ def build_settings(url: str, folder: Path) -> Settings:
             "TAPGATE_SECRET_KEY": _SECRET_KEY,
         }
     )
-
-
-async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
-    empty_database_url: str, tmp_path: Path
-) -> None:
-    await build_schema(empty_database_url, get_migration_before("0027"), tmp_path)
-    database = await Database.connect(empty_database_url)
-    try:
-        await database.execute(
-            """INSERT INTO statements
-               SELECT 1402, 'other', holder, from_date, to_date, format, file, created_at,
-                      expires_at
-               FROM statements, (SELECT id AS holder FROM subscribers WHERE restricted) AS other"""
-        )
-    finally:
-        await database.close()
-    await apply_all(empty_database_url)
-    assert await fetch_rows(empty_database_url, "SELECT id FROM statements") == [(1401,)]
-
-
-async def test_upgrade_takes_over_languages_and_the_kyc_queue(
-    empty_database_url: str, tmp_path: Path
-) -> None:
-    await build_schema(empty_database_url, get_migration_before("0036"), tmp_path)
-    database = await Database.connect(empty_database_url)
-    try:
-        async with database.transaction() as tx:
-            await tx.execute(
-                """UPDATE messenger.people SET language = 'fr' WHERE address = '+23276000201';
-                   INSERT INTO messenger.people VALUES
-                       ('user:8', '+23276000201', 'en', true, '2026-03-01'),
-                       ('user:9', '+23276000202', 'fr', false, '2026-03-03');
-                   UPDATE subscribers SET kyc_status = 'PENDING', updated_at = '2026-03-05'
-                   WHERE id = 201;
-                   UPDATE subscribers SET kyc_status = 'REJECTED' WHERE id = 202;
-                   UPDATE kyc_documents SET decided_at = '2026-03-03';"""
-            )
-    finally:
-        await database.close()
-    await apply_all(empty_database_url)
-    rows = await fetch_rows(
-        empty_database_url,
-        """SELECT id, language, to_char(kyc_pending_since, 'YYYY-MM-DD')
-           FROM subscribers ORDER BY id""",
-    )
-    # The latest choice of a trusted person counts.
-    assert rows == [(201, "fr", "2026-03-05"), (202, "en", None)]
-    documents = "SELECT subscriber_id, rejected FROM kyc_documents"
-    assert await fetch_rows(empty_database_url, documents) == [(202, True)]
-    due = "SELECT count(*) FROM messenger.people WHERE language_due_at IS NOT NULL"
-    assert await fetch_rows(empty_database_url, due) == [(0,)]
 
 
 async def test_no_index_is_a_duplicate(database_url: str) -> None:

@@ -105,7 +105,6 @@ def messenger(
 for command in (
     database.migrate,
     database.verify,
-    database.partition,
     database.archive,
     database.rekey,
     database.backup,

@@ -64,21 +64,6 @@ def verify(
         raise typer.Exit(1)
 
 
-def partition(
-    pause: Annotated[
-        float, typer.Option(min=0, max=60, help="Seconds to wait after every step.")
-    ] = 0.1,
-) -> None:
-    """Divide the ledger of an older installation into months.
-
-    Tapgate can keep running. If the command is interrupted, run it again: it continues.
-    """
-    from tapgate.cli.partition import divide_installation  # noqa: PLC0415
-
-    with supervisor.provide_database_url(load_settings(os.environ)) as url:
-        asyncio.run(divide_installation(url, pause_seconds=pause))
-
-
 def archive(
     to: Annotated[
         Path | None, typer.Option(help="Folder for the files, outside the data folder.")

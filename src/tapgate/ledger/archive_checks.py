@@ -25,7 +25,10 @@ async def require_divided(connection: Any, archive_end: int) -> None:
     if await connection.fetchval(
         "SELECT EXISTS (SELECT FROM transactions_initial WHERE id >= $1)", archive_end
     ):
-        raise StoreError("old transactions are not divided into months. Run `tapgate partition`")
+        raise StoreError(
+            "old transactions are not divided into months. Only Tapgate 1.x can divide them: see"
+            " docs/upgrading.md"
+        )
 
 
 async def require_closed(connection: Any, month: _Month) -> None:

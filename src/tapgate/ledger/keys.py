@@ -1,8 +1,6 @@
 """Lookup of transactions by idempotency key and by partner reference.
 
-Both have tables of their own: the unique index of a partitioned table could not include them. Keys
-of transactions that are older than these tables are in the unique indexes of the first partition
-until `tapgate partition` has copied them.
+Both have tables of their own: the unique index of a partitioned table could not include them.
 """
 
 from collections.abc import Collection
@@ -10,41 +8,32 @@ from typing import Any, Final
 
 from tapgate.store.combined import Query
 
-_HAS_UNCOPIED_KEYS: Final = "EXISTS (SELECT FROM installation WHERE name = 'uncopied_keys')"
 #: OFFSET 0 fixes the plan: one lookup per key. A plan made while the table is small could otherwise
 #: read all keys for every batch later.
-_FIND_BY_KEY: Final = f"""
-    SELECT found.transaction_id
+_FIND_BY_KEY: Final = """
+    SELECT DISTINCT found.transaction_id
     FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
     CROSS JOIN LATERAL (
         SELECT transaction_id FROM idempotency_keys stored
         WHERE stored.scope = requested.scope AND stored.request_id = requested.request_id OFFSET 0
-    ) AS found
-    UNION
-    SELECT found.id
-    FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
-    CROSS JOIN LATERAL (
-        SELECT id FROM transactions_initial t
-        WHERE t.scope = requested.scope AND t.request_id = requested.request_id OFFSET 0
-    ) AS found
-    WHERE {_HAS_UNCOPIED_KEYS}"""
-_FIND_BY_REFERENCE: Final = f"""
-    SELECT found.transaction_id
+    ) AS found"""
+_FIND_BY_REFERENCE: Final = """
+    SELECT DISTINCT found.transaction_id
     FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
     CROSS JOIN LATERAL (
         SELECT transaction_id FROM partner_references stored
         WHERE stored.partner_id = requested.partner_id AND stored.reference = requested.reference
         OFFSET 0
-    ) AS found
-    UNION
-    SELECT found.id
-    FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
-    CROSS JOIN LATERAL (
-        SELECT id FROM transactions_initial t
-        WHERE t.partner_id = requested.partner_id AND t.partner_reference = requested.reference
-          AND t.status <> 'failed' OFFSET 0
-    ) AS found
-    WHERE {_HAS_UNCOPIED_KEYS}"""
+    ) AS found"""
+#: The distinct scopes, with one lookup in the unique index for each.
+_LIST_SCOPES: Final = """
+    WITH RECURSIVE scopes AS (
+        (SELECT scope FROM idempotency_keys ORDER BY scope LIMIT 1)
+        UNION ALL
+        SELECT (SELECT scope FROM idempotency_keys WHERE scope > scopes.scope
+                ORDER BY scope LIMIT 1)
+        FROM scopes WHERE scopes.scope IS NOT NULL)
+    SELECT scope FROM scopes WHERE scope IS NOT NULL"""
 
 
 def build_key_query(keys: Collection[tuple[str, str]]) -> Query | None:
@@ -75,23 +64,8 @@ async def find_by_request_id(reader: Any, request_id: str) -> list[int]:
     Looks it up for each owner that has used idempotency keys. An index by request ID alone would
     cost every payment a write to a random page.
     """
-    scopes = [row["scope"] for row in await reader.fetch(_build_scopes_query("idempotency_keys"))]
-    if await reader.fetchval(f"SELECT {_HAS_UNCOPIED_KEYS}"):
-        rows = await reader.fetch(_build_scopes_query("transactions_initial"))
-        scopes += [row["scope"] for row in rows]
-    return await find_by_idempotency_keys(reader, [(scope, request_id) for scope in scopes])
-
-
-def _build_scopes_query(table: str) -> str:
-    """Return a query for the distinct scopes, with one lookup in the unique index for each."""
-    select = f"SELECT scope FROM {table} WHERE request_id IS NOT NULL"
-    return f"""
-        WITH RECURSIVE scopes AS (
-            ({select} ORDER BY scope LIMIT 1)
-            UNION ALL
-            SELECT ({select} AND scope > scopes.scope ORDER BY scope LIMIT 1)
-            FROM scopes WHERE scopes.scope IS NOT NULL)
-        SELECT scope FROM scopes WHERE scope IS NOT NULL"""
+    rows = await reader.fetch(_LIST_SCOPES)
+    return await find_by_idempotency_keys(reader, [(row["scope"], request_id) for row in rows])
 
 
 async def _find(reader: Any, query: Query | None) -> list[int]:

@@ -270,8 +270,8 @@ async def _list_bounds(connection: Any, start: int, end: int, fixed: Sequence[in
 async def _list_months(connection: Any, start: int, end: int) -> list[int]:
     """Return the first IDs of the calendar months (UTC) between two IDs.
 
-    These are the bounds of partitions, also of those into which `tapgate partition` will divide the
-    first one. Months before the first partition and transaction are left out.
+    These are the bounds of partitions. Months before the first partition and transaction are left
+    out.
     """
     ((oldest,),) = await _fetch(connection, "SELECT min(id) FROM transactions")
     partitions = await list_partitions(connection, "transactions")

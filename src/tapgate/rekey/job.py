@@ -88,9 +88,7 @@ class Rekey:
                 await checkpoints.renew_macs(connection, self._vault)
                 await archived.renew_macs(connection, self._vault)
         except AlreadyRunningError:
-            raise StoreError(
-                "`tapgate archive` or `tapgate partition` is running. Run this command again later"
-            ) from None
+            raise StoreError("`tapgate archive` is running. Run this command again later") from None
         await audit_log.renew_mac(self._connection, self._vault)
         return unreadable
 

@@ -14,6 +14,7 @@ from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
 from tapgate.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.store.migrate import open_checked_connection
+from tapgate.store.partitions import list_partitions
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
@@ -158,4 +159,5 @@ async def _build_manifest(connection: asyncpg.Connection, schema: Schema) -> Man
             if table in tables
         },
         sequences={name: (row["last_value"], row["is_called"]) for name, row in sequences.items()},
+        first_month_id=(await list_partitions(connection, "transactions"))[0].upper,
     )

@@ -53,6 +53,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, str]
     #: Sequence to its last value and whether that value has been used (`is_called`).
     sequences: dict[str, tuple[int, bool]] = {}
+    #: ID with which the ledger's first month begins. Older IDs are in the first partition. None if
+    #: the ledger has no months yet, and in backups of Tapgate 1.x.
+    first_month_id: int | None = None
     format: int = FORMAT_VERSION
 
 

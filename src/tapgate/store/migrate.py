@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -16,10 +16,12 @@ from tapgate.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.store.lock_waits import BlockerWatch
 from tapgate.store.migration_plan import (
     FIRST_CLASSIFIED,
+    LAST_1X_MIGRATION,
     MIGRATIONS_DIR,
     Migration,
     MigrationPlan,
     build_plan,
+    build_too_old_error,
     load_migrations,
     read_applied,
 )
@@ -57,10 +59,10 @@ _CREATE_TABLE = """
         sha256 text NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT now()
     )"""
-#: Nodes that died stay registered for an hour. The column does not exist before migration 0047.
+#: Nodes that died stay registered for an hour.
 _SELECT_OLDER_NODES = """
     SELECT format('%s %s:%s (%s)', role, host, port, version) FROM nodes
-    WHERE coalesce(to_jsonb(nodes) ->> 'newest_migration', '') < $1 ORDER BY 1"""
+    WHERE coalesce(newest_migration, '') < $1 ORDER BY 1"""
 
 
 async def migrate(
@@ -82,6 +84,7 @@ async def migrate(
     migrations = load_migrations(folder)
     async with _connect(url) as connection:
         plan = build_plan(migrations, await read_applied(connection))
+        await _require_last_1x_release(connection, plan)
         if not plan.select(contract=contract):
             # Without the lock: while another process builds an index, nodes must be able to start.
             return _report_notes(plan, report)
@@ -116,12 +119,37 @@ async def read_plan(
     """Return the pending migrations, and the nodes that prevent contract migrations, by name."""
     async with _connect(url) as connection:
         plan = build_plan(load_migrations(folder), await read_applied(connection))
+        await _require_last_1x_release(connection, plan)
         blockers = {}
         if not plan.is_new_database:
             for migration in plan.pending:
                 if migration.requires is not None:
                     blockers[migration.name] = await _list_older_nodes(connection, migration)
         return plan, blockers
+
+
+async def _require_last_1x_release(connection: asyncpg.Connection, plan: MigrationPlan) -> None:
+    """Raise StoreError if the database was last used by a release before the last 1.x release.
+
+    A database without a secret key was never used: creating its schema was interrupted.
+    """
+    if await connection.fetchval("SELECT to_regclass('installation')") is None:
+        return
+    names = {row[0] for row in await connection.fetch("SELECT name FROM installation")}
+    if "secret_fingerprint" not in names:
+        return
+    if any(item.name <= LAST_1X_MIGRATION and not item.is_contract for item in plan.pending):
+        raise build_too_old_error()
+    require_copied_keys(names)
+
+
+def require_copied_keys(installation: Collection[str]) -> None:
+    """Raise StoreError if the rows of `installation` say that old transactions have no keys."""
+    if "uncopied_keys" in installation:
+        raise StoreError(
+            "idempotency keys of old transactions are not copied yet (docs/upgrading.md). Run"
+            " `tapgate partition` of the last 1.x release, then start this release again"
+        )
 
 
 @contextlib.asynccontextmanager

@@ -15,9 +15,11 @@ from tapgate import VERSION
 from tapgate.store import StoreError
 
 MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
-#: The migration from which on every file declares its kind. Releases without it refuse to start on
-#: a newer schema.
+#: The migration from which on every file declares its kind.
 FIRST_CLASSIFIED: Final = "0047"
+
+#: Newest migration of the last 1.x release, from which this release upgrades.
+LAST_1X_MIGRATION: Final = "0107_cancelled_deliveries_index.sql"
 
 _HEADER_PATTERN: Final = re.compile(
     r"-- migration: (?:(expand)( concurrently)?|contract, requires (\d{4}))\n"
@@ -156,8 +158,6 @@ def build_plan(
     require_unchanged_files(migrations, {name: item.sha256 for name, item in applied.items()})
     require_usable_schema(applied, max((item.number for item in migrations), default=""))
     newer = sorted(applied.keys() - {item.name for item in migrations})
-    if newer and newer[0][:4] < FIRST_CLASSIFIED:
-        raise _build_newer_error(newer)
     return MigrationPlan(
         pending=[item for item in migrations if item.name not in applied],
         newer=newer,
@@ -188,6 +188,15 @@ def require_known_migrations(applied: Mapping[str, str]) -> None:
     if newer := sorted(applied.keys() - {item.name for item in migrations}):
         raise _build_newer_error(newer)
     require_unchanged_files(migrations, applied)
+    if applied and LAST_1X_MIGRATION not in applied:
+        raise build_too_old_error()
+
+
+def build_too_old_error() -> StoreError:
+    return StoreError(
+        f"the database is older than the last 1.x release of Tapgate, from which {VERSION} upgrades"
+        " (docs/upgrading.md). Start the last 1.x release once, then start this release again"
+    )
 
 
 def _build_newer_error(newer: Sequence[str]) -> StoreError:

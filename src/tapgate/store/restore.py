@@ -17,8 +17,14 @@ from tapgate.store import StoreError
 from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import BackupReader, Manifest
 from tapgate.store.failures import DATABASE_ERRORS, summarize_error
-from tapgate.store.migrate import MIGRATION_LOCK_KEY, create_schema, open_checked_connection
+from tapgate.store.migrate import (
+    MIGRATION_LOCK_KEY,
+    create_schema,
+    open_checked_connection,
+    require_copied_keys,
+)
 from tapgate.store.migration_plan import require_known_migrations
+from tapgate.store.partitions import create_months
 from tapgate.store.schema import (
     MESSENGER_SCHEMA,
     Schema,
@@ -27,7 +33,7 @@ from tapgate.store.schema import (
     read_schema,
 )
 from tapgate_client.clock import Clock, system_clock
-from tapgate_client.ids import first_id_at
+from tapgate_client.ids import first_id_at, get_time
 
 _MAX_LISTED_NAMES = 5
 
@@ -143,6 +149,7 @@ async def _restore_all(
     await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK_KEY)
     await _require_empty(connection)
     await create_schema(connection, manifest.migrations)
+    await _create_months(connection, manifest)
     schema = await read_schema(connection)
     if missing := sorted(schema.tables.keys() - manifest.tables.keys()):
         raise StoreError(f"the backup is missing {_format_names(missing)}")
@@ -158,12 +165,20 @@ async def _restore_all(
         await connection.execute(statement)
     report("comparing with the backup")
     await _compare_with_manifest(connection, manifest, schema)
+    require_copied_keys([row[0] for row in await connection.fetch("SELECT name FROM installation")])
     for table, statement in _REVOKE_STATEMENTS.items():
         if table in schema.tables:
             await connection.execute(statement)
     if "deliveries_id_seq" in schema.sequences:
         await connection.execute(_ADVANCE_DELIVERY_SEQUENCE, first_id_at(now))
     return skipped
+
+
+async def _create_months(connection: asyncpg.Connection, manifest: Manifest) -> None:
+    """Create the months of the backup, so that they can be archived as before."""
+    if manifest.first_month_id is not None:
+        await create_months(connection, get_time(manifest.first_month_id))
+        await create_months(connection, manifest.moment)
 
 
 async def _require_empty(connection: asyncpg.Connection) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import tapgate
 from databases import ADD_COLUMN_SQL
 from tapgate import VERSION
-from tapgate.store.migration_plan import FIRST_CLASSIFIED, MIGRATIONS_DIR, get_newest_number
+from tapgate.store.migration_plan import MIGRATIONS_DIR, get_newest_number
 
 _SOURCE: Final = Path(tapgate.__file__).parent
 #: Folder that contains the client package, relative to the project.
@@ -50,8 +50,6 @@ class Release(NamedTuple):
     version: str
     #: Folder that contains the package.
     source: Path
-    #: Whether it can start on a newer schema.
-    can_roll_back: bool = True
     #: Whether it has the contract migration below.
     has_contract: bool = False
 
@@ -115,6 +113,6 @@ def check_out(reference: str, folder: Path) -> Release:
     ).stdout
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
         files.extractall(folder)
-    newest = get_newest_number(folder / "src" / "tapgate" / "store" / MIGRATIONS_DIR.name)
-    version = f"{reference} (schema {newest})"
-    return Release(version, folder / "src", can_roll_back=newest >= FIRST_CLASSIFIED)
+    (migrations,) = (folder / "src").rglob(MIGRATIONS_DIR.name)
+    newest = get_newest_number(migrations)
+    return Release(f"{reference} (schema {newest})", folder / "src")

@@ -154,10 +154,9 @@ def build_steps(
         (f"node {number + 1}: {new.version}", partial(replace, number, new))
         for number in range(last)
     ]
-    if old.can_roll_back:
-        steps.append((f"node {last + 1}: restart {old.version}", restart_old))
+    steps.append((f"node {last + 1}: restart {old.version}", restart_old))
     steps.append((f"node {last + 1}: {new.version}", partial(replace, last, new)))
-    if old.can_roll_back and is_thorough:
+    if is_thorough:
         steps.append((f"node 1: roll back to {old.version}", partial(replace, 0, old)))
         steps.append((f"node 1: {new.version} again", partial(replace, 0, new)))
     if new.has_contract:
