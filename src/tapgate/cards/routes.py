@@ -291,6 +291,7 @@ async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -
     body_schema=UPLOAD_MEDIA_TYPES,
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.NO_OBJECT,
+    effect="sets",
 )
 async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import (
     Annotated,
     Any,
+    Final,
     Generic,
     TypedDict,
     TypeVar,
@@ -25,6 +26,7 @@ from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
 from tapgate.http.messages import BodyStream
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate_client.errors import Code
+from tapgate_client.operation import Effect
 from tapgate_client.schemas.records import NOT_FOUND_CODES, require_id
 
 T = TypeVar("T")
@@ -35,6 +37,7 @@ MEBIBYTE = 1024 * KIBIBYTE
 JSON_MEDIA_TYPE = "application/json"
 #: Any file, for clients that know no more specific type, such as generated ones.
 FILE_MEDIA_TYPE = "application/octet-stream"
+_EFFECTS: Final[Mapping[str, Effect]] = {"GET": "reads", "PUT": "sets", "DELETE": "sets"}
 
 
 class BaseRequestContext(msgspec.Struct, kw_only=True):
@@ -122,6 +125,8 @@ class EndpointOptions(TypedDict, total=False):
     - `invalid_is_400`: Return 400 for an invalid value in the body, instead of 422.
     - `field_access`: The access required to send a body field, in addition to `access`.
     - `moves_money`: The endpoint moves money and accepts an idempotency key.
+    - `effect`: What a repeated request does, for clients that retry: `reads` (nothing), `sets` (the
+      same state) or `acts` (an additional effect). Default: by the method; a POST acts.
     - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
       before any value is checked.
     - `unlimited`: Public requests are not charged to the rate limit of their address, but to a
@@ -155,6 +160,7 @@ class EndpointOptions(TypedDict, total=False):
     invalid_is_400: bool
     field_access: Mapping[str, Any]
     moves_money: bool
+    effect: Effect
     requires: tuple[Callable[[Any, Any], None], ...]
     unlimited: bool
     heavy: bool | str
@@ -195,6 +201,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     invalid_is_400: bool = False
     field_access: Mapping[str, Any] = {}
     moves_money: bool = False
+    effect: Effect
     requires: tuple[Callable[[Any, Any], None], ...] = ()
     unlimited: bool = False
     heavy: bool | str = False
@@ -284,6 +291,7 @@ class Endpoints:
                 "body_limit": options.get("body_limit")
                 or compute_body_limit(options.get("body_schema") or types.get("body")),
                 "operation_id": handler.__name__,
+                "effect": _get_effect(method, self._shared | options),
             }
             errors = (
                 *(NOT_FOUND_CODES.get(prefix, Code.NOT_FOUND) for prefix in id_prefixes.values()),
@@ -310,6 +318,10 @@ class Endpoints:
             return handler
 
         return add
+
+
+def _get_effect(method: str, options: EndpointOptions) -> Effect:
+    return "moves" if options.get("moves_money") else _EFFECTS.get(method, "acts")
 
 
 def _parse_path_parameters(

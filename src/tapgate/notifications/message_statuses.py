@@ -32,7 +32,7 @@ _ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_erro
                         WHEN m.delivery IS NULL AND m.status = 'expired' THEN 'expired' END"""
 
 
-@endpoints.post("/api/v1/messages/statuses", access=Access(service=True))
+@endpoints.post("/api/v1/messages/statuses", access=Access(service=True), effect="sets")
 async def report_message_statuses(
     request: RequestContext, body: StatusReports
 ) -> ReportStatusesResponse:

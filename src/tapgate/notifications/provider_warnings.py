@@ -39,7 +39,7 @@ _TIMEOUT_SECONDS: Final = 1.0
 _log = structlog.get_logger()
 
 
-@endpoints.post("", access=Access(service=True))
+@endpoints.post("", access=Access(service=True), effect="sets")
 async def report_provider_warnings(
     request: RequestContext, body: ProviderReports
 ) -> ProviderReportsResponse:

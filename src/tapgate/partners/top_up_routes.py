@@ -109,6 +109,7 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
     body_schema=WebhookTopUp,
     errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
     objects=ObjectAccess.PARTNER,
+    effect="sets",
 )
 async def receive_partner_webhook(
     request: RequestContext, partner_id: str, body: bytes

@@ -134,7 +134,10 @@ async def verify_terminal_card(
 
 
 @pos_endpoints.post(
-    "/lookup-card", errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS), objects=ObjectAccess.ANY
+    "/lookup-card",
+    errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS),
+    objects=ObjectAccess.ANY,
+    effect="reads",
 )
 async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
@@ -295,6 +298,7 @@ for _prefix, _suffix in _PREFIXES:
         f"{_prefix}/verify-card",
         errors=_VERIFY_ERRORS,
         operation_id=f"verify_in_app_card{_suffix}",
+        effect="reads",
     )
     async def verify_in_app_card(
         request: RequestContext, body: VerifyInAppCardRequest
@@ -313,6 +317,7 @@ for _prefix, _suffix in _PREFIXES:
         f"{_prefix}/lookup-card",
         errors=(Code.CARD_NOT_FOUND, *_PROOF_ERRORS),
         operation_id=f"look_up_in_app_card{_suffix}",
+        effect="reads",
     )
     async def look_up_in_app_card(
         request: RequestContext, body: LookupCardRequest

@@ -36,7 +36,7 @@ _LIST_SQL: Final = """
     WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"""
 
 
-@endpoints.post("/api/v1/chat/turns", access=Access(service=True))
+@endpoints.post("/api/v1/chat/turns", access=Access(service=True), effect="sets")
 async def report_chat_turns(request: RequestContext, body: ChatTurns) -> ReportChatTurnsResponse:
     """Report turns of the chat.
 

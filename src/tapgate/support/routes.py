@@ -139,7 +139,10 @@ async def reply_to_support_request(
 
 
 @endpoints.post(
-    "/requests/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+    "/requests/{id}/assign",
+    errors=(Code.ALREADY_RESOLVED,),
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
 )
 async def assign_support_request(
     request: RequestContext, id: SupportRequestId
@@ -151,7 +154,10 @@ async def assign_support_request(
 
 
 @endpoints.post(
-    "/requests/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+    "/requests/{id}/unassign",
+    errors=(Code.ALREADY_RESOLVED,),
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
 )
 async def unassign_support_request(
     request: RequestContext, id: SupportRequestId

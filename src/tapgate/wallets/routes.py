@@ -214,6 +214,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
     ),
     unguarded=Unguarded.NO_EFFECT,
     objects=ObjectAccess.UNRESTRICTED,
+    effect="reads",
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a transaction.

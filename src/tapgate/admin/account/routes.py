@@ -86,7 +86,10 @@ async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCo
 
 
 @endpoints.delete(
-    "/totp", errors=(Code.INVALID_OTP, Code.NOT_FOUND), unguarded=Unguarded.OWN_ACCOUNT
+    "/totp",
+    errors=(Code.INVALID_OTP, Code.NOT_FOUND),
+    unguarded=Unguarded.OWN_ACCOUNT,
+    effect="acts",
 )
 async def remove_totp(request: RequestContext, body: TotpCode) -> None:
     """Remove the authenticator app.

@@ -105,7 +105,9 @@ async def get_alert(request: RequestContext, id: AlertId) -> AlertRecord:
     return await _to_record(request, await queries.get(request.services.database, id))
 
 
-@endpoints.post("/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
+@endpoints.post(
+    "/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT, effect="sets"
+)
 async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     """Assign an alert to the calling admin."""
     admin_id = ids.decode(ids.ADMIN, request.actor.id)
@@ -114,7 +116,9 @@ async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     return AlertResponse(message="Alert assigned", alert=await _to_record(request, alert))
 
 
-@endpoints.post("/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
+@endpoints.post(
+    "/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT, effect="sets"
+)
 async def unassign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
     """Remove the assignee of an alert."""
     async with request.services.transaction() as tx:

@@ -22,6 +22,7 @@ endpoints = Endpoints("Compliance", objects=ObjectAccess.UNRESTRICTED)
     access=Access(roles="AC", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
     unguarded=Unguarded.NO_EFFECT,
+    effect="reads",
 )
 async def check_compliance(
     request: RequestContext, body: ComplianceCheckRequest

@@ -35,7 +35,10 @@ async def list_kyc_reviews(
 
 
 @endpoints.post(
-    "/subscribers/{id}/kyc-review/assign", errors=_ERRORS, unguarded=Unguarded.NO_EFFECT
+    "/subscribers/{id}/kyc-review/assign",
+    errors=_ERRORS,
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
 )
 async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
     """Assign a KYC review to the calling admin. A KYC decision ends the assignment."""
@@ -44,7 +47,10 @@ async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycRev
 
 
 @endpoints.post(
-    "/subscribers/{id}/kyc-review/unassign", errors=_ERRORS, unguarded=Unguarded.NO_EFFECT
+    "/subscribers/{id}/kyc-review/unassign",
+    errors=_ERRORS,
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
 )
 async def unassign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
     """Remove the assignee of a KYC review."""

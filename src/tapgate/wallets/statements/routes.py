@@ -39,6 +39,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": "application/pdf"}
     report=True,
     unguarded=Unguarded.NO_EFFECT,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+    effect="reads",
 )
 async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.
