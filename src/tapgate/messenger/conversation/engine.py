@@ -1,10 +1,14 @@
-"""Entry point of the conversation engine: processes one event without I/O, clock or randomness."""
+"""Entry point of the conversation engine: processes one event without I/O, clock or randomness.
+
+An event is read as a move, and the interpreter performs it.
+"""
 
 from typing import assert_never
 
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import interpreter, text_input
+from tapgate.messenger.conversation import interpreter, text_reader
 from tapgate.messenger.conversation.commands import kyc
+from tapgate.messenger.conversation.moves import AnswerImage, Begin, Move, Repeat, SubmitPin
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES, Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import (
     CODE_PATTERN,
@@ -12,6 +16,7 @@ from tapgate.messenger.conversation.steps import (
     AskStep,
     PinInput,
     PinStep,
+    Step,
 )
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import (
@@ -50,7 +55,8 @@ def process_event(
             # The previous turn was interrupted before it processed the outcome of its gateway
             # request. The outcome is unknown, and the new event is not processed.
             event = GatewayUnreachable(uncertain=True)
-    _handle(turn, event)
+    step = interpreter.get_current_step(conversation.command, conversation.piece)
+    interpreter.perform(turn, _read_event(turn, step, event))
     return turn.to_output()
 
 
@@ -59,30 +65,6 @@ def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
     return TextReply(
         text=texts.translate(person.language or "en", "rate_limited", seconds=wait_seconds)
     )
-
-
-def _handle(turn: Turn, event: Event) -> None:
-    match event:
-        case RequestSucceeded() | RequestRejected() | GatewayUnreachable():
-            interpreter.handle_outcome(turn, event)
-        case TextMessage():
-            text_input.handle(turn, event)
-        case OptionChosen():
-            interpreter.handle_option(turn, event)
-        case FormSubmitted():
-            _handle_form_submitted(turn, event)
-        case FormClosed():
-            _handle_form_closed(turn)
-        case ImageReceived():
-            _handle_image_received(turn, event)
-        case ImageRejected():
-            interpreter.repeat_question(turn, "picture.rejected")
-        case NumberChanged():
-            _handle_number_changed(turn)
-        case UnsupportedMessage():
-            interpreter.reply_and_repeat_question(turn, "unsupported_message")
-        case _:
-            assert_never(event)
 
 
 def _is_pin_for_lapsed_conversation(event: Event) -> bool:
@@ -95,11 +77,36 @@ def _is_pin_for_lapsed_conversation(event: Event) -> bool:
     return isinstance(event, FormSubmitted)
 
 
-def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
-    step = interpreter.get_current_step(turn)
+def _read_event(turn: Turn, step: Step | None, event: Event) -> Move | None:  # noqa: PLR0911 - one per event
+    """Return the move that the event asks for, after recording what holds whatever the move."""
+    match event:
+        case RequestSucceeded() | RequestRejected() | GatewayUnreachable() | OptionChosen():
+            return event
+        case TextMessage():
+            language = text_reader.select_language(turn.person.language, event)
+            if language is not None and language != turn.person.language:
+                turn.set_language(language)
+            return text_reader.read_text(turn.person, turn.conversation, step, event, turn.context)
+        case FormSubmitted():
+            return _read_form(turn, step, event)
+        case FormClosed():
+            return _read_closed_form(turn)
+        case ImageReceived():
+            return _read_image(turn, step, event)
+        case ImageRejected():
+            return Repeat("picture.rejected")
+        case NumberChanged():
+            _forget_owner(turn)
+            return None
+        case UnsupportedMessage():
+            return Repeat("unsupported_message", joined=True)
+        case _:
+            assert_never(event)
+
+
+def _read_form(turn: Turn, step: Step | None, event: FormSubmitted) -> Move:
     if not isinstance(step, PinStep) or event.operation != turn.conversation.operation:
-        interpreter.repeat_question(turn, "form.expired")
-        return
+        return Repeat("form.expired")
     turn.update(form_answered=True)
     has_new_pin_only = step.form in ("new_pin", "reset_pin")
     pin = event.new_pin if has_new_pin_only and event.new_pin else event.pin
@@ -109,47 +116,42 @@ def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
         or new_pin is None
         or not (PIN_PATTERN.fullmatch(pin) and PIN_PATTERN.fullmatch(new_pin))
     ):
-        interpreter.repeat_question(turn, "not_understood.pin")
-        return
+        return Repeat("not_understood.pin")
     if step.form == "reset_pin" and not (event.code and CODE_PATTERN.fullmatch(event.code)):
-        interpreter.repeat_question(turn, "not_understood.code")
-        return
-    interpreter.submit_pin(turn, step, PinInput(pin=pin, new_pin=new_pin, code=event.code))
+        return Repeat("not_understood.code")
+    return SubmitPin(PinInput(pin=pin, new_pin=new_pin, code=event.code))
 
 
-def _handle_form_closed(turn: Turn) -> None:
-    """Handle a closed form.
+def _read_closed_form(turn: Turn) -> Move | None:
+    """Read the closing of a form.
 
     After `FormSubmitted`, no reply is needed: the outcome was already reported. Otherwise, the user
     has closed the form without submitting a PIN.
     """
     was_answered = turn.conversation.form_answered
     turn.update(form_answered=False)
-    if turn.conversation.is_awaiting_pin and not was_answered:
-        interpreter.repeat_question(turn, "form.closed")
+    is_missed = turn.conversation.is_awaiting_pin and not was_answered
+    return Repeat("form.closed") if is_missed else None
 
 
-def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
-    step = interpreter.get_current_step(turn)
+def _read_image(turn: Turn, step: Step | None, event: ImageReceived) -> Move:
     if isinstance(step, AskStep) and step.parse_image is not None:
-        interpreter.apply_answer(turn, step, step.parse_image(turn, event.image))
-        return
+        return AnswerImage(event.image)
     is_full = event.kept_count >= MAX_KEPT_IMAGES
     if is_full:
         turn.add_reply("picture.too_many")
     else:
         turn.kept_image = event.image
     if step is None:
-        interpreter.begin_command(turn, "kyc")
-    elif turn.conversation.command == "kyc":
+        return Begin("kyc")
+    if turn.conversation.command == "kyc":
         kyc.count_kept_image(turn, event.kept_count if is_full else event.kept_count + 1)
-        interpreter.repeat_question(turn)
-    else:
-        turn.update(has_kept_images=True)
-        interpreter.repeat_question(turn, None if is_full else "picture.kept")
+        return Repeat()
+    turn.update(has_kept_images=True)
+    return Repeat(None if is_full else "picture.kept")
 
 
-def _handle_number_changed(turn: Turn) -> None:
+def _forget_owner(turn: Turn) -> None:
     """Discard identity, trust and the command in progress: the number may have a new holder."""
     turn.update(
         subscriber=None,

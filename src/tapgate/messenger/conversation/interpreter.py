@@ -1,22 +1,35 @@
 """Interpreter for command scripts.
 
-It starts the first open step, applies chosen options and answers, sends gateway requests and
+It performs moves: it starts commands and their steps, applies answers, sends gateway requests and
 handles their outcomes.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import msgspec
 
 from tapgate.messenger.conversation import error_messages
-from tapgate.messenger.conversation.commands import SCRIPTS
+from tapgate.messenger.conversation.commands import SCRIPTS, support
+from tapgate.messenger.conversation.moves import (
+    AnswerImage,
+    AnswerText,
+    Begin,
+    Cancel,
+    Confirm,
+    ListOptions,
+    Move,
+    PassOn,
+    Repeat,
+    Say,
+    SubmitPin,
+    Suggest,
+)
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
     Next,
     ParsedAnswer,
-    PinInput,
     PinStep,
     RequestStep,
     Step,
@@ -43,77 +56,145 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
 }
 
 
-def begin_command(turn: Turn, command: Command, text: str = "") -> None:
-    """Cancel a command in progress and start a command from its first step.
+def get_current_step(command: Command | None, name: str | None) -> Step | None:
+    """Return the current step of the command in progress, or None."""
+    return None if command is None else SCRIPTS[command].get_step(name)
 
-    A command that needs a PIN does not start if the user has no way to enter one.
-    """
+
+def perform(turn: Turn, move: Move | None) -> None:
+    """Perform a move and the moves that follow from it, until the turn ends or sends a request."""
+    while move is not None:
+        move = _perform(turn, _get_step(turn), move)
+
+
+def _get_step(turn: Turn) -> Step | None:
+    return get_current_step(turn.conversation.command, turn.conversation.piece)
+
+
+def _perform(turn: Turn, step: Step | None, move: Move) -> Move | None:  # noqa: PLR0912 - one branch per move
+    """Perform one move and return the next one, or None at the end."""
+    match move:
+        case Begin(command, text):
+            _begin_command(turn, command, text)
+        case Cancel():
+            return _cancel_command(turn)
+        case Repeat():
+            return _repeat_question(turn, step, move)
+        case Confirm():
+            assert isinstance(step, ConfirmStep)
+            _apply_answer(turn, step, {step.name: "yes"})
+        case AnswerText(text, otherwise):
+            assert isinstance(step, AskStep) and step.parse_text is not None
+            answer = step.parse_text(turn, text)
+            if answer is None:
+                return otherwise
+            _apply_answer(turn, step, answer)
+        case AnswerImage(image):
+            assert isinstance(step, AskStep) and step.parse_image is not None
+            _send_request(turn, step, step.parse_image(turn, image))
+        case SubmitPin(pins):
+            assert isinstance(step, PinStep)
+            _send_request(turn, step, step.build_request(turn, pins))
+        case PassOn(text):
+            _pass_on(turn, text)
+        case Say(key, declines_suggestion):
+            if declines_suggestion:
+                turn.update(suggested=None)
+            turn.add_reply(key)
+        case Suggest(key, commands, yes):
+            turn.finish(key, *commands, yes=yes)
+        case ListOptions():
+            assert turn.conversation.offer is not None
+            turn.replies.append(turn.conversation.offer)
+            turn.prepend_to_last_reply("option_not_listed")
+        case OptionChosen():
+            return _handle_option(turn, step, move)
+        case RequestSucceeded() | RequestRejected() | GatewayUnreachable():
+            _handle_outcome(turn, step, move)
+        case _:
+            assert_never(move)
+    return None
+
+
+# Commands
+
+
+def _begin_command(turn: Turn, command: Command, text: str) -> None:
+    """Start a command, unless it needs a PIN and the user has no way to enter one."""
     script = SCRIPTS[command]
-    abandon_command(turn)
-    turn.update(met=None, suggested=None)
+    _abandon_command(turn)
     if turn.context.pin_entry_mode == "none" and script.needs_pin(turn):
+        turn.update(met=None)
         turn.finish("pin.unavailable", "person", "menu")
         return
-    turn.update(command=command, stage="collecting", piece=None)
+    turn.update(met=None, suggested=None, command=command, stage="collecting", piece=None)
     script.on_begin(turn, text)
-    advance(turn)
+    _advance(turn)
 
 
-def begin_with_request(
-    turn: Turn, command: Command, step_name: str, request: GatewayRequest
-) -> None:
-    """Start a command at a step whose request is already known."""
-    step = SCRIPTS[command].get_step(step_name)
-    assert step is not None, "no such step"
-    abandon_command(turn)
-    turn.update(met=None, suggested=None, command=command)
+def _pass_on(turn: Turn, text: str) -> None:
+    """Start the support command at the step of a follow-up, whose request is already known."""
+    step = SCRIPTS["person"].get_step(support.FOLLOW_UP)
+    assert step is not None
+    request = support.build_follow_up(turn, text)
+    _abandon_command(turn)
+    turn.update(met=None, suggested=None, command="person")
     _send_request(turn, step, request)
 
 
-def abandon_command(turn: Turn) -> bool:
-    """Cancel the command in progress. Return False if there is none."""
-    conversation = turn.conversation
-    if conversation.command is None:
+def _cancel_command(turn: Turn) -> Move:
+    if turn.conversation.command is not None:
+        SCRIPTS[turn.conversation.command].on_cancel(turn)
+    turn.is_canceled = _abandon_command(turn)
+    if not turn.is_canceled:
+        turn.add_reply("nothing_to_cancel")
+    return Suggest("what_next", ("menu", "help"))
+
+
+def _abandon_command(turn: Turn) -> bool:
+    """End the command in progress before its end. Return False if there is none."""
+    command = turn.conversation.command
+    if command is None:
         return False
     # No notice if a request failed and waits for a retry: the user knows that it failed.
-    if not isinstance(get_current_step(turn), RequestStep):
-        title = turn.translate(f"title.{conversation.command}")
-        turn.add_reply(SCRIPTS[conversation.command].get_cancel_key(turn), command=title)
+    if not isinstance(_get_step(turn), RequestStep):
+        title = turn.translate(f"title.{command}")
+        turn.add_reply(SCRIPTS[command].get_cancel_key(turn), command=title)
     turn.end_command()
     turn.update(offer=None)
     return True
 
 
-def get_current_step(turn: Turn) -> Step | None:
-    """Return the current step of the command in progress, or None."""
-    command = turn.conversation.command
-    return None if command is None else SCRIPTS[command].get_step(turn.conversation.piece)
+# Steps
 
 
-def advance(turn: Turn) -> None:
+def _advance(turn: Turn) -> None:
+    """Start the first open step, or end the command."""
     command = turn.conversation.command
     assert command is not None
     while (step := SCRIPTS[command].get_first_open_step(turn)) is not None:
         value = step.infer_answer(turn) if isinstance(step, AskStep) else None
         if value is None:
-            start_step(turn, step)
+            _start_step(turn, step)
             return
         turn.set_facts(**{step.name: value})
     turn.end_command()
 
 
-def start_step(turn: Turn, step: Step) -> None:
-    turn.update(piece=step.name)
+def _start_step(turn: Turn, step: Step) -> None:
     match step:
         case RequestStep():
             _send_request(turn, step, step.build_request(turn))
         case AskStep():
-            turn.update(stage="collecting")
+            turn.update(piece=step.name, stage="collecting")
             turn.ask(step.prompt(turn), step.choices(turn))
         case ConfirmStep():
             # Assign the operation ID here, so that it is stored before the PIN arrives.
             turn.update(
-                stage="confirm", operation=turn.context.new_operation_id, form_answered=False
+                piece=step.name,
+                stage="confirm",
+                operation=turn.context.new_operation_id,
+                form_answered=False,
             )
             choices = [Choice(name, turn.translate(f"confirm.{name}")) for name in ("yes", "no")]
             turn.ask(step.prompt(turn), choices)
@@ -121,118 +202,120 @@ def start_step(turn: Turn, step: Step) -> None:
             _ask_pin(turn, step)
 
 
-def repeat_question(turn: Turn, after: str | None = None, **values: object) -> None:
-    """Repeat the open question, or offer to retry a failed request; otherwise, suggest commands.
+def _ask_pin(turn: Turn, step: PinStep) -> None:
+    if turn.context.pin_entry_mode == "none":
+        _warn_if_uncertain(turn)
+        turn.finish("pin.unavailable", "person", "menu")
+        turn.end_command()
+        return
+    operation = turn.conversation.operation
+    if operation is None:
+        operation = turn.context.new_operation_id
+        turn.update(operation=operation, form_answered=False)
+    turn.update(piece=step.name, stage="await_pin")
+    text = step.prompt(turn)
+    if turn.context.pin_entry_mode == "text":
+        turn.ask(f"{text}\n\n{turn.translate(f'pin.text.{step.form}')}")
+        return
+    turn.update(offer=None)
+    button = turn.translate(f"pin.button.{step.form}")
+    turn.replies.append(PinRequest(text=text, button=button, form=step.form, operation=operation))
 
-    `after` is the key of a text to send before.
-    """
-    if after is not None:
-        turn.add_reply(after, **values)
-    match get_current_step(turn):
+
+def _repeat_question(turn: Turn, step: Step | None, move: Repeat) -> Move | None:
+    if move.key is not None and not move.joined:
+        turn.add_reply(move.key, currency=turn.context.currency)
+    match step:
         case None:
             turn.end_command()
             turn.finish("what_next", "menu", "help")
         case RequestStep():
             _offer_retry(turn)
-        case step:
-            start_step(turn, step)
+        case _:
+            _start_step(turn, step)
+    if move.key is not None and move.joined:
+        turn.prepend_to_last_reply(move.key)
+    return None
 
 
-def reply_and_repeat_question(turn: Turn, key: str) -> None:
-    """Reply and repeat the open question, in a single message if it fits."""
-    repeat_question(turn)
-    turn.prepend_to_last_reply(key)
-
-
-def apply_answer(turn: Turn, step: Step, answer: ParsedAnswer) -> bool:
-    """Apply a parsed answer and continue. Return False if it was not understood."""
+def _apply_answer(turn: Turn, step: Step, answer: ParsedAnswer) -> None:
     match answer:
-        case None:
-            return False
         case "end":
             turn.end_command()
         case Mapping():
             turn.set_facts(**answer)
-            advance(turn)
-        case request:
-            _send_request(turn, step, request)
-    return True
+            _advance(turn)
+        case GatewayRequest():
+            _send_request(turn, step, answer)
 
 
-def handle_option(turn: Turn, event: OptionChosen) -> None:
+def _send_request(turn: Turn, step: Step, request: GatewayRequest) -> None:
+    turn.update(stage="executing", piece=step.name, offer=None)
+    turn.request = request
+
+
+# Options
+
+
+def _handle_option(turn: Turn, step: Step | None, move: OptionChosen) -> Move | None:
     """Handle an option chosen by button, list row or text.
 
     Command options work at any time. Other options work only while they are the last ones offered.
     """
-    options = turn.conversation.offer
-    kind, _, command = event.id.partition(":")
+    offer, stage = turn.conversation.offer, turn.conversation.stage
+    kind, _, command = move.id.partition(":")
     if kind == "cmd" and command in SCRIPTS:
-        begin_command(turn, msgspec.convert(command, Command))
-    elif options is not None and event.id == options.more.id:
-        start = options.start + OPTIONS_PER_PAGE
-        next_page = msgspec.structs.replace(
-            options, start=start if start < len(options.options) else 0
-        )
-        turn.update(offer=next_page)
-        turn.replies.append(next_page)
-    elif options is None or event.id not in {option.id for option in options.options}:
-        repeat_question(turn, "expired")
-    elif event.is_late and turn.conversation.stage == "confirm":
-        repeat_question(turn, "late")
-    elif turn.conversation.stage == "idle":
-        _save_recipient(turn)
-    else:
-        choose_option(turn, event.id.rpartition("#")[0])
+        return Begin(msgspec.convert(command, Command))
+    if offer is not None and move.id == offer.more.id:
+        start = offer.start + OPTIONS_PER_PAGE
+        offer = msgspec.structs.replace(offer, start=start if start < len(offer.options) else 0)
+        turn.update(offer=offer)
+        turn.replies.append(offer)
+        return None
+    if offer is None or move.id not in {option.id for option in offer.options}:
+        return Repeat("expired")
+    if move.is_late and stage == "confirm":
+        return Repeat("late")
+    if stage == "idle":
+        return _save_recipient(turn)
+    return _choose_option(turn, step, move.id.rpartition("#")[0])
 
 
-def _save_recipient(turn: Turn) -> None:
+def _save_recipient(turn: Turn) -> Move | None:
     """Save the recipient of the last transfer: the only non-command option offered while idle."""
     recipient = turn.conversation.met
     turn.update(met=None, offer=None)
     if recipient is None:
-        repeat_question(turn, "expired")
-        return
+        return Repeat("expired")
     turn.save_recipient(recipient)
     first_name = recipient.name.partition(" ")[0]
     turn.finish("send.contact_saved", "send", "menu", name=first_name)
+    return None
 
 
-def choose_option(turn: Turn, value: str) -> None:
+def _choose_option(turn: Turn, step: Step | None, value: str) -> Move | None:
     """Apply the chosen option to the open question."""
-    match get_current_step(turn):
-        case ConfirmStep() as step if value == "yes":
-            apply_answer(turn, step, {step.name: value})
+    match step:
         case ConfirmStep():
-            cancel_command(turn)
-        case AskStep() as step:
+            return Confirm() if value == "yes" else Cancel()
+        case AskStep():
             answer = (
                 {step.name: value} if step.parse_option is None else step.parse_option(turn, value)
             )
-            if not apply_answer(turn, step, answer):
-                repeat_question(turn)
-        case RequestStep() as step:
-            start_step(turn, step)
+            if answer is None:
+                return Repeat()
+            _apply_answer(turn, step, answer)
+        case RequestStep():
+            _start_step(turn, step)
         case _:
-            repeat_question(turn)
+            return Repeat()
+    return None
 
 
-def cancel_command(turn: Turn) -> None:
-    if turn.conversation.command is not None:
-        SCRIPTS[turn.conversation.command].on_cancel(turn)
-    turn.is_canceled = abandon_command(turn)
-    if not turn.is_canceled:
-        turn.add_reply("nothing_to_cancel")
-    turn.finish("what_next", "menu", "help")
+# Gateway responses
 
 
-def submit_pin(turn: Turn, step: PinStep, pins: PinInput) -> None:
-    """Send the request of a PIN step with the PIN the user entered."""
-    _send_request(turn, step, step.build_request(turn, pins))
-
-
-def handle_outcome(turn: Turn, outcome: RequestOutcome) -> None:
-    """Handle the outcome of the gateway request."""
-    step = get_current_step(turn)
+def _handle_outcome(turn: Turn, step: Step | None, outcome: RequestOutcome) -> None:
     if step is None or turn.conversation.stage != "executing":
         turn.end_command()
         turn.finish("error.general", "menu", "person")
@@ -253,20 +336,15 @@ def _is_operation_limit(error: RequestRejected) -> bool:
     return error.code == Code.RATE_LIMITED and "limit" in error.details
 
 
-def _send_request(turn: Turn, step: Step, request: GatewayRequest) -> None:
-    turn.update(stage="executing", piece=step.name, offer=None)
-    turn.request = request
-
-
 def _go_to_next(turn: Turn, step: Step, next_action: Next) -> None:
     if next_action == "end":
         turn.end_command()
         return
     if next_action == "on":
-        turn.set_facts(**{step.name: turn.facts.get(step.name, "done")})
         # The following steps need their own confirmation and operation ID.
-        turn.update(operation=None, uncertain=False)
-    advance(turn)
+        facts = {**turn.facts, step.name: turn.facts.get(step.name, "done")}
+        turn.update(facts=facts, operation=None, uncertain=False)
+    _advance(turn)
 
 
 def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
@@ -305,42 +383,17 @@ def _handle_unreachable(turn: Turn, step: Step, *, uncertain: bool) -> None:
     if step.on_unreachable is not None:
         _go_to_next(turn, step, step.on_unreachable(turn))
         return
-    if isinstance(step, PinStep) and step.moves_money and uncertain:
-        turn.update(uncertain=True)
     if isinstance(step, RequestStep):
         _offer_retry(turn)
         return
+    if isinstance(step, PinStep) and step.moves_money and uncertain:
+        turn.update(uncertain=True)
     uncertain = uncertain or turn.conversation.uncertain
     turn.add_reply(step.uncertain_key if uncertain else "unreachable")
-    start_step(turn, step)
+    _start_step(turn, step)
 
 
 def _offer_retry(turn: Turn) -> None:
     turn.update(stage="collecting")
     retry = Choice("again", turn.translate("retry"))
     turn.ask(turn.translate("unreachable"), [retry, turn.build_command_choice("menu")])
-
-
-def _ask_pin(turn: Turn, step: PinStep) -> None:
-    if turn.context.pin_entry_mode == "none":
-        _warn_if_uncertain(turn)
-        turn.finish("pin.unavailable", "person", "menu")
-        turn.end_command()
-        return
-    if turn.conversation.operation is None:
-        turn.update(operation=turn.context.new_operation_id, form_answered=False)
-    turn.update(stage="await_pin")
-    text = step.prompt(turn)
-    if turn.context.pin_entry_mode == "text":
-        turn.ask(f"{text}\n\n{turn.translate(f'pin.text.{step.form}')}")
-        return
-    assert turn.conversation.operation is not None
-    turn.update(offer=None)
-    turn.replies.append(
-        PinRequest(
-            text=text,
-            button=turn.translate(f"pin.button.{step.form}"),
-            form=step.form,
-            operation=turn.conversation.operation,
-        )
-    )

@@ -90,7 +90,7 @@ class AskStep(Step):
     infer_answer: Callable[[Turn], str | None] = lambda turn: None
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
-    parse_image: Callable[[Turn, EncodedImage], ParsedAnswer] | None = None
+    parse_image: Callable[[Turn, EncodedImage], GatewayRequest] | None = None
     #: Whether `parse_text` also gets small talk. Keywords of commands still start the command.
     takes_any_text: bool = False
     #: Returns whether a text looks like an unrequested PIN rather than an answer.

@@ -1,0 +1,95 @@
+"""Moves: what the interpreter does next.
+
+Reading an event returns a move and changes nothing. A gateway response and a chosen option are
+moves themselves. A text may be a PIN, so the repr of a move hides its fields.
+"""
+
+from tapgate.images import EncodedImage
+from tapgate.messenger.conversation.steps import PinInput
+from tapgate.messenger.model import Command, OptionChosen, RequestOutcome, SecretStruct
+
+
+class Begin(SecretStruct, frozen=True):
+    """Cancel the command in progress and start another one. `text` may contain its first facts."""
+
+    command: Command
+    text: str = ""
+
+
+class Cancel(SecretStruct, frozen=True):
+    """Cancel the command in progress at the person's request."""
+
+
+class Repeat(SecretStruct, frozen=True):
+    """Repeat the open question, or offer to retry a failed request; otherwise, suggest commands.
+
+    `key` is a text to send before, with `joined` in the same message if it fits.
+    """
+
+    key: str | None = None
+    joined: bool = False
+
+
+class Confirm(SecretStruct, frozen=True):
+    """Confirm the open confirmation."""
+
+
+class AnswerText(SecretStruct, frozen=True):
+    """Answer the open question with a text, or make another move if it is not understood."""
+
+    text: str
+    otherwise: "Move"
+
+
+class AnswerImage(SecretStruct, frozen=True):
+    """Answer the open question with an image."""
+
+    image: EncodedImage
+
+
+class SubmitPin(SecretStruct, frozen=True):
+    """Send the request of the open PIN step."""
+
+    pins: PinInput
+
+
+class PassOn(SecretStruct, frozen=True):
+    """Pass a text on to support staff."""
+
+    text: str
+
+
+class Say(SecretStruct, frozen=True):
+    """Reply. With `declines_suggestion`, a later "yes" no longer starts the suggested command."""
+
+    key: str
+    declines_suggestion: bool = False
+
+
+class Suggest(SecretStruct, frozen=True):
+    """Reply and offer commands. `yes` is the command to start if the person answers yes."""
+
+    key: str
+    commands: tuple[Command, ...]
+    yes: Command | None = None
+
+
+class ListOptions(SecretStruct, frozen=True):
+    """Show the last options again, because the person named a number that is not listed."""
+
+
+Move = (
+    Begin
+    | Cancel
+    | Repeat
+    | Confirm
+    | AnswerText
+    | AnswerImage
+    | SubmitPin
+    | PassOn
+    | Say
+    | Suggest
+    | ListOptions
+    | OptionChosen
+    | RequestOutcome
+)
