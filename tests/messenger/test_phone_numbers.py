@@ -10,8 +10,8 @@ from builders.messenger import build_delivery
 from drivers.messenger import ServicesDriver
 from harness import Harness
 from tapgate.http.checks import compile_check
+from tapgate.messenger import web
 from tapgate.messenger.channel.delivery_parser import parse_delivery
-from tapgate.messenger.routes import parsing
 from tapgate.messenger.understanding.transfers import parse_phone
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.fields import InvalidValueError, Phone
@@ -40,7 +40,7 @@ def is_registrable(text: str) -> bool:
 @given(NUMBERS)
 def test_messenger_refuses_exactly_the_numbers_that_cannot_be_registered(text: str) -> None:
     try:
-        accepted = parsing.parse_phone(text, "phoneE164")
+        accepted = web.parse_phone(text, "phoneE164")
     except ApiError:
         assert not is_registrable(text)
     else:
@@ -51,7 +51,7 @@ def test_messenger_refuses_exactly_the_numbers_that_cannot_be_registered(text: s
 def test_registered_number_is_the_same_in_every_parser(text: str) -> None:
     number = check_phone(text)
     assert check_phone(number) == number
-    assert parsing.parse_phone(number, "to") == number
+    assert web.parse_phone(number, "to") == number
     assert parse_phone(number, None) == number
     delivered = parse_delivery(json.dumps(build_delivery("m1", phone=number)).encode())
     assert [message.address for message in delivered.messages] == [number]

@@ -57,8 +57,7 @@ from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.transcript import Transcript
 from tapgate.messenger.turns import TurnSummary
-from tapgate.messenger.understanding.secret_detection import may_contain_pin
-from tapgate.messenger.understanding.tap_links import remove_tap_urls
+from tapgate.messenger.understanding.secret_detection import may_contain_pin, remove_tap_urls
 from tapgate_client.schemas.chat import ChatChannel
 
 Channel = Literal["webhook", "bridge"]

@@ -1,6 +1,11 @@
-"""Request context and error responses of the messenger's endpoints."""
+"""Request context, value validation and error responses of the messenger's endpoints.
 
+Errors name a field but never repeat its value.
+"""
+
+import re
 from typing import Annotated, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -8,9 +13,14 @@ from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.messages import Response
 from tapgate.http.responses import encode_json, render_json
 from tapgate.messenger.services import Services
+from tapgate.phone_numbers import normalize_phone_number
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.phone_numbers import PhoneNumberError
 
 TEXT_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+
+_E164_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+_INVALID_PHONE_TEXT: Final = "must be a phone number in E.164 format, such as +23276123456"
 
 #: Types of `status` in response bodies, for the OpenAPI document.
 SuccessStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["success"]})]
@@ -57,3 +67,30 @@ def render_error(error: ApiError) -> Response:
 def invalid(message: str) -> ApiError:
     """Return a 400. The message never repeats values from the request."""
     return ApiError(Code.INVALID_REQUEST, message)
+
+
+def require_text(value: str, name: str, *, max_length: int) -> str:
+    """Return the text; raise an error if it is blank, too long or contains NUL."""
+    if not value.strip():
+        raise invalid(f"{name} is required")
+    if len(value) > max_length:
+        raise invalid(f"{name} must have at most {max_length} characters")
+    if "\0" in value:
+        raise invalid(f"{name} must not contain NUL")
+    return value
+
+
+def parse_phone(value: str, name: str, *, code: Code = Code.INVALID_REQUEST) -> str:
+    """Return the number in E.164 form. Accepts every number that the gateway accepts."""
+    if _E164_PATTERN.fullmatch(value) is None:
+        raise ApiError(code, f"{name} {_INVALID_PHONE_TEXT}")
+    try:
+        return normalize_phone_number(value)
+    except PhoneNumberError as error:
+        raise ApiError(code, f"{name} {error}") from None
+
+
+def parse_query(raw: bytes) -> dict[str, str]:
+    """Return the first value of each parameter; `+` decodes to a space."""
+    pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
+    return dict(reversed(pairs))

@@ -14,7 +14,7 @@ from tapgate.messenger.model import COMMANDS, Command, Intent, Language
 from tapgate.messenger.understanding import phrases
 from tapgate.messenger.understanding.normalization import MAX_LENGTH, normalize_text
 from tapgate.messenger.understanding.resolver import Resolver, match_literal, resolve
-from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate.messenger.understanding.word_patterns import classify_small_talk
 
 MONEY_COMMANDS = {"send", "yes"}
 

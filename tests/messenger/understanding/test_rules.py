@@ -6,7 +6,7 @@ from typing import get_args
 
 from cases import each
 from tapgate.messenger.model import COMMANDS
-from tapgate.messenger.understanding import rules, small_talk, word_lists
+from tapgate.messenger.understanding import word_lists, word_patterns
 from tapgate.messenger.understanding.normalization import normalize_text
 from tapgate.messenger.understanding.word_lists import load_rules
 
@@ -25,7 +25,7 @@ def test_rules_name_commands_and_never_only_a_money_command() -> None:
         assert not {"yes", "no"} & set(commands)
         assert commands != ["send"]
     assert {rule.name for rule in load_rules("small_talk.txt")} <= set(
-        get_args(small_talk.SmallTalk)
+        get_args(word_patterns.SmallTalk)
     )
 
 
@@ -42,7 +42,7 @@ def test_every_word_list_is_used_and_has_english_words() -> None:
         for items in read_lists(file_name).values()
         for name in re.split("[ /]", " ".join(items))
     }
-    source = "".join((FOLDER / name).read_text("utf-8") for name in ("rules.py", "small_talk.py"))
+    source = (FOLDER / "word_patterns.py").read_text("utf-8")
     used |= {*re.findall(r"\{(\w+)\}", source), "currency", "doubt"}  # the latter in safeguards.py
     english = set(read_lists("words/en.txt"))
     assert english == used - {"number"}
@@ -77,7 +77,7 @@ def test_word_lists_are_sorted_and_without_duplicates(language: str) -> None:
     ],
 )
 def test_words_select_a_rule(text: str, commands: tuple[str, ...]) -> None:
-    assert rules.match_rules(normalize_text(text)) == commands
+    assert word_patterns.match_rules(normalize_text(text)) == commands
 
 
 @each(
@@ -95,7 +95,7 @@ def test_words_select_a_rule(text: str, commands: tuple[str, ...]) -> None:
     ],
 )
 def test_request_to_send_money_starts_with_a_wish_or_a_verb(text: str, request: str | None) -> None:
-    assert rules.extract_transfer_wish(normalize_text(text)) == request
+    assert word_patterns.extract_transfer_wish(normalize_text(text)) == request
 
 
 @each(
@@ -109,4 +109,4 @@ def test_request_to_send_money_starts_with_a_wish_or_a_verb(text: str, request: 
     ],
 )
 def test_courtesies_around_a_text_are_removed(text: str, expected: str) -> None:
-    assert rules.strip_courtesies(normalize_text(text)) == expected
+    assert word_patterns.strip_courtesies(normalize_text(text)) == expected

@@ -47,13 +47,13 @@ from tapgate.messenger.understanding.names import parse_list_number
 from tapgate.messenger.understanding.normalization import normalize_text
 from tapgate.messenger.understanding.safeguards import is_doubtful
 from tapgate.messenger.understanding.secret_detection import (
+    find_tap_url,
     has_code,
     may_contain_code,
     may_contain_pin,
 )
-from tapgate.messenger.understanding.small_talk import SmallTalk, classify_small_talk
-from tapgate.messenger.understanding.tap_links import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_payee, parse_phone, parse_transfer
+from tapgate.messenger.understanding.word_patterns import SmallTalk, classify_small_talk
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4

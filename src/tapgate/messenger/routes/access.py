@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tapgate.http.openapi import build_bearer_scheme, build_header_scheme
-from tapgate.messenger.routes import parsing
-from tapgate.messenger.web import RequestContext
+from tapgate.messenger.web import RequestContext, parse_query
 from tapgate_client import signing
 from tapgate_client.errors import ApiError, Code
 
@@ -110,7 +109,7 @@ def _build_channel_access(error_status: int, *error_statuses: int) -> Access:
 
 
 def _check_handshake(request: RequestContext) -> str | None:
-    query = parsing.parse_query(request.query)
+    query = parse_query(request.query)
     expected = request.services.settings.messenger_verify_token
     is_valid_token = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
     if not expected or not is_valid_token or query.get("hub.mode") != "subscribe":

@@ -19,10 +19,16 @@ from tapgate.messenger.model import (
     TextMessage,
     UnsupportedMessage,
 )
-from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import BRIDGE
 from tapgate.messenger.services import Services
-from tapgate.messenger.web import ErrorStatus, RequestContext, SuccessStatus, invalid
+from tapgate.messenger.web import (
+    ErrorStatus,
+    RequestContext,
+    SuccessStatus,
+    invalid,
+    parse_phone,
+    require_text,
+)
 from tapgate.runtime import logs
 from tapgate_client.errors import ApiError, Code
 
@@ -133,15 +139,15 @@ def _validate_message(message: BridgeMessage) -> str:
     """Validate everything except the image itself, and return the phone number."""
     if message.event != "message":
         raise invalid("event must be message" if message.event else "event is required")
-    parsing.require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
+    require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
     if not message.phoneE164:
         raise invalid("phoneE164 is required")
-    phone = parsing.parse_phone(message.phoneE164, "phoneE164")
+    phone = parse_phone(message.phoneE164, "phoneE164")
     if _has_image(message):
         if message.media is None or not message.media.data:
             raise invalid("media.data is required")
     elif message.message and message.message.strip():
-        parsing.require_text(message.message, "message", max_length=MAX_TEXT_LENGTH)
+        require_text(message.message, "message", max_length=MAX_TEXT_LENGTH)
     return phone
 
 

@@ -9,9 +9,8 @@ from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model import SecretStruct, Template
 from tapgate.messenger.outbox.messages import OutboxMessage, enqueue, list_recent
-from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import SERVICE
-from tapgate.messenger.web import RequestContext, invalid
+from tapgate.messenger.web import RequestContext, invalid, parse_phone, parse_query
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 
@@ -121,7 +120,7 @@ async def list_outbox_messages(request: RequestContext) -> OutboxResponse:
 
 
 def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
-    to = parsing.parse_phone(body.to, "to", code=Code.VALIDATION_FAILED)
+    to = parse_phone(body.to, "to", code=Code.VALIDATION_FAILED)
     _require(
         re.fullmatch(_TEMPLATE_PATTERN, body.template),
         "template must be 1 to 64 lowercase letters, digits or underscores",
@@ -161,7 +160,7 @@ def _get_idempotency_key(request: RequestContext) -> str | None:
 
 def _parse_recipient(query: bytes) -> str:
     """Return the `to` parameter; a leading space is an unencoded `+`."""
-    value = parsing.parse_query(query).get("to", "")
+    value = parse_query(query).get("to", "")
     if not value.strip():
         raise invalid("to is required")
-    return parsing.parse_phone(f"+{value[1:]}" if value.startswith(" ") else value, "to")
+    return parse_phone(f"+{value[1:]}" if value.startswith(" ") else value, "to")

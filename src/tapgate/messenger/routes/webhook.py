@@ -12,10 +12,15 @@ from tapgate.messenger.flows import data_endpoint
 from tapgate.messenger.gateway_requests import ReportProviderWarnings
 from tapgate.messenger.model import GatewayUnreachable
 from tapgate.messenger.outbox import statuses
-from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.access import CHANNEL, FLOW, HANDSHAKE
 from tapgate.messenger.services import Services
-from tapgate.messenger.web import TEXT_MEDIA_TYPE, RequestContext, SuccessStatus, invalid
+from tapgate.messenger.web import (
+    TEXT_MEDIA_TYPE,
+    RequestContext,
+    SuccessStatus,
+    invalid,
+    parse_query,
+)
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.provider_warnings import MAX_WARNINGS, ProviderReport
 
@@ -84,7 +89,7 @@ class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
 )
 async def verify_webhook(request: RequestContext) -> Reply[bytes]:
     """Complete the provider's webhook handshake by returning its challenge."""
-    challenge = parsing.parse_query(request.query).get("hub.challenge", "")
+    challenge = parse_query(request.query).get("hub.challenge", "")
     if not challenge:
         raise invalid("hub.challenge is required")
     if len(challenge) > MAX_CHALLENGE_LENGTH:

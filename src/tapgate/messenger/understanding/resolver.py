@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from tapgate.messenger.model import Command, Intent, Language
-from tapgate.messenger.understanding import phrases, rules, safeguards
+from tapgate.messenger.understanding import phrases, safeguards, word_patterns
 from tapgate.messenger.understanding.languages import detect_language
 from tapgate.messenger.understanding.normalization import (
     MAX_LENGTH,
@@ -14,7 +14,7 @@ from tapgate.messenger.understanding.normalization import (
 )
 from tapgate.messenger.understanding.phrases import Phrase
 from tapgate.messenger.understanding.similarity import SimilarityIndex
-from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate.messenger.understanding.word_patterns import classify_small_talk
 
 #: Minimum score, and minimum lead over the next candidate, to act on a command.
 ACT_THRESHOLD: Final = 0.32
@@ -78,7 +78,7 @@ class Resolver:
         if known is not None:
             return known
         normalized = normalize_text(text)
-        core = rules.strip_courtesies(normalized) or normalized
+        core = word_patterns.strip_courtesies(normalized) or normalized
         known = self.match_literal(core, language) if core != normalized else None
         if known is not None and len(text) <= MAX_LENGTH and known.command not in {"yes", "no"}:
             return known
@@ -98,14 +98,14 @@ class Resolver:
         if len(text) > MAX_LENGTH or _is_one_word(normalized):
             return None
         language = detect_language(text)
-        wish = rules.extract_transfer_wish(normalized)
+        wish = word_patterns.extract_transfer_wish(normalized)
         if (
             wish is not None
             and safeguards.mentions_money(wish)
             and safeguards.is_transfer_request(wish, is_question="?" in text)
         ):
             return Intent(command="send", language=language)
-        commands = rules.match_rules(normalized)
+        commands = word_patterns.match_rules(normalized)
         if not commands:
             return None
         if len(commands) > 1 or safeguards.is_prohibition(normalized, commands[0]):

@@ -1,4 +1,4 @@
-"""Detection of PINs and one-time codes in a text, based on the text alone.
+"""Detection of PINs, one-time codes and links of tapped cards in a text, based on the text alone.
 
 A text that may contain a secret is kept out of the database and the logs, so ambiguous texts count
 as secrets. Texts that are clearly amounts or transfer requests do not.
@@ -8,7 +8,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from tapgate.messenger.understanding.tap_links import remove_tap_urls
+from tapgate_client.schemas.card_proofs import parse_tap_url
 
 _MAX_LENGTH = 4096
 
@@ -40,6 +40,14 @@ _TRANSFER_PATTERN = re.compile(
 _FOUR_DIGITS_PATTERN = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
 #: Maximum distance in characters between a secret and the word that names it.
 _MAX_DISTANCE = 60
+
+#: Link of a tapped card, which contains its proof.
+_TAP_URL_PATTERN = re.compile(
+    r"https?://[a-z0-9.:\[\]-]{1,255}(?:/[a-z0-9._~-]{1,64}){1,4}\?"
+    r"(?:picc_data=[0-9a-f]{32}&cmac=[0-9a-f]{16}|cmac=[0-9a-f]{16}&picc_data=[0-9a-f]{32})"
+    r"(?![0-9a-z])",
+    re.IGNORECASE,
+)
 
 
 def may_contain_pin(text: str) -> bool:
@@ -81,6 +89,16 @@ def mentions_secret(text: str) -> bool:
 
 def has_pin_after_transfer(text: str) -> bool:
     return _has_digits_after_transfer(_normalize(text)[:_MAX_LENGTH])
+
+
+def find_tap_url(text: str) -> str | None:
+    """Return the link of a tapped card in a text, or None."""
+    match = _TAP_URL_PATTERN.search(text)
+    return None if match is None or parse_tap_url(match[0]) is None else match[0]
+
+
+def remove_tap_urls(text: str) -> str:
+    return _TAP_URL_PATTERN.sub(" ", text)
 
 
 def _normalize(text: str) -> str:

@@ -23,7 +23,7 @@ from tapgate.messenger.conversation.steps import (
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
 from tapgate.messenger.model import Card, RequestRejected
-from tapgate.messenger.understanding.tap_links import find_tap_url
+from tapgate.messenger.understanding.secret_detection import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_card_serial
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import CardBlockReason, CardStatus, CardType

@@ -34,7 +34,7 @@ from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.normalization import normalize_text
 from tapgate.messenger.understanding.secret_detection import has_code
-from tapgate.messenger.understanding.small_talk import classify_small_talk
+from tapgate.messenger.understanding.word_patterns import classify_small_talk
 from tapgate_client.errors import Code
 
 _MAX_NAME_LENGTH: Final = 20
