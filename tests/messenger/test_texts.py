@@ -7,8 +7,9 @@ from pathlib import Path
 from builders.conversation import ConversationDriver
 from cases import each
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import engine, error_messages
+from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.commands import SCRIPTS
+from tapgate.messenger.conversation.commands.common_steps import AMOUNT_ERROR_CODES
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model import COMMANDS, LANGUAGES, Person, RequestRejected
 from tapgate_client.errors import Code
@@ -77,15 +78,13 @@ def test_every_error_code_has_a_message(language):
     chat = ConversationDriver(language)
     turn = Turn(chat.person, chat.conversation, chat.build_context())
     for code in Code:
-        message = error_messages.render_rejection(turn, RequestRejected(code=code))
+        message = turn.render_rejection(RequestRejected(code=code))
         assert message, code
         assert code not in message
 
 
 def test_amount_error_codes_have_their_own_messages():
-    assert {
-        code for code in error_messages.AMOUNT_ERROR_CODES if not texts.has_text(f"error.{code}")
-    } == set()
+    assert {code for code in AMOUNT_ERROR_CODES if not texts.has_text(f"error.{code}")} == set()
 
 
 def test_every_command_has_a_script():

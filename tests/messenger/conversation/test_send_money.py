@@ -14,7 +14,6 @@ from builders.conversation import (
 )
 from cases import each
 from tapgate.messenger import gateway_requests
-from tapgate.messenger.conversation.rendering import format_money
 from tapgate.messenger.conversation.turn import MAX_RECIPIENTS, Turn
 from tapgate.messenger.model import (
     FormClosed,
@@ -27,6 +26,7 @@ from tapgate.messenger.model import (
     RequestSucceeded,
     TextMessage,
 )
+from tapgate.messenger.texts import format_money
 
 AMINATA = Recipient(name="Aminata K.", payee="AM-1001")
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tapgate.messenger.conversation.rendering import truncate
 from tapgate.messenger.model import (
     MAX_BUTTON_TITLE_LENGTH,
     MAX_BUTTONS,
@@ -30,6 +29,7 @@ from tapgate.messenger.model import (
     Template,
     TextReply,
 )
+from tapgate.messenger.texts import truncate
 
 Payload = dict[str, Any]
 RenderableMessage = PinRequest | OutgoingMessage

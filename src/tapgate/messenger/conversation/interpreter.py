@@ -9,7 +9,6 @@ from typing import Any, Final, assert_never
 
 import msgspec
 
-from tapgate.messenger.conversation import error_messages
 from tapgate.messenger.conversation.commands import SCRIPTS, support
 from tapgate.messenger.conversation.moves import (
     AnswerImage,
@@ -352,7 +351,7 @@ def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
         return _handle_wrong_pin(turn, error.details)
     next_action = step.on_rejection(turn, error)
     if next_action is None:
-        text = error_messages.render_rejection(turn, error)
+        text = turn.render_rejection(error)
         if error.code == Code.ACCOUNT_LOCKED:
             return turn.suggest_commands(text, "reset_pin", "person", "menu")
         return turn.suggest_commands(text, "menu", "person")

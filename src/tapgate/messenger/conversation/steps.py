@@ -57,7 +57,9 @@ class Step:
     not_understood_key: str = "not_understood.choice"
     #: Text key of the reply when it is unknown whether the request succeeded.
     uncertain_key: str = "unreachable"
-    is_needed: Callable[[Turn], bool] = lambda turn: True
+    is_needed: Callable[[Turn], bool] | None = None
+    #: Whether the step is only for a person whose phone number is unknown.
+    needs_unknown_phone: bool = False
     #: `on_success` and `on_rejection` handle the response in steps that send a gateway request.
     #: If `on_rejection` returns None, the message for the error code is sent and the command ends.
     on_success: Callable[[Turn, Any], Next] = lambda turn, result: "on"
@@ -66,7 +68,12 @@ class Step:
     on_unreachable: Callable[[Turn], Next] | None = None
 
     def is_open(self, turn: Turn) -> bool:
-        return self.name not in turn.facts and self.is_needed(turn)
+        return self.name not in turn.conversation.facts and self.applies(turn)
+
+    def applies(self, turn: Turn) -> bool:
+        if self.needs_unknown_phone and turn.person.phone is not None:
+            return False
+        return self.is_needed is None or self.is_needed(turn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +140,7 @@ class Script:
         return next((step for step in self.steps if step.name == name), None)
 
     def needs_pin(self, turn: Turn) -> bool:
-        return any(isinstance(step, PinStep) and step.is_needed(turn) for step in self.steps)
+        return any(isinstance(step, PinStep) and step.applies(turn) for step in self.steps)
 
     def get_first_open_step(self, turn: Turn) -> Step | None:
         return next((step for step in self.steps if step.is_open(turn)), None)

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from tapgate.images import EncodedImage
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import rendering
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
@@ -29,10 +28,12 @@ from tapgate.messenger.model import (
     Person,
     Recipient,
     Reply,
+    RequestRejected,
     Subscriber,
     TextReply,
     TurnContext,
 )
+from tapgate_client.errors import Code
 
 #: A longer list would be hard to use in a chat.
 MAX_RECIPIENTS = 30
@@ -96,11 +97,11 @@ class Turn:
         return self.person.language or "en"
 
     def update(self, **fields: Any) -> None:
-        self.conversation = msgspec.structs.replace(self.conversation, **fields)
+        self.conversation = replace(self.conversation, **fields)
         self.last_command = self.conversation.command or self.last_command
 
     def update_person(self, **fields: Any) -> None:
-        self.person = msgspec.structs.replace(self.person, **fields)
+        self.person = replace(self.person, **fields)
 
     def set_facts(self, **facts: str) -> None:
         self.update(facts={**self.facts, **facts})
@@ -152,13 +153,27 @@ class Turn:
         return self.translate(key if texts.has_text(key) else default_key)
 
     def format_money(self, amount: str, currency: str | None = None) -> str:
-        return rendering.format_money(amount, currency or self.context.currency, self.language)
+        return texts.format_money(amount, currency or self.context.currency, self.language)
 
     def localize_money(self, text: str | None) -> str:
-        return "" if text is None else rendering.localize_money(text, self.language)
+        return "" if text is None else texts.localize_money(text, self.language)
 
     def format_datetime(self, at: datetime) -> str:
-        return rendering.format_datetime(at.astimezone(self.context.now.tzinfo), self.language)
+        return texts.format_datetime(at.astimezone(self.context.now.tzinfo), self.language)
+
+    def render_rejection(self, error: RequestRejected) -> str:
+        if error.code == Code.ACCOUNT_LOCKED:
+            return self._render_locked(error.details.get("locked_until"))
+        if error.details.get("party") == "receiver":
+            return self.translate("error.receiver")
+        return self.translate_or(f"error.{error.code}", "error.general")
+
+    def _render_locked(self, until: object) -> str:
+        try:
+            moment = datetime.fromisoformat(str(until))
+        except ValueError:
+            return self.translate("error.ACCOUNT_LOCKED")
+        return self.translate("pin.locked_until", until=self.format_datetime(moment))
 
     def add_reply(self, key: str, **values: object) -> None:
         self.replies.append(TextReply(text=self.translate(key, **values)))
@@ -170,18 +185,18 @@ class Turn:
         if isinstance(last, DocumentReply) or len(combined) > MAX_INTERACTIVE_BODY_LENGTH:
             self.replies.insert(-1, TextReply(text=text))
         else:
-            self.replies[-1] = msgspec.structs.replace(last, text=combined)
+            self.replies[-1] = replace(last, text=combined)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
         """Ask a question. The previous options expire, unless the same question is repeated."""
         choices = tuple(choices)
         number = self.conversation.question
-        options = self._build_option_list(text, choices, number)
+        options = self._build_option_list(text, choices, number) if choices else None
         previous = self.conversation.offer
-        if previous is None or options != msgspec.structs.replace(previous, start=0):
+        if previous is None or options != replace(previous, start=0):
             # Based on the clock, so it increases even if the stored conversation was deleted.
             number = max(number + 1, int(self.context.now.timestamp()))
-            options = self._build_option_list(text, choices, number)
+            options = None if options is None else _renumber(options, choices, number)
         self.update(question=number, offer=options, suggested=None)
         self.replies.append(options or TextReply(text=text))
 
@@ -196,7 +211,7 @@ class Turn:
             self.update(has_kept_images=False)
             text = f"{text}\n\n{self.translate('picture.reminder')}"
             commands = ("kyc", *(name for name in commands if name != "kyc"))
-        self.ask(text, [self.build_command_choice(name) for name in commands])
+        self.ask(text, map(self.build_command_choice, commands))
         self.update(suggested=None if yes == "send" else yes)
         return "end"
 
@@ -208,29 +223,36 @@ class Turn:
 
     def build_command_choice(self, name: Command) -> Choice:
         """Build an option that starts a command. It belongs to no question, so it never expires."""
-        return Choice(
-            f"cmd:{name}", self.translate(f"title.{name}"), self.translate(f"description.{name}")
-        )
+        labels = texts.TEXTS[self.language]
+        return Choice(f"cmd:{name}", labels[f"title.{name}"], labels[f"description.{name}"])
 
-    def _build_option_list(
-        self, text: str, choices: tuple[Choice, ...], number: int
-    ) -> OptionList | None:
-        if not choices:
-            return None
+    def _build_option_list(self, text: str, choices: tuple[Choice, ...], number: int) -> OptionList:
         length = MAX_BUTTON_TITLE_LENGTH if len(choices) <= MAX_BUTTONS else MAX_ROW_TITLE_LENGTH
+        labels = texts.TEXTS[self.language]
         return OptionList(
             text=text,
             options=tuple(
                 Option(
                     id=_build_option_id(choice.value, number),
-                    title=rendering.truncate(choice.title, length),
-                    description=rendering.truncate(choice.description, MAX_ROW_DESCRIPTION_LENGTH),
+                    title=texts.truncate(choice.title, length),
+                    description=texts.truncate(choice.description, MAX_ROW_DESCRIPTION_LENGTH),
                 )
                 for choice in choices
             ),
-            button=self.translate("choose"),
-            more=Option(id=_build_option_id("more", number), title=self.translate("more")),
+            button=labels["choose"],
+            more=Option(id=_build_option_id("more", number), title=labels["more"]),
         )
+
+
+def _renumber(options: OptionList, choices: tuple[Choice, ...], number: int) -> OptionList:
+    ids = [_build_option_id(choice.value, number) for choice in choices]
+    return replace(
+        options,
+        options=tuple(
+            replace(option, id=id) for option, id in zip(options.options, ids, strict=True)
+        ),
+        more=replace(options.more, id=_build_option_id("more", number)),
+    )
 
 
 def _build_option_id(value: str, number: int) -> str:
@@ -239,7 +261,7 @@ def _build_option_id(value: str, number: int) -> str:
 
 def _merge_person(person: Person, conversation: Conversation) -> Person:
     """Return the person updated from the conversation, which may be saved before the person."""
-    return msgspec.structs.replace(
+    return replace(
         person,
         language=conversation.language or person.language,
         phone=conversation.phone or person.phone,

@@ -1,4 +1,4 @@
-"""Texts of the chat and its forms, with one data file per language.
+"""Texts of the chat and its forms, with one data file per language, and localized formats.
 
 All languages have the same keys, and a text has the same placeholders in every language.
 """
@@ -6,12 +6,14 @@ All languages have the same keys, and a text has the same placeholders in every 
 import re
 import unicodedata
 from collections.abc import Mapping
+from datetime import date, datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from tapgate.messenger.model import LANGUAGES, Language
+from tapgate_client import money
 
 TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
     language: msgspec.toml.decode(
@@ -37,3 +39,34 @@ def _get_preposition(name: str) -> str:
 
 def has_text(key: str) -> bool:
     return key in TEXTS["en"]
+
+
+def format_money(amount: str, currency: str, language: Language) -> str:
+    """Format an amount: `1234.50` becomes `1,234.50 SLE`, in French `1 234,50 SLE`."""
+    sign, digits = ("-", amount[1:]) if amount.startswith("-") else ("", amount)
+    try:
+        minor = money.parse(digits, currency, allow_zero=True)
+        return sign + money.format_money(minor, currency, language)
+    except (money.AmountError, KeyError):
+        return f"{amount} {currency}"
+
+
+def localize_money(text: str, language: Language) -> str:
+    """Format an amount of a receipt, such as `1,234.50 SLE`, in the language."""
+    amount, _, currency = text.replace(",", "").partition(" ")
+    return format_money(amount, currency, language)
+
+
+def format_date(at: date, language: Language) -> str:
+    """Format a date as `3 Jan 2026`."""
+    months = TEXTS[language]["months"].split()
+    return f"{at.day} {months[at.month - 1]} {at.year}"
+
+
+def format_datetime(at: datetime, language: Language) -> str:
+    """Format a date and time as `3 Jan 2026, 14:05`."""
+    return f"{format_date(at, language)}, {at:%H:%M}"
+
+
+def truncate(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

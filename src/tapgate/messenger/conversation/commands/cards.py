@@ -3,7 +3,7 @@
 from typing import Final
 
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import option_matching, rendering
+from tapgate.messenger.conversation import option_matching
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,
@@ -57,7 +57,7 @@ def _describe_card(turn: Turn, card: Card) -> str:
     if card.type == CardType.CHILD:
         parts.append(turn.translate("card.child"))
         parts.extend(
-            [rendering.truncate(card.holder_name, _MAX_NAME_LENGTH)] if card.holder_name else []
+            [texts.truncate(card.holder_name, _MAX_NAME_LENGTH)] if card.holder_name else []
         )
     return ", ".join(parts)
 

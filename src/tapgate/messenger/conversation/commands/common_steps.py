@@ -1,4 +1,4 @@
-"""Identification steps that a script runs before it shows wallet data or moves money."""
+"""What scripts share, above all the steps that identify the subscriber before anything is shown."""
 
 import re
 from collections.abc import Callable
@@ -26,11 +26,19 @@ from tapgate.messenger.understanding.transfers import parse_phone
 from tapgate_client.errors import Code
 from tapgate_client.schemas.subscribers import SubscriberStatus
 
+#: Error codes that a different amount may resolve.
+AMOUNT_ERROR_CODES: Final = frozenset(
+    {
+        Code.INSUFFICIENT_FUNDS,
+        Code.TRANSACTION_LIMIT_EXCEEDED,
+        Code.CARD_LIMIT_EXCEEDED,
+        Code.DAILY_LIMIT_EXCEEDED,
+        Code.MONTHLY_LIMIT_EXCEEDED,
+        Code.MAX_BALANCE_EXCEEDED,
+        Code.VALIDATION_FAILED,
+    }
+)
 _DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
-
-
-def _is_phone_unknown(turn: Turn) -> bool:
-    return turn.person.phone is None
 
 
 def _parse_phone(turn: Turn, text: str) -> ParsedAnswer:
@@ -72,19 +80,19 @@ def _handle_code_rejected(turn: Turn, error: RequestRejected) -> Next | None:
 PHONE_STEPS: Final = (
     AskStep(
         name="phone",
-        is_needed=_is_phone_unknown,
+        needs_unknown_phone=True,
         prompt=lambda turn: turn.translate("phone.ask"),
         parse_text=_parse_phone,
         not_understood_key="not_understood.phone",
     ),
     RequestStep(
         name="code_sent",
-        is_needed=_is_phone_unknown,
+        needs_unknown_phone=True,
         build_request=lambda turn: SendOneTimeCode(phone=turn.facts["phone"]),
     ),
     AskStep(
         name="code",
-        is_needed=_is_phone_unknown,
+        needs_unknown_phone=True,
         prompt=lambda turn: turn.translate("code.ask"),
         choices=lambda turn: [
             Choice("code", turn.translate("code.resend")),

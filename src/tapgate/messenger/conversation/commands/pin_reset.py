@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.messenger.conversation import rendering
+from tapgate.messenger import texts
 from tapgate.messenger.conversation.commands.account import get_invalid_fields
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
 from tapgate.messenger.conversation.steps import (
@@ -70,7 +70,7 @@ def _store_holders(turn: Turn, holders: PinHolders) -> Next:
         return turn.finish("reset_pin.untrusted", "person", "menu", yes="person")
     turn.update(subscriber=holders.subscriber, cards=tuple(holders.child_cards))
     if holders.agent is not None:
-        name = rendering.truncate(holders.agent.name, _MAX_NAME_LENGTH)
+        name = texts.truncate(holders.agent.name, _MAX_NAME_LENGTH)
         turn.set_facts(agent_id=holders.agent.id, agent_name=name)
     if not _list_holders(turn):
         return turn.finish("not_registered", "register", "help", yes="register")
@@ -86,7 +86,7 @@ def _list_holders(turn: Turn) -> list[Choice]:
         title = turn.translate("reset_pin.agent")
         choices.append(Choice("agent", title, turn.facts["agent_name"]))
     for card in turn.conversation.cards:
-        name = rendering.truncate(card.holder_name or "", _MAX_NAME_LENGTH)
+        name = texts.truncate(card.holder_name or "", _MAX_NAME_LENGTH)
         choices.append(Choice(f"card:{card.serial}", name or card.serial, card.serial))
     meant = turn.facts.get("meant", "")
     return [choice for choice in choices if choice.value.partition(":")[0] == meant] or choices

@@ -3,8 +3,10 @@
 from typing import Final
 
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import error_messages, rendering
-from tapgate.messenger.conversation.commands.common_steps import build_lookup_script
+from tapgate.messenger.conversation.commands.common_steps import (
+    AMOUNT_ERROR_CODES,
+    build_lookup_script,
+)
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import (
@@ -49,8 +51,7 @@ def _reply_with_agents(turn: Turn, agents: list[AgentSummary]) -> Next:
         turn.clear_facts("place")
         return "back"
     lines = [
-        f"• *{rendering.truncate(agent.name, _MAX_NAME_LENGTH)}* · {agent.address}"
-        for agent in agents
+        f"• *{texts.truncate(agent.name, _MAX_NAME_LENGTH)}* · {agent.address}" for agent in agents
     ]
     text = "\n".join([turn.translate("agents", place=place), *lines])
     return turn.suggest_commands(text, "add_money", "withdraw", "menu")
@@ -121,7 +122,7 @@ def _list_obstacles(turn: Turn, quote: Quote) -> list[str]:
     return [
         turn.translate(f"error.{reason}")
         for reason in reasons
-        if reason in error_messages.AMOUNT_ERROR_CODES and texts.has_text(f"error.{reason}")
+        if reason in AMOUNT_ERROR_CODES and texts.has_text(f"error.{reason}")
     ]
 
 
@@ -136,7 +137,7 @@ def _reply_with_decline(turn: Turn, decline: TransactionSummary | None) -> Next:
     amount = turn.format_money(decline.amount, decline.currency)
     text = turn.translate("declined", amount=amount, at=turn.format_datetime(decline.at))
     if decline.counterparty_name:
-        name = rendering.truncate(decline.counterparty_name, _MAX_NAME_LENGTH)
+        name = texts.truncate(decline.counterparty_name, _MAX_NAME_LENGTH)
         text = turn.translate(
             "declined.to", amount=amount, name=name, at=turn.format_datetime(decline.at)
         )

@@ -2,8 +2,11 @@
 
 from typing import Final
 
-from tapgate.messenger.conversation import error_messages, rendering
-from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
+from tapgate.messenger import texts
+from tapgate.messenger.conversation.commands.common_steps import (
+    AMOUNT_ERROR_CODES,
+    SUBSCRIBER_STEPS,
+)
 from tapgate.messenger.conversation.steps import (
     AskStep,
     ConfirmStep,
@@ -48,7 +51,7 @@ def _begin_transfer(turn: Turn, text: str) -> None:
     facts = _parse_transfer_facts(turn, text)
     name = None if "to" in facts else parse_payee_name(text)
     if name is not None:
-        facts["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
+        facts["unknown"] = texts.truncate(name, _MAX_NAME_LENGTH)
     if "amount" not in facts and has_unsupported_amount(text, turn.context.currency):
         turn.add_reply("not_understood.amount", currency=turn.context.currency)
     turn.set_facts(**facts)
@@ -194,8 +197,8 @@ def _handle_quote(turn: Turn, quote: Quote) -> Next:
     if Code.COMPLIANCE_REJECTED in reasons:
         # Other reasons would advise how to change the payment.
         reasons = [Code.COMPLIANCE_REJECTED]
-    texts = [turn.translate_or(f"error.{reason}", "error.general") for reason in reasons]
-    text = "\n".join(dict.fromkeys(texts))
+    messages = [turn.translate_or(f"error.{reason}", "error.general") for reason in reasons]
+    text = "\n".join(dict.fromkeys(messages))
     if Code.INSUFFICIENT_FUNDS in reasons:
         amounts = (quote.fee_amount, quote.total)
         fee, total = (turn.format_money(amount, quote.currency) for amount in amounts)
@@ -204,7 +207,7 @@ def _handle_quote(turn: Turn, quote: Quote) -> Next:
 
 
 def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: list[str]) -> Next:
-    if not error_messages.AMOUNT_ERROR_CODES.issuperset(reasons):
+    if not AMOUNT_ERROR_CODES.issuperset(reasons):
         return turn.suggest_commands(text, "person", "menu")
     turn.clear_facts("amount")
     turn.set_facts(no=text)
@@ -219,11 +222,9 @@ def _render_amount_question(turn: Turn) -> str:
 
 
 def _handle_quote_rejected(turn: Turn, error: RequestRejected) -> Next | None:
-    if error.code not in error_messages.AMOUNT_ERROR_CODES:
+    if error.code not in AMOUNT_ERROR_CODES:
         return None
-    return _handle_transfer_not_allowed(
-        turn, error_messages.render_rejection(turn, error), [error.code]
-    )
+    return _handle_transfer_not_allowed(turn, turn.render_rejection(error), [error.code])
 
 
 def _render_summary(turn: Turn, key: str) -> str:
@@ -273,7 +274,7 @@ def _handle_sent(turn: Turn, receipt: P2pReceipt) -> Next:
 
 def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     """End the command: a decline consumes the operation ID, so a new transfer needs a new one."""
-    reason = error_messages.render_rejection(turn, error)
+    reason = turn.render_rejection(error)
     commands: list[Command] = ["send", "history", "person"]
     if error.code == Code.COMPLIANCE_REJECTED:
         commands.remove("send")  # another attempt would be declined too
@@ -294,8 +295,7 @@ def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
     if error.code == Code.DUPLICATE_REQUEST:
         return False
     is_recorded = (
-        error.code in {*error_messages.AMOUNT_ERROR_CODES, Code.COMPLIANCE_REJECTED}
-        or "party" in error.details
+        error.code in {*AMOUNT_ERROR_CODES, Code.COMPLIANCE_REJECTED} or "party" in error.details
     )
     return is_recorded or not turn.conversation.uncertain
 

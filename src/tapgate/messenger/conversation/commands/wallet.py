@@ -4,7 +4,6 @@ from datetime import date, timedelta
 from typing import Final
 
 from tapgate.messenger import texts
-from tapgate.messenger.conversation import rendering
 from tapgate.messenger.conversation.commands.common_steps import (
     SUBSCRIBER_STEPS,
     build_lookup_script,
@@ -70,7 +69,7 @@ def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
         fee = turn.format_money(transaction.fee, transaction.currency)
         parts.append(turn.translate("history.fee", fee=fee))
     parts += [
-        rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
+        texts.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
         or turn.translate_or(f"type.{transaction.type}", "type.other"),
         turn.format_datetime(transaction.at),
     ]
@@ -113,8 +112,7 @@ def _begin_statement(turn: Turn, text: str) -> None:
 def _reply_with_statement(turn: Turn, link: str) -> Next:
     from_date, to_date = turn.facts["from_date"], turn.facts["to_date"]
     first, last = (
-        rendering.format_date(date.fromisoformat(text), turn.language)
-        for text in (from_date, to_date)
+        texts.format_date(date.fromisoformat(text), turn.language) for text in (from_date, to_date)
     )
     if turn.context.can_send_documents:
         caption = turn.translate("statement.file", first=first, last=last)
