@@ -8,17 +8,23 @@ from tapgate import VERSION
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.services import Services
+from tapgate.approvals import operations as approvals
 from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
+from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.card_proofs.verifier import ProofVerifier
+from tapgate.compliance.alerts.operations import close_alert
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.http.throttle import Throttle
+from tapgate.ledger.chart import REFUND
+from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
 from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.notifications.receipts import KINDS_BY_SETTING
 from tapgate.pins.verifier import PinVerifier
 from tapgate.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.pos.payments import record_refund
 from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
@@ -29,7 +35,7 @@ from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_conn
 from tapgate.store.database import Database
 from tapgate.store.replica import Replica
 from tapgate.store.signals import Signals
-from tapgate.store.transaction import open_transaction
+from tapgate.store.transaction import Transaction, open_transaction
 from tapgate.vault import Vault
 from tapgate_client import ids, money
 from tapgate_client.clock import Clock, system_clock
@@ -205,8 +211,33 @@ def _build_ledger(
         clock=clock,
         new_id=new_id,
         is_correct_pin=pins.matches,
+        before_commit=partial(_write_related_rows, settings.currency),
         wrong_pin_limit=pins.wrong_pin_limit,
         low_float_threshold=money.from_whole_units(settings.float_low, settings.currency),
         notification_kinds=KINDS_BY_SETTING[settings.receipts],
         max_pending=MAX_PENDING_COMMANDS * settings.workers,
     )
+
+
+async def _write_related_rows(
+    currency: str, tx: Transaction, command: LedgerCommand, result: TransactionResult
+) -> bytes | None:
+    """Write the rows outside the ledger that commit with a command; return the resolved alert."""
+    assert command.audit is not None
+    alert = None
+    approval_result = {"status": result.status}
+    if isinstance(command, ReviewDecision):
+        alert = await close_alert(tx, command, result)
+    else:
+        approval_result["transaction_id"] = ids.encode(ids.TRANSACTION, result.transaction_id)
+        if command.type == REFUND:
+            await record_refund(tx, command.audit, result, currency=currency)
+    if command.approval_id is not None:
+        await approvals.end_execution(
+            tx,
+            Actor.from_audit_facts(command.audit),
+            command.approval_id,
+            approval_result,
+            currency=currency,
+        )
+    return alert

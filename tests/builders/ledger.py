@@ -11,14 +11,23 @@ import msgspec
 from builders.auth import FakeClock
 from tapgate.ledger import chart, commands, rules
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.commands import Command, LedgerCommand, Outcome, Party, ScopedIdempotencyKey
-from tapgate.ledger.engine import Ledger
+from tapgate.ledger.commands import (
+    AuditFacts,
+    Command,
+    LedgerCommand,
+    Outcome,
+    Party,
+    ScopedIdempotencyKey,
+    TransactionResult,
+)
+from tapgate.ledger.engine import BeforeCommit, Ledger
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify
 from tapgate.pins.lockout import PinState
 from tapgate.pins.storage import set_pin
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 
 #: Start of the ledger's clock.
@@ -27,6 +36,8 @@ START = datetime(2026, 3, 10, 12, tzinfo=UTC)
 CURRENCY = "SLE"
 PIN = "1234"
 WRONG_PIN = "9999"
+#: A command with these facts calls the before-commit hook.
+AUDIT = AuditFacts(actor={"type": "system", "id": "system"}, ip=None, request_id=None)
 _sequence = itertools.count(1)
 
 
@@ -49,6 +60,8 @@ class LedgerDriver:
         self.database = database
         self.ledger = ledger
         self.clock = clock
+        #: The ledger's hook, for tests that submit commands with `audit`.
+        self.before_commit: BeforeCommit
         self.new_id = ids.IdGenerator(999, lambda: int(clock().timestamp() * 1000))
 
     @classmethod
@@ -68,6 +81,12 @@ class LedgerDriver:
         new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
+
+        async def run_before_commit(
+            tx: Transaction, command: LedgerCommand, result: TransactionResult
+        ) -> bytes | None:
+            return await driver.before_commit(tx, command, result)
+
         ledger = await create(
             signals,
             currency=CURRENCY,
@@ -75,6 +94,7 @@ class LedgerDriver:
             clock=clock,
             new_id=new_id,
             is_correct_pin=is_correct_pin,
+            before_commit=run_before_commit,
         ).start(url)
         driver = cls(database, ledger, clock)
         driver.signals = signals

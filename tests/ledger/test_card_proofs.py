@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.ledger import (
+    AUDIT,
     PIN,
     WRONG_PIN,
     LedgerDriver,
@@ -41,6 +42,10 @@ SERIAL = "c0"
 KEYSET = 7
 BALANCE = 1_000
 MAX_WRONG_PINS = 3
+
+
+async def crash_before_commit(*_: object) -> None:
+    raise RuntimeError("crash before the commit")
 
 
 class Tap(NamedTuple):
@@ -289,9 +294,8 @@ uses = st.builds(
 async def test_no_parallel_uses_and_crashes_pay_twice_or_for_a_lower_counter(
     two_ledgers: TwoLedgers, rounds: list[list[Use]]
 ) -> None:
-    async def crash(tx: object, result: object) -> None:
-        raise RuntimeError("crash before the commit")
-
+    for ledger in two_ledgers.ledgers:
+        ledger.before_commit = crash_before_commit
     first = two_ledgers.first
     payer, merchant = await first.create_subscriber(1_000), await first.create_processor()
     serial = await create_signing_card(first, payer)
@@ -309,7 +313,7 @@ async def test_no_parallel_uses_and_crashes_pay_twice_or_for_a_lower_counter(
                             Tap(1, use.counter),
                             Step(use.kind, request=use.request and f"{serial} {use.request}"),
                         ),
-                        before_commit=crash if use.crashes else None,
+                        audit=AUDIT if use.crashes else None,
                     )
                 )
                 for use in parallel
@@ -397,14 +401,12 @@ async def test_old_taps_are_removed(ledger: LedgerDriver) -> None:
 
 
 async def test_failed_batch_does_not_consume_the_tap(ledger: LedgerDriver) -> None:
-    async def fail(tx: object, result: object) -> None:
-        raise RuntimeError("crash before the commit")
-
+    ledger.before_commit = crash_before_commit
     payer, merchant = await ledger.create_subscriber(1_000), await ledger.create_processor()
     serial = await create_signing_card(ledger, payer)
     command = build_card_payment(serial, merchant, Tap(1, 5), Step("pay"))
     with pytest.raises(RuntimeError):
-        await ledger.submit_batch([msgspec.structs.replace(command, before_commit=fail)])
+        await ledger.submit_batch([msgspec.structs.replace(command, audit=AUDIT)])
     assert (await ledger.submit(command)).code is None
     assert (await ledger.submit(command)).code == Code.CARD_PROOF_USED
 

@@ -7,27 +7,95 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
+from msgspec import inspect
 
 from builders.ledger import (
+    AUDIT,
     WRONG_PIN,
     LedgerDriver,
     build_command,
     build_p2p,
+    build_payment,
+    build_refund,
     build_request_key,
     remove_limits,
     require_balanced_books,
 )
+from tapgate.card_proofs.verifier import ProofResult
 from tapgate.ledger import chart, node_ledger
-from tapgate.ledger.commands import Command, Outcome, TransactionResult
+from tapgate.ledger.commands import (
+    AuditFacts,
+    Command,
+    LedgerCommand,
+    Outcome,
+    PartnerReference,
+    ReviewDecision,
+    ScopedIdempotencyKey,
+    TransactionResult,
+    card_party,
+    processor_party,
+)
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.compliance import Resolution
 
 _sequence = itertools.count(1)
+
+#: Above the review threshold.
+HELD_AMOUNT = 600_000_00
+#: Commands that set every field.
+COMPLETE_COMMANDS: list[LedgerCommand] = [
+    Command(
+        type=chart.POS_PAYMENT,
+        channel="pos",
+        payer=card_party("C-1"),
+        payee=processor_party(2),
+        amount=5_00,
+        payer_pin="1234",
+        payee_pin="4321",
+        pin_credential="key_1",
+        card_proof=ProofResult("C-1", 3, 4, 5, is_pending=True, uid="04A1"),
+        pin_policy="required",
+        wallets_only=True,
+        original_id=6,
+        idempotency_key=ScopedIdempotencyKey("key_1", "order-1", b"\xff\0", ("key_2",)),
+        reference=PartnerReference(7, "wire-1"),
+        context={"memo": "rent: ñ", "metadata": {"items": [1, 2.5, None, True]}},
+        caller_error=Code.TERMINAL_NOT_FOUND,
+        checks_restriction=True,
+        audit=AuditFacts(
+            actor={"type": "admin", "id": "adm_1"}, ip="::1", request_id="trace", reason="broken"
+        ),
+        approval_id=8,
+        traceparent="00-1-2-01",
+    ),
+    ReviewDecision(
+        transaction_id=1,
+        release=True,
+        alert_id=2,
+        resolution=Resolution(
+            status="resolved", resolution_notes="checked", transaction_decision="release"
+        ),
+        audit=AUDIT,
+        approval_id=3,
+    ),
+]
+_DATA_TYPES = {
+    inspect.BoolType,
+    inspect.BytesType,
+    inspect.EnumType,
+    inspect.IntType,
+    inspect.LiteralType,
+    inspect.NoneType,
+    inspect.StrType,
+}
 
 
 class Worker(LedgerDriver):
@@ -254,16 +322,93 @@ async def test_command_that_cannot_be_stored_is_an_error_of_its_worker(
     assert isinstance(outcomes[4], ApiError) and outcomes[4].code is Code.INTERNAL_ERROR
 
 
-async def test_command_with_a_callback_is_executed_by_its_worker(workers: list[Worker]) -> None:
-    called_with: list[TransactionResult] = []
+async def test_writer_runs_the_before_commit_hook_for_other_workers(workers: list[Worker]) -> None:
+    writer, other = workers
+    calls: list[tuple[LedgerCommand, TransactionResult]] = []
 
-    async def record(_: Any, result: TransactionResult) -> None:
-        called_with.append(result)
+    async def record(tx: Transaction, command: LedgerCommand, result: TransactionResult) -> bytes:
+        calls.append((command, result))
+        return b"related"
 
-    (command,) = await build_transfers(workers[0], 1, before_commit=record)
-    outcome = await workers[1].submit(command)
-    assert called_with == [outcome.result]
-    assert workers[1].executed == 1
+    writer.before_commit = record
+    sender, merchant = await writer.create_subscriber(1_000_000_00), await writer.create_processor()
+    transfer = build_p2p(sender, await writer.create_subscriber(), HELD_AMOUNT)
+    held = (await other.submit(transfer)).require_accepted()
+    payment = (await other.submit(build_payment(sender, merchant, 5_00))).require_accepted()
+    commands = [
+        build_refund(merchant, payment.transaction_id, 2_00, audit=AUDIT, approval_id=7),
+        ReviewDecision(transaction_id=held.transaction_id, release=True, audit=AUDIT),
+    ]
+    outcomes = [await other.submit(command) for command in commands]
+    results = [outcome.require_accepted() for outcome in outcomes]
+    assert calls == list(zip(commands, results, strict=True))
+    assert [outcome.related for outcome in outcomes] == [b"related"] * 2
+    assert other.executed == 0
+
+
+async def test_failing_writer_hook_fails_only_its_command(workers: list[Worker]) -> None:
+    writer, other = workers
+
+    async def fail(*_: object) -> None:
+        raise ApiError(Code.ALREADY_RESOLVED)
+
+    writer.before_commit = fail
+    commands = await build_transfers(writer, 2) + await build_transfers(writer, 1, audit=AUDIT)
+    first, second, failed = await submit_to_all([other], commands)
+    assert isinstance(first, Outcome) and isinstance(second, Outcome)
+    assert isinstance(failed, ApiError) and failed.code is Code.INTERNAL_ERROR
+
+
+def test_commands_are_data() -> None:
+    """A worker can send every command field to the writer, so none contains code."""
+    visited: list[str] = []
+
+    def require_data(info: object, path: str) -> None:
+        visited.append(path)
+        if isinstance(info, inspect.StructType):
+            for field in info.fields:
+                require_data(field.type, f"{path}.{field.name}")
+        elif isinstance(info, inspect.UnionType):
+            for member in info.types:
+                require_data(member, path)
+        elif isinstance(info, inspect.VarTupleType):
+            require_data(info.item_type, path)
+        elif isinstance(info, inspect.DictType):
+            require_data(info.key_type, path)
+            if path != "Command.context":  # request JSON
+                require_data(info.value_type, path)
+        else:
+            assert type(info) in _DATA_TYPES, path
+
+    for command_type in get_args(LedgerCommand):
+        require_data(inspect.type_info(command_type), command_type.__name__)
+    assert {"Command.audit.actor", "ReviewDecision.resolution.status"} <= set(visited)
+
+
+async def test_every_command_reaches_the_writer_unchanged(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tuple(map(type, COMPLETE_COMMANDS)) == get_args(LedgerCommand)
+    for command in COMPLETE_COMMANDS:
+        unset = [
+            field.name
+            for field in msgspec.structs.fields(command)
+            if getattr(command, field.name) == field.default
+        ]
+        assert unset == []
+    writer, other = workers
+    received: list[LedgerCommand] = []
+    outcome = Outcome(None, Code.ALREADY_RESOLVED)
+
+    def enqueue(command: LedgerCommand) -> asyncio.Future[Outcome]:
+        received.append(command)
+        future = asyncio.get_running_loop().create_future()
+        future.set_result(outcome)
+        return future
+
+    monkeypatch.setattr(writer.ledger, "enqueue", enqueue)
+    assert [await other.submit(command) for command in COMPLETE_COMMANDS] == [outcome] * 2
+    assert received == COMPLETE_COMMANDS
 
 
 async def test_stopping_writer_hands_over_without_an_error(

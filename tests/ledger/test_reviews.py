@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from builders.ledger import PIN, LedgerDriver, build_command
+from builders.ledger import AUDIT, PIN, LedgerDriver, build_command
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
+from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision, TransactionResult
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 
 HELD_AMOUNT = 600_000_00
@@ -163,16 +164,18 @@ async def test_before_commit_runs_in_the_review_decisions_database_transaction(
     )
     statuses: list[str] = []
 
-    async def resolve_alerts(tx: Any, result: TransactionResult) -> None:
+    async def resolve_alerts(
+        tx: Transaction, command: LedgerCommand, result: TransactionResult
+    ) -> None:
+        assert command == decision
         status = await tx.fetchval(
             "SELECT status FROM transactions WHERE id = $1", held_transaction_id
         )
         statuses.extend((result.status, status))
         await tx.execute("UPDATE alerts SET status = 'resolved'")
 
-    decision = ReviewDecision(
-        transaction_id=held_transaction_id, release=True, before_commit=resolve_alerts
-    )
+    ledger.before_commit = resolve_alerts
+    decision = ReviewDecision(transaction_id=held_transaction_id, release=True, audit=AUDIT)
     assert (await ledger.submit(decision)).require_accepted().status == "completed"
     assert statuses == ["completed", "completed"]
     assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
@@ -189,12 +192,13 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
         (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
     )
 
-    async def raise_error(_tx: Any, _result: TransactionResult) -> None:
+    async def raise_error(*_: object) -> None:
         raise error
 
+    ledger.before_commit = raise_error
     ledger_commands = [
         build_command(chart.TRANSFER, sender, receiver, 1),
-        ReviewDecision(transaction_id=held_transaction_id, release=True, before_commit=raise_error),
+        ReviewDecision(transaction_id=held_transaction_id, release=True, audit=AUDIT),
         build_command(chart.TRANSFER, sender, receiver, 2),
     ]
     with capture_logs() as log_entries:

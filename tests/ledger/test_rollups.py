@@ -11,6 +11,7 @@ import pytest
 
 from builders.auth import FakeClock
 from builders.ledger import (
+    AUDIT,
     PIN,
     START,
     WRONG_PIN,
@@ -275,13 +276,14 @@ async def test_retried_batch_counts_once(ledger: LedgerDriver) -> None:
     """One command fails, so the batch that counted the other commands rolls back."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
 
-    async def raise_error(_tx: Any, _result: Any) -> None:
+    async def raise_error(*_: object) -> None:
         raise RuntimeError("cannot be stored")
 
+    ledger.before_commit = raise_error
     key = build_request_key("same")
     commands = [
         build_payment(payer, merchant, 10_00, idempotency_key=key),
-        build_payment(payer, merchant, 20_00, before_commit=raise_error),
+        build_payment(payer, merchant, 20_00, audit=AUDIT),
         build_payment(payer, merchant, 10_00, idempotency_key=key),
         build_payment(payer, merchant, 500_00),
     ]

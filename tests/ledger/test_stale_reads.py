@@ -5,12 +5,13 @@ other waits for it. A statement that locks and reads has a snapshot from before 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
 
 from builders.ledger import (
+    AUDIT,
     PIN,
     WRONG_PIN,
     LedgerDriver,
@@ -20,9 +21,8 @@ from builders.ledger import (
     require_balanced_books,
 )
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, Outcome, TransactionResult
+from tapgate.ledger.commands import Command, Outcome
 from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
 from tapgate_client.errors import Code
 
 
@@ -53,21 +53,16 @@ async def submit_while_locked(
     """Submit the second command to another ledger while the first waits to be committed."""
     is_locked = asyncio.Event()
 
-    async def hold_locks(tx: Transaction, result: TransactionResult) -> None:
+    async def hold_locks(*_: object) -> None:
         is_locked.set()
         await wait_for_lock(ledger.database)
 
-    holder = asyncio.create_task(ledger.submit(replace_hook(first, hold_locks)))
+    ledger.before_commit = hold_locks
+    holder = asyncio.create_task(ledger.submit(msgspec.structs.replace(first, audit=AUDIT)))
     await is_locked.wait()
     outcomes = [await other.submit(second), await holder]
     assert other.ledger.batch_stats.retries == 0
     return outcomes
-
-
-def replace_hook(
-    command: Command, hook: Callable[[Transaction, TransactionResult], Awaitable[None]]
-) -> Command:
-    return msgspec.structs.replace(command, before_commit=hook)
 
 
 async def test_same_request_is_a_replay(ledger: LedgerDriver, other_ledger: LedgerDriver) -> None:

@@ -5,6 +5,7 @@ from typing import Self
 import msgspec
 
 from tapgate.auth.principals import Principal
+from tapgate.ledger.commands import AuditFacts
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +22,13 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     def from_principal(cls, principal: Principal | None, *, ip: str, request_id: str) -> Self:
         record = ANONYMOUS if principal is None else _build_record(principal)
         return cls(record=record, principal=principal, ip=ip, request_id=request_id)
+
+    @classmethod
+    def from_audit_facts(cls, facts: AuditFacts) -> Self:
+        return cls(record=facts.actor, ip=facts.ip, request_id=facts.request_id)
+
+    def build_audit_facts(self, reason: str | None = None) -> AuditFacts:
+        return AuditFacts(actor=self.record, ip=self.ip, request_id=self.request_id, reason=reason)
 
     @property
     def id(self) -> str:

@@ -1,6 +1,6 @@
 """Commands that the ledger accepts, and their results."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -9,6 +9,7 @@ from tapgate.card_proofs.verifier import ProofResult
 from tapgate.ledger import chart
 from tapgate.pins.lockout import build_pin_error
 from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.compliance import Resolution
 
 
 class Party(msgspec.Struct, frozen=True, gc=False):
@@ -93,11 +94,13 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     fee_refunded: int | None = None
 
 
-#: Callback that writes related rows in the database transaction that executes the command. The
-#: command's accounts are locked, so the callback must not wait for a lock whose holder may wait for
-#: an account. An exception in the callback fails the command. The callback is not called for
-#: declines, rejections or replays.
-BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
+class AuditFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Who asked for a command and why, as recorded in the audit entries that commit with it."""
+
+    actor: dict[str, str]
+    ip: str | None
+    request_id: str | None
+    reason: str | None = None
 
 
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
@@ -114,7 +117,15 @@ PIN_POLICIES: Final[Mapping[str, PinPolicy]] = {
 }
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Command(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    array_like=True,
+    tag_field="command",
+    tag="transaction",
+):
     """A request to move money from the payer to the payee."""
 
     type: str
@@ -135,18 +146,25 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
     caller_error: Code | None = None  # error found by the caller, reported if the parties exist
     checks_restriction: bool = False  # whether to set `is_payee_restricted` of the outcome
-    before_commit: BeforeCommit | None = None
+    audit: AuditFacts | None = None  # set if rows outside the ledger commit with the command
+    approval_id: int | None = None  # approval whose execution ends with the command
     traceparent: str | None = None  # span of the request, if traces are exported
 
 
-class ReviewDecision(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewDecision(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, tag_field="command", tag="review"
+):
     """Outcome of a review: release the held funds to the payee, or return them to the payer."""
 
     transaction_id: int
     release: bool
-    before_commit: BeforeCommit | None = None
+    alert_id: int | None = None  # alert that the resolution closes
+    resolution: Resolution | None = None
+    audit: AuditFacts | None = None  # set if rows outside the ledger commit with the decision
+    approval_id: int | None = None  # approval whose execution ends with the decision
 
 
+#: Commands are data: another worker may execute them (`node_ledger`).
 LedgerCommand = Command | ReviewDecision
 
 
@@ -162,6 +180,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     replayed: bool = False
     #: Whether the payee is a restricted subscriber. None if the command does not check it.
     is_payee_restricted: bool | None = None
+    #: Return value of the before-commit hook: a record that committed with the command.
+    related: bytes | None = None
 
     def require_accepted(self) -> TransactionResult:
         """Return the result of an accepted command; raise a decline or rejection as an ApiError."""

@@ -22,7 +22,7 @@ from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.assess import Assessment, assess
-from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
+from tapgate.ledger.commands import Command, LedgerCommand, Outcome, TransactionResult
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
 from tapgate.ledger.metrics import BatchReport, BatchTiming
@@ -78,6 +78,13 @@ class PendingCommand(NamedTuple):
 BatchCallback = Callable[[BatchReport], None]
 
 
+#: Writes the rows that commit with a command that has `audit`, in the database transaction that
+#: executes it. The command's accounts are locked, so the hook must not wait for a lock whose holder
+#: may wait for an account. An exception fails the command. Declines, rejections and replays do not
+#: call the hook. The caller receives the return value in the outcome.
+BeforeCommit = Callable[[Transaction, LedgerCommand, TransactionResult], Awaitable[bytes | None]]
+
+
 def ignore_batch(report: BatchReport) -> None:
     """Do nothing."""
 
@@ -101,6 +108,7 @@ class Ledger:
         clock: Clock,
         new_id: IdGenerator,
         is_correct_pin: PinMatcher,
+        before_commit: BeforeCommit | None = None,
         wrong_pin_limit: WrongPinLimit | None = None,
         low_float_threshold: int = 0,
         notification_kinds: frozenset[str] = frozenset(),
@@ -113,6 +121,7 @@ class Ledger:
         self._clock = clock
         self._new_id = new_id
         self._is_correct_pin = is_correct_pin
+        self._before_commit = before_commit
         self._wrong_pin_limit = wrong_pin_limit
         self._low_float_threshold = low_float_threshold
         self._notification_kinds = notification_kinds
@@ -349,15 +358,15 @@ class Ledger:
             decisions = [self._decide(state, command) for command in commands]
             decided = perf_counter()
             await write(tx, state, decisions, self._new_id, self._wrong_pin_limit)
-            for command, decision in zip(commands, decisions, strict=True):
-                if command.before_commit is not None:
-                    transaction = Transaction(tx, self._clock, self._new_id)
-                    await _run_before_commit(transaction, command.before_commit, decision.outcome)
+            outcomes = [decision.outcome for decision in decisions]
+            for index, command in enumerate(commands):
+                if command.audit is not None:
+                    outcomes[index] = await self._run_before_commit(tx, command, outcomes[index])
             written = perf_counter()
         timing = BatchTiming(
             loaded - started, decided - loaded, written - decided, perf_counter() - written
         )
-        return [decision.outcome for decision in decisions], timing
+        return outcomes, timing
 
     def _decide(self, state: State, command: LedgerCommand) -> Decision:
         try:
@@ -372,6 +381,20 @@ class Ledger:
             return Decision(outcome=Outcome(None, Code.INTERNAL_ERROR))
         apply_decision(state, decision)
         return decision
+
+    async def _run_before_commit(
+        self, tx: asyncpg.Connection, command: LedgerCommand, outcome: Outcome
+    ) -> Outcome:
+        if outcome.result is None or outcome.code is not None or outcome.replayed:
+            return outcome
+        assert self._before_commit is not None
+        transaction = Transaction(tx, self._clock, self._new_id)
+        try:
+            related = await self._before_commit(transaction, command, outcome.result)
+        except ApiError as error:
+            # `_process_batch` treats an ApiError as an outage and would fail the whole batch.
+            raise RuntimeError(f"the before-commit hook raised {error.code}") from error
+        return msgspec.structs.replace(outcome, related=related)
 
     async def _get_rules(self, tx: asyncpg.Connection) -> Rules:
         if self._rules is not None and self._signals.is_listening:
@@ -390,15 +413,3 @@ class Ledger:
     def _invalidate_rules(self) -> None:
         self._rules = None
         self._rules_version += 1
-
-
-async def _run_before_commit(
-    tx: Transaction, before_commit: BeforeCommit, outcome: Outcome
-) -> None:
-    if outcome.result is None or outcome.code is not None or outcome.replayed:
-        return
-    try:
-        await before_commit(tx, outcome.result)
-    except ApiError as error:
-        # `_process_batch` treats an ApiError as an outage and would fail the whole batch.
-        raise RuntimeError(f"a before-commit hook raised {error.code}") from error

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 import msgspec
 import structlog
 
-from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ReviewDecision
+from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
 from tapgate.store.file_lock import FileLock
 from tapgate_client.errors import ApiError, Code, unavailable
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 class _Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     number: int
-    command: Command
+    command: LedgerCommand
 
 
 class _Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -132,7 +132,7 @@ class _WriterConnection:
             return None
         return cls(reader, stream)
 
-    def submit(self, command: Command) -> asyncio.Future[Outcome]:
+    def submit(self, command: LedgerCommand) -> asyncio.Future[Outcome]:
         """Send a command. Only allowed before `is_closing` is set."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         if not self._waiting:
@@ -295,13 +295,7 @@ class NodeLedger(Ledger):
 
     def _dispatch(self, command: LedgerCommand) -> Awaitable[Outcome]:
         writer = self._writer
-        if (
-            writer is None
-            or writer.is_closing
-            or self._own_load.fills_batches
-            or isinstance(command, ReviewDecision)
-            or command.before_commit is not None  # a callback cannot be sent to another process
-        ):
+        if writer is None or writer.is_closing or self._own_load.fills_batches:
             return super()._dispatch(command)
         return writer.submit(command)
 

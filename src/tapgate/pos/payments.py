@@ -9,7 +9,14 @@ from tapgate.auth.terminals import Terminals
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards.tap_history import COUNTER_FIELD
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey, TransactionResult
+from tapgate.ledger.commands import (
+    AuditFacts,
+    Command,
+    Party,
+    ScopedIdempotencyKey,
+    TransactionResult,
+)
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import decode_id
 from tapgate_client import ids, money
 from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
@@ -86,10 +93,6 @@ def build_refund(
     currency: str,
 ) -> Command:
     """Build a refund. The processor may use any of its keys, whichever key took the payment."""
-
-    async def record_refund(tx: Any, result: TransactionResult) -> None:
-        await _record_refund(tx, actor, result, body.reason, currency)
-
     return Command(
         type=chart.REFUND,
         channel=channel,
@@ -99,7 +102,7 @@ def build_refund(
         original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
         idempotency_key=idempotency_key,
         context={"memo": body.reason},
-        before_commit=record_refund,
+        audit=actor.build_audit_facts(body.reason),
     )
 
 
@@ -131,8 +134,8 @@ def _build_context(
     return context or None
 
 
-async def _record_refund(
-    tx: Any, actor: Actor, result: TransactionResult, reason: str, currency: str
+async def record_refund(
+    tx: Transaction, audit: AuditFacts, result: TransactionResult, *, currency: str
 ) -> None:
     """Record the change to the refunded payment in the audit log."""
     assert result.original_id is not None
@@ -143,10 +146,10 @@ async def _record_refund(
     before, after = result.refundable_amount + result.amount, result.refundable_amount
     await _trail.record(
         tx,
-        actor,
+        Actor.from_audit_facts(audit),
         ids.encode(ids.TRANSACTION, result.original_id),
         "refunded",
-        reason=reason,
+        reason=audit.reason,
         changes={
             "status": (
                 TransactionStatus.COMPLETED

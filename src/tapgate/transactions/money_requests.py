@@ -12,17 +12,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from tapgate.api import idempotency
-from tapgate.api.guards import ApprovedCall
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.chart import UNDER_REVIEW
-from tapgate.ledger.commands import (
-    Command,
-    Outcome,
-    ScopedIdempotencyKey,
-    TransactionResult,
-)
-from tapgate.store.transaction import Transaction
+from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
 from tapgate.transactions.submit import scope_idempotency_key, submit
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code
@@ -99,25 +92,19 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
     """
     services = request.services
     if request.approval is not None:
-        command = _attach_approval(command, request.approval)
+        # The command executes only if it ends the approval.
+        command = msgspec.structs.replace(
+            command,
+            context={**(command.context or {}), "approval_id": request.approval.id},
+            approval_id=ids.decode(ids.APPROVAL, request.approval.id),
+            audit=request.actor.build_audit_facts(),
+        )
     outcome = await submit(services, request.caller, command)
     if request.approval is not None and outcome.replayed and outcome.code is None:
         # The execution of an approval ends it in the same transaction, so another request has used
         # the approval's ID as idempotency key, or the same partner reference.
         raise ApiError(Code.DUPLICATE_REQUEST, "Another request has already made this transfer.")
     return MoneyResult(outcome, services.settings.currency)
-
-
-def _attach_approval(command: Command, approval: ApprovedCall) -> Command:
-    """Return the command of an approved request, which executes only if it ends the approval."""
-    assert command.before_commit is None
-
-    async def end_approval(tx: Transaction, result: TransactionResult) -> None:
-        transaction_id = ids.encode(ids.TRANSACTION, result.transaction_id)
-        await approval.end(tx, {"transaction_id": transaction_id, "status": result.status})
-
-    context = {**(command.context or {}), "approval_id": approval.id}
-    return msgspec.structs.replace(command, context=context, before_commit=end_approval)
 
 
 def build_idempotency_key(

@@ -1,10 +1,8 @@
 """Operations on alerts: create, assign, investigate and resolve."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import msgspec
 
+from tapgate.api.guards import ApprovedCall
 from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.alerts import model, queries
@@ -94,54 +92,66 @@ async def resolve_review(
     alert: Alert,
     resolution: Resolution,
     *,
-    end_approval: Callable[[Transaction, Any], Awaitable[None]] | None = None,
+    approval: ApprovedCall | None = None,
 ) -> tuple[Alert, str]:
     """Resolve an alert that holds a transaction; also return a message about its outcome.
 
-    The ledger applies the review decision and closes the alert in the same database transaction.
+    The ledger applies the review decision and calls `close_alert` in the same database transaction.
     Either both happen or neither does, and only one of two concurrent decisions is applied. The
     approval of the decision, if it needed one, ends in the same database transaction too.
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == TransactionDecision.RELEASE
-    resolved = alert
-
-    async def close_alert(tx: Transaction, result: TransactionResult) -> None:
-        nonlocal resolved
-        status = (TransactionStatus.UNDER_REVIEW, result.status)
-        changes = {
-            "transaction_decision": (None, resolution.transaction_decision),
-            "transaction_status": status,
-        }
-        # No other request can have resolved the alert, because that requires the review decision
-        # that is applied here.
-        resolved = await resolve(tx, actor, alert.id, resolution, changes)
-        if end_approval is not None:
-            await end_approval(tx, {"status": result.status})
-        await _transaction_trail.record(
-            tx,
-            actor,
-            ids.encode(ids.TRANSACTION, result.transaction_id),
-            result.status,
-            reason=resolution.resolution_notes,
-            changes={"status": status},
-        )
-
     outcome = await ledger.submit(
         ReviewDecision(
-            transaction_id=alert.transaction_id, release=release, before_commit=close_alert
+            transaction_id=alert.transaction_id,
+            release=release,
+            alert_id=alert.id,
+            resolution=resolution,
+            audit=actor.build_audit_facts(resolution.resolution_notes),
+            approval_id=None if approval is None else ids.decode(ids.APPROVAL, approval.id),
         )
     )
     if outcome.code != Code.ALREADY_RESOLVED:
-        return resolved, _build_message(release, outcome.require_accepted())
+        message = _build_message(release, outcome.require_accepted())
+        assert outcome.related is not None
+        # Not read again: a database failure after the commit must not change the response.
+        return msgspec.msgpack.decode(outcome.related, type=Alert), message
     # Either a concurrent request has just resolved the alert, which raises `ALREADY_RESOLVED`, or
     # the transaction was decided without the alert. Then only the alert is resolved.
     async with open_transaction() as tx:
         decided = await queries.get_transaction_status(tx, alert.transaction_id)
         resolved = await resolve(tx, actor, alert.id, resolution)
-        if end_approval is not None:
-            await end_approval(tx, {"status": decided})
+        if approval is not None:
+            await approval.end(tx, {"status": decided})
     return resolved, f"Alert resolved. The transaction was decided earlier: {decided}."
+
+
+async def close_alert(
+    tx: Transaction, decision: ReviewDecision, result: TransactionResult
+) -> bytes:
+    """Resolve the alert that a review decision closes, in the ledger's database transaction."""
+    assert decision.alert_id is not None
+    assert decision.resolution is not None
+    assert decision.audit is not None
+    actor = Actor.from_audit_facts(decision.audit)
+    status = (TransactionStatus.UNDER_REVIEW, result.status)
+    changes = {
+        "transaction_decision": (None, decision.resolution.transaction_decision),
+        "transaction_status": status,
+    }
+    # No other request can have resolved the alert, because that requires the review decision that
+    # is applied here.
+    alert = await resolve(tx, actor, decision.alert_id, decision.resolution, changes)
+    await _transaction_trail.record(
+        tx,
+        actor,
+        ids.encode(ids.TRANSACTION, result.transaction_id),
+        result.status,
+        reason=decision.audit.reason,
+        changes={"status": status},
+    )
+    return msgspec.msgpack.encode(alert)
 
 
 def _build_message(release: bool, result: TransactionResult) -> str:

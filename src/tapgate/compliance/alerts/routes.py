@@ -192,7 +192,7 @@ async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) 
             request.actor,
             alert,
             body,
-            end_approval=None if request.approval is None else request.approval.end,
+            approval=request.approval,
         )
     else:
         async with services.transaction() as tx:
