@@ -41,6 +41,7 @@ from tapgate.ledger.commands import (
 )
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.runtime import local_rpc
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
@@ -479,7 +480,7 @@ async def test_unresponsive_writer_is_abandoned(
 ) -> None:
     writer, other = workers
     first, second = await build_transfers(writer, 2)
-    monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 0.2)
     released = asyncio.Event()
     run_batch = writer.ledger._run_batch
 
@@ -490,7 +491,7 @@ async def test_unresponsive_writer_is_abandoned(
     monkeypatch.setattr(writer.ledger, "_run_batch", hang)
     (error,) = await submit_to_all([other], [first])
     assert isinstance(error, ApiError) and error.code is Code.SERVICE_UNAVAILABLE
-    monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 30.0)
     released.set()
     # The writer executes the command late; a retry is a replay or executes it, never both.
     assert (await other.submit(first)).code is None
@@ -509,7 +510,7 @@ async def test_writer_that_reads_nothing_is_left_without_waiting_for_it(
     stopped = asyncio.Event()
 
     async def greet_only(_: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
-        stream.write(bytes(node_ledger._SIZE_BYTES))
+        stream.write(local_rpc.GREETING)
         await stopped.wait()
         stream.close()
 
@@ -517,7 +518,7 @@ async def test_writer_that_reads_nothing_is_left_without_waiting_for_it(
     async with await asyncio.start_unix_server(greet_only, path, limit=1):
         connection = await node_ledger._WriterConnection.open(path)
         assert connection is not None
-        monkeypatch.setattr(node_ledger, "_RESPONSE_TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(local_rpc, "RESPONSE_TIMEOUT_SECONDS", 0.2)
         outcomes = [connection.submit(command) for _ in range(2000)]
         async with asyncio.timeout(30):
             await connection.run()

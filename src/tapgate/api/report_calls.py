@@ -4,9 +4,9 @@ A report worker would delay payments if it shared an event loop, or the interpre
 them. The gateway worker therefore checks the caller, its rate limit and the request, and sends the
 call over a Unix socket. There is one connection per call: closing it cancels the call.
 
-The report worker greets when it accepts a call. Until then the call waits in the socket's queue,
-for example while the worker restarts. Calls do not run in the gateway worker instead: a report
-that uses up the memory of one process must not end up in the next.
+A call waits in the socket's queue until a report worker greets, for example while one restarts.
+Calls do not run in the gateway worker instead: a report that uses up the memory of one process must
+not end up in the next.
 """
 
 import asyncio
@@ -20,13 +20,12 @@ from tapgate.auth.principals import Principal
 from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import BaseRequestContext, RelayedReply, Reply
 from tapgate.http.fair_limit import FairLimit
-from tapgate_client.errors import ApiError, Code, unavailable
+from tapgate.runtime import local_rpc
+from tapgate.runtime.local_rpc import Failure
+from tapgate_client.errors import unavailable
 
-GREETING: Final = b"1"
 #: Size of the parts in which bodies are relayed. Streams buffer up to twice as much.
 CHUNK_BYTES: Final = 64 * 1024
-_GREETING_TIMEOUT_SECONDS: Final = 10.0
-_SIZE_BYTES: Final = 4
 _UNAVAILABLE: Final = "Reports are unavailable. Try again shortly."
 
 
@@ -87,40 +86,7 @@ class ReportResult(msgspec.Struct, kw_only=True, array_like=True, frozen=True, t
     is_file: bool
 
 
-class ReportFailure(msgspec.Struct, kw_only=True, array_like=True, frozen=True, tag=True):
-    """Error that the gateway worker raises."""
-
-    code: Code
-    message: str | None
-    details: dict[str, Any] | None
-    headers: dict[str, str]
-
-    @classmethod
-    def from_error(cls, error: ApiError) -> "ReportFailure":
-        return cls(
-            code=error.code,
-            message=error.message,
-            details=None if error.details is None else dict(error.details),
-            headers=dict(error.headers),
-        )
-
-
-_decoder: Final = msgspec.msgpack.Decoder(ReportResult | ReportFailure)
-
-
-def encode_frame(message: msgspec.Struct) -> bytes:
-    data = msgspec.msgpack.encode(message, enc_hook=_encode_other)
-    return len(data).to_bytes(_SIZE_BYTES) + data
-
-
-async def read_frame(reader: asyncio.StreamReader) -> bytes:
-    """Return the next frame. Raise IncompleteReadError if the other process has disconnected."""
-    size = int.from_bytes(await reader.readexactly(_SIZE_BYTES))
-    return await reader.readexactly(size)
-
-
-def _encode_other(value: object) -> object:
-    return str(value)  # in details, for example an enum or a decimal
+_decoder: Final = msgspec.msgpack.Decoder(ReportResult | Failure)
 
 
 class _ReportBody:
@@ -164,16 +130,20 @@ class ReportClient:
         """Run a request in a report worker. If this call is canceled, so is the request."""
         group = get_address_key(request.ip) if caller is None else caller.idempotency_scope
         async with self._limit.slot(group), contextlib.AsyncExitStack() as unless_streaming:
-            reader, writer = await self._connect()
+            streams = await local_rpc.connect(self._socket_path)
+            if streams is None:
+                raise unavailable(_UNAVAILABLE)
+            reader, writer = streams
             unless_streaming.callback(writer.close)
             try:
-                writer.write(encode_frame(ReportCall.build(request, caller)))
+                writer.write(local_rpc.encode_frame(ReportCall.build(request, caller)))
                 await writer.drain()
-                result = _decoder.decode(await read_frame(reader))
-                if isinstance(result, ReportFailure):
-                    raise ApiError(
-                        result.code, result.message, details=result.details, headers=result.headers
-                    )
+                head = await local_rpc.read_frame(reader)
+                if head is None:
+                    raise unavailable(_UNAVAILABLE)
+                result = _decoder.decode(head)
+                if isinstance(result, Failure):
+                    raise result.to_error()
                 reply = RelayedReply(**msgspec.structs.asdict(result))
                 if result.size <= CHUNK_BYTES:
                     reply.body = await reader.readexactly(result.size)
@@ -183,22 +153,6 @@ class ReportClient:
             except (OSError, asyncio.IncompleteReadError):  # the report worker exited
                 raise unavailable(_UNAVAILABLE) from None
             return reply
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        writer = None
-        try:
-            async with asyncio.timeout(_GREETING_TIMEOUT_SECONDS):
-                reader, writer = await asyncio.open_unix_connection(
-                    self._socket_path, limit=CHUNK_BYTES
-                )
-                await reader.readexactly(len(GREETING))
-                return reader, writer
-        except BaseException as error:
-            if writer is not None:
-                writer.close()
-            if isinstance(error, (OSError, asyncio.IncompleteReadError)):  # also TimeoutError
-                raise unavailable(_UNAVAILABLE) from None
-            raise
 
 
 async def load_result(reply: RelayedReply) -> Any:

@@ -11,15 +11,7 @@ import msgspec
 import structlog
 
 from tapgate.api.app import App
-from tapgate.api.report_calls import (
-    CHUNK_BYTES,
-    GREETING,
-    ReportCall,
-    ReportFailure,
-    ReportResult,
-    encode_frame,
-    read_frame,
-)
+from tapgate.api.report_calls import CHUNK_BYTES, ReportCall, ReportResult
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services, create_heavy_read_limit
 from tapgate.http.app import log_failure
@@ -31,6 +23,7 @@ from tapgate.runtime.handover import (
     LISTENER_FD_VARIABLE,
     READY_BYTE,
 )
+from tapgate.runtime.local_rpc import GREETING, Failure, encode_frame, read_frame
 from tapgate_client.errors import ApiError
 
 _log = structlog.get_logger()
@@ -113,7 +106,9 @@ class ReportServer:
         reader, writer = await asyncio.open_unix_connection(sock=connection)
         try:
             writer.write(GREETING)
-            call = _decoder.decode(await read_frame(reader))
+            if (frame := await read_frame(reader)) is None:
+                return
+            call = _decoder.decode(frame)
             work = asyncio.create_task(self._run_call(call))
             if await _is_finished_before_disconnect(work, reader):
                 head, body = work.result()
@@ -121,12 +116,12 @@ class ReportServer:
                 for start in range(0, len(body), CHUNK_BYTES):
                     writer.write(body[start : start + CHUNK_BYTES])
                     await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
+        except OSError:
             pass  # the gateway worker has disconnected
         finally:
             writer.close()
 
-    async def _run_call(self, call: ReportCall) -> tuple[ReportResult | ReportFailure, memoryview]:
+    async def _run_call(self, call: ReportCall) -> tuple[ReportResult | Failure, memoryview]:
         request = RequestContext(
             services=self._services,
             method=call.method,
@@ -145,7 +140,7 @@ class ReportServer:
         except Exception as error:
             log_failure(request, error)
             failure = self._app.build_internal_error(request)
-        return ReportFailure.from_error(failure), memoryview(b"")
+        return Failure.from_error(failure), memoryview(b"")
 
 
 async def _is_finished_before_disconnect(

@@ -21,18 +21,16 @@ import structlog
 
 from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
+from tapgate.runtime import local_rpc
+from tapgate.runtime.local_rpc import Failure, encode_frame, read_frame
 from tapgate.store.file_lock import FileLock
-from tapgate_client.errors import ApiError, Code, unavailable
+from tapgate_client.errors import ApiError, unavailable
 
 log = structlog.get_logger()
 
-_SIZE_BYTES: Final = 4
 _RETRY_SECONDS: Final = 0.05
 #: How long a stopping writer waits until the other workers have received their outcomes.
 _HANDOVER_SECONDS: Final = 5.0
-#: A writer that sends nothing for this long, although commands are waiting, is unresponsive. Longer
-#: than the timeout of the database, after which a batch fails.
-_RESPONSE_TIMEOUT_SECONDS: Final = 10.0
 #: With fewer commands in progress, latency matters more than the cost of small batches.
 _MIN_EXPECTED_COMMANDS: Final = 8
 #: Number of batches after which one waits even if waiting does not seem worthwhile.
@@ -53,19 +51,12 @@ class _Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     command: LedgerCommand
 
 
-class _Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    code: Code
-    message: str | None
-    headers: dict[str, str]
-
-
 class _Response(msgspec.Struct, array_like=True, frozen=True, gc=False):
     number: int  # 0: the writer stops and accepts no further commands
     outcome: Outcome | None
-    failure: _Failure | None = None
+    failure: Failure | None = None
 
 
-_encoder = msgspec.msgpack.Encoder()
 _request_decoder = msgspec.msgpack.Decoder(list[_Request])
 _response_decoder = msgspec.msgpack.Decoder(list[_Response])
 
@@ -85,23 +76,13 @@ class _Channel(Generic[T]):
 
     def flush(self) -> None:
         if self._unsent and not self._stream.is_closing():
-            data = _encoder.encode(self._unsent)
-            self._stream.write(len(data).to_bytes(_SIZE_BYTES) + data)
+            self._stream.write(encode_frame(self._unsent))
         self._unsent.clear()
 
     def close(self) -> None:
         """Close the socket without waiting until a process that may hang has read everything."""
         self.closed.set()
         self._stream.transport.abort()
-
-
-async def _read_frame(stream: asyncio.StreamReader) -> bytes | None:
-    """Return the next frame, or None if the other end has closed the connection."""
-    try:
-        size = int.from_bytes(await stream.readexactly(_SIZE_BYTES))
-        return await stream.readexactly(size)
-    except (asyncio.IncompleteReadError, OSError):
-        return None
 
 
 class _WriterConnection:
@@ -120,17 +101,8 @@ class _WriterConnection:
     @classmethod
     async def open(cls, path: Path) -> Self | None:
         """Connect to the writer, or return None if none responds."""
-        try:
-            async with asyncio.timeout(_RESPONSE_TIMEOUT_SECONDS):
-                reader, stream = await asyncio.open_unix_connection(path)
-                # The kernel accepts connections also for a process that hangs, the writer greets.
-                greeting = await _read_frame(reader)
-        except (OSError, TimeoutError):
-            return None
-        if greeting is None:
-            stream.close()
-            return None
-        return cls(reader, stream)
+        streams = await local_rpc.connect(path)
+        return None if streams is None else cls(*streams)
 
     def submit(self, command: LedgerCommand) -> asyncio.Future[Outcome]:
         """Send a command. Only allowed before `is_closing` is set."""
@@ -146,7 +118,7 @@ class _WriterConnection:
         """Receive outcomes until the writer stops or no longer responds."""
         watchdog = asyncio.create_task(self._close_if_unresponsive())
         try:
-            while (frame := await _read_frame(self._reader)) is not None:
+            while (frame := await read_frame(self._reader)) is not None:
                 self._last_activity = monotonic()
                 for response in _response_decoder.decode(frame):
                     self._receive(response)
@@ -171,15 +143,15 @@ class _WriterConnection:
         if future.done():  # the caller was canceled
             return
         if response.failure is not None:
-            failure = response.failure
-            future.set_exception(ApiError(failure.code, failure.message, headers=failure.headers))
+            future.set_exception(response.failure.to_error())
         elif response.outcome is not None:
             future.set_result(response.outcome)
 
     async def _close_if_unresponsive(self) -> None:
         while True:
-            await asyncio.sleep(_RESPONSE_TIMEOUT_SECONDS / 4)
-            if self._waiting and monotonic() - self._last_activity > _RESPONSE_TIMEOUT_SECONDS:
+            timeout = local_rpc.RESPONSE_TIMEOUT_SECONDS
+            await asyncio.sleep(timeout / 4)
+            if self._waiting and monotonic() - self._last_activity > timeout:
                 log.error("ledger.writer_unresponsive", waiting=len(self._waiting))
                 self._reader.feed_eof()
 
@@ -334,8 +306,8 @@ class NodeLedger(Ledger):
         channel = _Channel[_Response](stream)
         self._channels.add(channel)
         try:
-            stream.write((0).to_bytes(_SIZE_BYTES))  # greeting: an empty frame
-            while (frame := await _read_frame(reader)) is not None:
+            stream.write(local_rpc.GREETING)
+            while (frame := await read_frame(reader)) is not None:
                 for request in _request_decoder.decode(frame):
                     self._execute(request, channel)
         finally:
@@ -346,13 +318,11 @@ class NodeLedger(Ledger):
         def respond(future: asyncio.Future[Outcome]) -> None:
             error = future.exception()
             if isinstance(error, ApiError):
-                failure = _Failure(error.code, error.message, dict(error.headers))
-                channel.send(_Response(request.number, None, failure))
+                channel.send(_Response(request.number, None, Failure.from_error(error)))
             else:
                 channel.send(_Response(request.number, future.result()))
 
         try:
             self.enqueue(request.command).add_done_callback(respond)
         except ApiError as error:
-            failure = _Failure(error.code, error.message, dict(error.headers))
-            channel.send(_Response(request.number, None, failure))
+            channel.send(_Response(request.number, None, Failure.from_error(error)))
