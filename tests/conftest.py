@@ -45,7 +45,6 @@ from databases import (
 )
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate import dev_secrets
 from tapgate.api.services import Services
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
@@ -54,7 +53,7 @@ from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import health as health_module
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings import Settings, load_settings
+from tapgate.settings import Settings, dev_secrets, load_settings
 from tapgate.store import database as database_module
 from tapgate.store import embedded as embedded_module
 from tapgate.store import signals as signals_module

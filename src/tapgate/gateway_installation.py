@@ -16,7 +16,7 @@ from tapgate.gateway_services import open_services
 from tapgate.ledger import rules
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store.installation import check_installation, start_onboarding
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"

@@ -20,36 +20,22 @@ MIN_SECRET_GUESSES_LOG10: Final = 16
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
 
 
-#: Example secrets in the documentation, which is public.
-DOCUMENTED_SECRETS: Final = frozenset(
-    {
-        "a long pass phrase",
-        "at-least-32-random-characters-of-your-own",
-        "another-32-random-characters-of-your-own",
-        "one secret",
-        "another",
-        "a token of your own",
-        "the app's secret",
-        "a long token",
-        "dev-verify-token",
-    }
-)
-
-
-def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tuple[str, str] | None:
-    """Return the name of the first unacceptable secret and the reason, or None.
+def find_bad_secret(
+    secrets: Mapping[str, str], chosen: Collection[str], documented: Collection[str]
+) -> str | None:
+    """Return the name of the first unacceptable secret with the reason, or None.
 
     All secrets must differ from each other and from the examples in the documentation. Secrets
     named in `chosen` must also be hard to guess.
     """
     names: dict[str, str] = {}
     for name, secret in secrets.items():
-        if secret in DOCUMENTED_SECRETS:
-            return name, "must not be an example from the documentation"
+        if secret in documented:
+            return f"{name} must not be an example from the documentation"
         if secret in names:
-            return name, f"must differ from TAPGATE_{names[secret]}"
+            return f"{name} must differ from {names[secret]}"
         if name in chosen and is_weak_secret(secret):
-            return name, "is easy to guess. Use the output of openssl rand -base64 32"
+            return f"{name} is easy to guess. Use the output of openssl rand -base64 32"
         names[secret] = name
     return None
 

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.runtime.handover import LISTEN_BACKLOG
-from tapgate.settings import Settings, format_url
+from tapgate.settings import Settings
+from tapgate.settings.network import format_url
 from tapgate.startup_responder import StartupResponder
 from tapgate.store import FolderInUseError, StoreError, postgres_releases
 from tapgate.store.connection_budget import list_capacity_warnings
@@ -33,7 +34,9 @@ _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
     _STOP_SIGNALS.append(signal.SIGHUP)
 
-_FIRST_ADMIN_VARIABLES = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWORD"})
+_FIRST_ADMIN_VARIABLES = frozenset(
+    {Settings.admin_email.variable, Settings.admin_password.variable}
+)
 
 #: Runs before the services start, and yields lines for the operator.
 PrepareHook = Callable[[Settings, str], AsyncIterator[str]]

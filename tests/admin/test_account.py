@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import msgspec
 import pyotp
 import pytest
 
@@ -359,7 +358,7 @@ async def test_breached_password_is_rejected(
     hashes = [hashlib.sha1(word.encode()).hexdigest().upper() for word in words]
     file.write_text("".join(f"{text}:3\r\n" for text in sorted(hashes)))
     assert [is_breached(word, file) for word in [*words, "other", ""]] == [True] * 4 + [False] * 2
-    services.settings = msgspec.structs.replace(services.settings, breached_passwords=file)
+    services.settings = services.settings.replace(breached_passwords=file)
     body = {"current_password": PASSWORD, "new_password": NEW_PASSWORD}
     response = await client.post(f"{ME}/password", json=body, headers=ada)
     assert response.json()["details"]["fields"] == {

@@ -8,7 +8,6 @@ from ipaddress import ip_network
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
@@ -217,9 +216,7 @@ async def test_client_address_is_taken_from_trusted_proxies_only(
     services: Services, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
-    services.settings = msgspec.structs.replace(
-        services.settings, trusted_proxies=(ip_network("10.0.0.0/8"),)
-    )
+    services.settings = services.settings.replace(trusted_proxies=(ip_network("10.0.0.0/8"),))
     app = create_app(services)
 
     async def get_status(peer: str, forwarded: str) -> int:

@@ -2,7 +2,6 @@
 
 import base64
 import io
-from pathlib import Path
 
 import msgspec
 from PIL import Image
@@ -11,14 +10,6 @@ from builders.branding import BRANDING, build_png
 from cases import each
 from harness import Harness
 from tapgate.branding.model import render_stylesheet
-from tapgate.console.setting_labels import SETTING_GROUPS
-from tapgate.runtime.effective_settings import (
-    PLAIN_FIELDS,
-    SECRET_FIELDS,
-    URL_FIELDS,
-    describe_settings,
-)
-from tapgate.settings import Settings, load_settings
 from tapgate.wallets.statements import pdf_file
 from tapgate_client.colors import get_contrast
 from wallets.pdf_text import extract_pages
@@ -128,32 +119,6 @@ def test_colors_are_readable_in_both_themes(color: str) -> None:
         accent, soft, ink = values["accent"], values["accent-soft"], values["on-accent"]
         for first, second in ((accent, surface), (accent, soft), (accent, ink)):
             assert get_contrast(first, second[:7]) >= 4.5, (color, line)
-
-
-def test_every_setting_is_classified_and_secrets_are_not_described(harness: Harness) -> None:
-    names = {field.name for field in msgspec.structs.fields(Settings)} - {"variables"}
-    assert names == SECRET_FIELDS | URL_FIELDS | PLAIN_FIELDS
-    assert len(SECRET_FIELDS) + len(URL_FIELDS) + len(PLAIN_FIELDS) == len(names)
-    settings = harness.services.settings
-    described = describe_settings(settings)
-    text = str(described)
-    assert settings.jwt_secret not in text and settings.secret_key not in text
-    labeled = [name for labels in SETTING_GROUPS.values() for name in labels]
-    assert sorted(f"TAPGATE_{name}" for name in labeled) == sorted(item.name for item in described)
-
-
-def test_settings_without_a_variable_are_defaults(tmp_path: Path) -> None:
-    environ = {"TAPGATE_DATA_DIR": str(tmp_path), "TAPGATE_PORT": "8000", "TAPGATE_HOST": ""}
-    described = {item.name: item for item in describe_settings(load_settings(environ))}
-    changed = {name for name, item in described.items() if not item.is_default}
-    assert changed == {"TAPGATE_DATA_DIR", "TAPGATE_PORT"}
-    environ |= {
-        "TAPGATE_OIDC_ISSUER": "https://login.example.com",
-        "TAPGATE_OIDC_CLIENT_ID": "tapgate",
-        "TAPGATE_OIDC_ROLE_MAP": '{"a": "system_admin"}',
-    }
-    described = {item.name: item for item in describe_settings(load_settings(environ))}
-    assert not described["TAPGATE_OIDC"].is_default
 
 
 async def test_preferences_are_changed_and_reset(harness: Harness) -> None:

@@ -5,7 +5,6 @@ The provider is at `localhost` and the console at `127.0.0.1`, which browsers tr
 
 from collections.abc import AsyncIterator
 
-import msgspec
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -30,7 +29,7 @@ async def sso_tab(
     browser: Browser, services: Services, provider: FakeProvider
 ) -> AsyncIterator[Tab]:
     """Yield a tab of a console that offers single sign-on."""
-    services.settings = msgspec.structs.replace(services.settings, oidc=provider.settings)
+    services.settings = services.settings.replace(oidc=provider.settings)
     async with FlakyServer(AppTransport(create_app(services))).listen() as server:
         services.authenticator.oidc = OidcLogins(
             provider.settings,

@@ -5,7 +5,6 @@ from typing import Any
 from unittest.mock import ANY
 
 import asyncpg
-import msgspec
 import pytest
 
 from builders.card_proofs import (
@@ -136,8 +135,8 @@ async def test_keyset_cannot_be_retired_while_it_is_used(harness: Harness) -> No
 
 
 async def test_offsets_count_from_the_start_of_the_ndef_file(harness: Harness) -> None:
-    harness.services.settings = msgspec.structs.replace(
-        harness.services.settings, public_url="https://choose.url.com"
+    harness.services.settings = harness.services.settings.replace(
+        public_url="https://choose.url.com"
     )
     card = await create_card_of_holder(harness)
     issued = (await personalize(harness, card, await create_keyset(harness))).json()

@@ -5,7 +5,6 @@ import time
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from builders.participants import CARDS_URL, create_card, get_card
@@ -249,7 +248,7 @@ async def test_only_four_byte_uids_that_start_with_08_are_rejected_as_random(
 async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(harness: Harness) -> None:
     services = harness.services
     zone = type(services.settings.timezone)("Asia/Tokyo")
-    services.settings = msgspec.structs.replace(services.settings, timezone=zone)
+    services.settings = services.settings.replace(timezone=zone)
     await upload_and_get_result(harness, f"{HEADER_WITH_EXPIRY}UP-1,,2090-06-30\n")
     assert (await get_card(harness, "UP-1"))["expires_at"] == "2090-06-30T14:59:59.999Z"
     for last in ("9999-12-31", "10000-01-01", "0001-01-01"):

@@ -414,10 +414,10 @@ async def test_rate_limited_request_gets_an_html_page(
 ) -> None:
     services = console_clients.harness.services
     console = await console_clients.create_signed_in("S")
-    settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
+    settings = services.settings.replace(data_dir=tmp_path / "slow", rate_burst=1)
     original_throttle, services.throttle = (
         services.throttle,
-        Throttle(msgspec.structs.replace(settings, rate_limit=1)),
+        Throttle(settings.replace(rate_limit=1)),
     )
     try:
         response = await console.get("/console")

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx2
-import msgspec
 import pytest
 
 from api.builders import LogCapture
@@ -54,7 +53,7 @@ async def test_sign_in_sets_an_http_only_cookie(signed_out_client: ConsoleClient
 
 async def test_production_cookie_has_the_host_prefix(console_clients: ConsoleClients) -> None:
     services = console_clients.harness.services
-    services.settings = msgspec.structs.replace(services.settings, environment="production")
+    services.settings = services.settings.replace(environment="production")
     console = console_clients.create_signed_out("https://gateway")
     response = await console.sign_in(EMAIL, PASSWORD)
     assert _parse_cookie(response, f"__Host-{SESSION_COOKIE}") == {
@@ -75,8 +74,8 @@ async def test_cookie_is_secure_wherever_the_console_has_an_https_address(
     console_clients: ConsoleClients,
 ) -> None:
     services = console_clients.harness.services
-    services.settings = msgspec.structs.replace(
-        services.settings, environment="staging", public_url="https://staging.example.com"
+    services.settings = services.settings.replace(
+        environment="staging", public_url="https://staging.example.com"
     )
     console = console_clients.create_signed_out("https://gateway")
     response = await console.sign_in(EMAIL, PASSWORD)

@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 from urllib.parse import quote
 
-import msgspec
 import pytest
 
 from builders.auth import assert_seals
@@ -37,9 +36,7 @@ async def test_nodes_page_shows_status_settings_and_replication(
     assert str(version) in text and f"{version.major}.98 has fixes" in text
     services = harness.services
     await services.nodes.report()
-    settings = msgspec.structs.replace(
-        services.settings, node_id="b", port=8100, jwt_secret=_XSS_PAYLOAD * 2
-    )
+    settings = services.settings.replace(node_id="b", port=8100, jwt_secret=_XSS_PAYLOAD * 2)
     await NodeRegistry(settings, NodeRole.GATEWAY, services.database, services.health).report()
     await services.database.execute("UPDATE nodes SET newest_migration = '0001' WHERE id = 'b'")
     services.health.is_draining = True

@@ -10,9 +10,9 @@ import pytest
 
 from cases import each
 from harness import PRODUCTION_ENVIRON
-from tapgate.password_strength import DOCUMENTED_SECRETS
-from tapgate.settings import Settings, load_settings
-from tapgate.settings_reader import PRODUCTION, STAGING, SettingsError
+from tapgate.settings import Settings, list_documented_secrets, load_settings
+from tapgate.settings.declaration import SettingsError
+from tapgate.settings.nodes import Environment
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
@@ -117,7 +117,7 @@ def test_documented_defaults_are_correct() -> None:
     other_settings = load_settings({"TAPGATE_DATA_DIR": "elsewhere"})
     for row in ROWS.values():
         field = row.name.removeprefix("TAPGATE_").lower()
-        if field not in Settings.__struct_fields__:
+        if field not in Settings.declared:
             continue
         value = getattr(settings, field)
         generated = field != "data_dir" and value != getattr(other_settings, field)
@@ -128,12 +128,12 @@ def test_documented_defaults_are_correct() -> None:
 
 def test_examples_are_accepted_together() -> None:
     settings = load_settings(list_examples())
-    assert settings.environment == PRODUCTION
+    assert settings.environment == Environment.PRODUCTION
     for row in ROWS.values():
         load_settings({**list_examples(), row.name: row.example} | SAFE_SECRETS)
 
 
-@each("environment", [STAGING, PRODUCTION])
+@each("environment", [Environment.STAGING, Environment.PRODUCTION])
 def test_documented_secrets_are_rejected_in_staging_and_production(environment: str) -> None:
     published = set[str]()
     for name in SAFE_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:
@@ -141,12 +141,12 @@ def test_documented_secrets_are_rejected_in_staging_and_production(environment: 
         published |= set(json.loads(example).values()) if example.startswith("{") else {example}
         with pytest.raises(SettingsError, match=name):
             load_settings({**list_examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
-    assert published | {"dev-verify-token"} == DOCUMENTED_SECRETS
+    assert published | {"dev-verify-token"} == list_documented_secrets()
 
 
 def test_settings_required_in_production_are_documented() -> None:
     """Add the setting that each error message names until the settings load."""
-    environ = {"TAPGATE_ENVIRONMENT": PRODUCTION}
+    environ = {"TAPGATE_ENVIRONMENT": Environment.PRODUCTION}
     required: set[str] = set()
     while True:
         try:

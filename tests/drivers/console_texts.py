@@ -18,7 +18,6 @@ from tapgate.console.actions import Action
 from tapgate.console.console import ACTIONS
 from tapgate.console.pages import commission, general_ledger, limits
 from tapgate.console.rendering import build_environment
-from tapgate.console.setting_labels import SETTING_GROUPS
 from tapgate.console.translation.template_texts import (
     TemplateTranslator,
     list_macros,
@@ -26,7 +25,8 @@ from tapgate.console.translation.template_texts import (
 )
 from tapgate.ledger import chart
 from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
-from tapgate.settings_reader import ENVIRONMENTS
+from tapgate.settings import Settings
+from tapgate.settings.nodes import Environment
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
 
@@ -112,7 +112,7 @@ def list_module_texts() -> set[str]:
 
     Templates of messages have languages of their own.
     """
-    texts = {label for group in SETTING_GROUPS.values() for label in group.values()}
+    texts = {text for item in Settings.declared.values() for text in (item.group, item.label)}
     for file in chain(_CONSOLE.rglob("*.py"), _SIMULATORS.glob("*.py")):
         if file.name == "phone_templates.py":
             continue
@@ -169,7 +169,7 @@ def list_labels() -> set[str]:
         *(code for code in Code if TABLE[code][0] == 404),
         *MESSAGE_TEMPLATES,
         *_DETAIL_NAMES,
-        *ENVIRONMENTS,
+        *Environment,
         *get_args(PrincipalKind),
         *(actor["type"] for actor in (ANONYMOUS, SYSTEM_ACTOR.record)),
     }

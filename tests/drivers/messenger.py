@@ -258,7 +258,7 @@ class ServicesDriver:
     ) -> AsyncIterator["MessengerDriver"]:
         """Run a messenger; PIN forms are enabled unless the settings disable them."""
         overrides = {"messenger_flow_private_key": build_flow_key()[0], **settings}
-        messenger_settings = msgspec.structs.replace(self.harness.services.settings, **overrides)
+        messenger_settings = self.harness.services.settings.replace(**overrides)
         gateway_transport = http or AppTransport(create_app(self.harness.services))
         async with open_services(
             messenger_settings, self._database_url, http=gateway_transport

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,7 +129,7 @@ async def _run_in_currency(
     currency: str, settings: Settings, url: str
 ) -> AsyncIterator[TwoGateways]:
     """Run one gateway process that uses the given currency."""
-    currency_settings = msgspec.structs.replace(settings, currency=currency)
+    currency_settings = settings.replace(currency=currency)
     async with open_services(currency_settings, url) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))

@@ -32,7 +32,7 @@ NAME_RULES: Final = (fields.PersonNameRule, fields.NameRule, GlNameRule)
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return msgspec.structs.replace(settings, receipts="all")
+    return settings.replace(receipts="all")
 
 
 def list_name_fields() -> Iterator[tuple[type, str, Any]]:

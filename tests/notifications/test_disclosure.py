@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from builders.participants import create_card
@@ -34,7 +33,7 @@ EXCLUDED_SUBJECTS = {"agent", "approval", "processor", "webhook_endpoint"}
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return msgspec.structs.replace(settings, receipts="all")
+    return settings.replace(receipts="all")
 
 
 def test_every_event_about_a_subscriber_has_a_redactor() -> None:

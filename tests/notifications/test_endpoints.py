@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from cases import each
@@ -46,7 +45,7 @@ def drop_secret(created: dict[str, Any]) -> dict[str, Any]:
 
 
 def use_production_settings(services: Services) -> None:
-    services.settings = msgspec.structs.replace(services.settings, environment="production")
+    services.settings = services.settings.replace(environment="production")
 
 
 async def test_endpoint_secret_is_shown_once_and_stored_sealed(

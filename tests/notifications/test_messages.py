@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import asyncpg
-import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -42,8 +41,8 @@ async def messenger() -> AsyncIterator[FakeMessenger]:
 @pytest.fixture
 def gateway(services: Services, messenger: FakeMessenger, clock: FakeClock) -> Services:
     """Return services with the fake messenger's URL and the test's clock."""
-    settings = msgspec.structs.replace(
-        services.settings, messenger_url=messenger.url, service_secrets={"gateway": SECRET}
+    settings = services.settings.replace(
+        messenger_url=messenger.url, service_secrets={"gateway": SECRET}
     )
     return dataclasses.replace(services, settings=settings, clock=clock)
 
@@ -156,7 +155,7 @@ async def test_expired_message_is_not_sent_and_its_parameters_are_erased(
 async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
     gateway: Services, http: HttpClient
 ) -> None:
-    settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
+    settings = gateway.settings.replace(messenger_url="http://127.0.0.1:9")
     gateway = dataclasses.replace(gateway, settings=settings)
     await _enqueue_message(gateway)
     with capture_logs() as lines:
@@ -174,7 +173,7 @@ async def test_unreachable_messenger_is_probed_with_only_some_messages(
     """Thousands of messages may be pending, so only some of them are tried during an outage."""
     for _ in range(50):
         await _enqueue_message(gateway)
-    settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
+    settings = gateway.settings.replace(messenger_url="http://127.0.0.1:9")
     await MessageSender(dataclasses.replace(gateway, settings=settings), http).send_due()
     attempted_sql = "SELECT count(*) FROM messages WHERE attempts > 0"
     assert 0 < await gateway.database.fetchval(attempted_sql) < 50
@@ -305,7 +304,7 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
 async def test_sender_without_a_service_secret_logs_that_it_is_disabled(
     gateway: Services, messenger: FakeMessenger
 ) -> None:
-    settings = msgspec.structs.replace(gateway.settings, service_secrets={"messenger": SECRET})
+    settings = gateway.settings.replace(service_secrets={"messenger": SECRET})
     gateway = dataclasses.replace(gateway, settings=settings)
     await _enqueue_message(gateway)
     with capture_logs() as lines:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from builders.payments import (
@@ -40,7 +39,7 @@ FLOAT_LOW = "float_low"
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
     """Return settings with all receipts enabled, or with the test's parameter."""
-    return msgspec.structs.replace(settings, receipts=getattr(request, "param", "all"))
+    return settings.replace(receipts=getattr(request, "param", "all"))
 
 
 async def count_rows(services: Services, table: str) -> int:
@@ -351,7 +350,7 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
     services = harness.services
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():
-        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        settings = services.settings.replace(messenger_url=messenger.url)
         async with gateway._start_background_tasks(
             dataclasses.replace(services, settings=settings)
         ):
@@ -397,7 +396,7 @@ async def test_receipts_are_sent_without_a_claim_while_the_messenger_accepts_mes
         return [(row["status"], row["attempts"]) for row in rows]
 
     async with messenger.listen():
-        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        settings = services.settings.replace(messenger_url=messenger.url)
         services = dataclasses.replace(services, settings=settings)
         sender = MessageSender(services)
         worker = ReceiptWorker(services, sender)
@@ -418,7 +417,7 @@ async def test_receipt_of_a_killed_process_is_sent_when_its_lease_expires(
     payer = await create_subscriber(harness, "Ibrahim", "100")
     receiver = await create_subscriber(harness)
     async with messenger.listen():
-        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        settings = services.settings.replace(messenger_url=messenger.url)
         services = dataclasses.replace(services, settings=settings)
         killed = MessageSender(services)
         killed.is_accepting = True

@@ -193,8 +193,8 @@ async def test_production_sends_neither_to_local_addresses_nor_over_plain_http(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     """The URL is checked at each attempt, not only when the endpoint is created."""
-    services_with_fake_clock.settings = msgspec.structs.replace(
-        services_with_fake_clock.settings, environment="production"
+    services_with_fake_clock.settings = services_with_fake_clock.settings.replace(
+        environment="production"
     )
     await create_endpoint(services_with_fake_clock, f"https://localhost:{receiver.port}/")
     await create_endpoint(services_with_fake_clock, f"http://localhost:{receiver.port}/")

@@ -121,7 +121,7 @@ async def test_another_node_learns_the_limit_from_its_first_wrong_pin(
     cards = await create_cards(harness, LIMIT + 3)
     for card in cards[:LIMIT]:
         await pay(harness.client, auth, card, WRONG_PIN)
-    settings = msgspec.structs.replace(harness.services.settings, data_dir=tmp_path / "other")
+    settings = harness.services.settings.replace(data_dir=tmp_path / "other")
     url = settings.database_url
     assert url is not None
     async with open_services(settings, url) as other:

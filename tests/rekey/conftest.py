@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx2
-import msgspec
 import pytest
 
 from drivers.in_process import AppTransport
@@ -29,7 +28,7 @@ def open_gateway(settings: Settings, database_url: str) -> OpenGateway:
 
     @asynccontextmanager
     async def open_with(secret_key: str) -> AsyncIterator[Harness]:
-        changed = msgspec.structs.replace(settings, secret_key=secret_key)
+        changed = settings.replace(secret_key=secret_key)
         async with open_services(changed, database_url) as services:
             await require_same_installation(services)
             async with services.transaction() as tx:

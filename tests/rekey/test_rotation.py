@@ -4,7 +4,6 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pyotp
 import pytest
 
@@ -18,7 +17,7 @@ from subscribers.test_kyc_documents import get_document, upload_document
 from tapgate.auth.actors import Actor
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.rekey.job import KeyStatus, open_rekey
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store import StoreError
 from tapgate.vault import Vault
 from tapgate_client import ids
@@ -299,7 +298,7 @@ async def test_nodes_join_only_if_they_can_read_each_others_data(
     open_gateway: OpenGateway,
 ) -> None:
     async def join(harness: Harness, port: int) -> None:
-        settings = msgspec.structs.replace(harness.services.settings, port=port, node_id=str(port))
+        settings = harness.services.settings.replace(port=port, node_id=str(port))
         registry = type(harness.services.nodes)(
             settings, harness.services.nodes._role, harness.database, harness.services.health
         )

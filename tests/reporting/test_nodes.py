@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,9 +14,9 @@ from tapgate.api.services import Services
 from tapgate.messenger import startup
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
-from tapgate.runtime.shared_settings import compute_fingerprint
 from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
+from tapgate.settings.fingerprint import compute_fingerprint
 from tapgate.store.postgres_programs import read_embedded_version
 from tapgate.store.server_status import get_server_status
 from tapgate_client.schemas.nodes import NodeRole
@@ -30,7 +29,7 @@ def build_node(
 ) -> NodeRegistry:
     """Build the registry of another node on the same database."""
     changes = {"node_id": "other", "port": 8100, **changes}
-    settings = msgspec.structs.replace(services.settings, **changes)
+    settings = services.settings.replace(**changes)
     health = HealthMonitor(settings, partial(get_server_status, services.database))
     return NodeRegistry(settings, role, services.database, health)
 
@@ -71,14 +70,12 @@ async def test_different_setting_that_breaks_nothing_is_a_warning(services: Serv
 
 async def test_messenger_is_compared_only_in_the_settings_it_shares(services: Services) -> None:
     await services.nodes.join()
-    settings = msgspec.structs.replace(services.settings, node_id="m", jwt_secret="z" * 40)
+    settings = services.settings.replace(node_id="m", jwt_secret="z" * 40)
     url = str(settings.database_url)
     lines = [line async for line in startup.prepare(settings, url)]
     assert not any("differ" in line for line in lines)
     secrets = {**settings.service_secrets, "messenger": "z" * 40}
-    other = msgspec.structs.replace(
-        settings, node_id="n", messenger_port=9000, service_secrets=secrets
-    )
+    other = settings.replace(node_id="n", messenger_port=9000, service_secrets=secrets)
     with pytest.raises(SettingsError, match=r"TAPGATE_SERVICE_SECRETS \(messenger\) must not"):
         [line async for line in startup.prepare(other, url)]
 
@@ -108,7 +105,7 @@ def test_fingerprint_contains_keyed_hashes_only(settings: Settings) -> None:
     text = repr(first)
     for secret in (settings.jwt_secret, settings.secret_key, *settings.service_secrets.values()):
         assert secret not in text
-    other_key = msgspec.structs.replace(settings, secret_key="k" * 40)
+    other_key = settings.replace(secret_key="k" * 40)
     second = compute_fingerprint(other_key, NodeRole.GATEWAY)
     assert first.keys() == second.keys()
     # A time zone has few possible values: without the key, no guess can be verified.

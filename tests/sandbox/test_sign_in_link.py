@@ -1,6 +1,5 @@
 """The sign-in link of a development start works once, for minutes, and not with a second factor."""
 
-import msgspec
 import pytest
 
 from drivers.console import ConsoleClient, ConsoleClients
@@ -11,7 +10,7 @@ from tapgate.cli import start
 from tapgate.gateway_installation import get_first_admin_path
 from tapgate.sandbox import sign_in_link
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings_reader import TESTING
+from tapgate.settings.nodes import Environment
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ async def test_link_works_in_development_only_and_without_second_factor(
     await harness.create_admin()
     token = await create_token(services)
     development = services.settings
-    services.settings = msgspec.structs.replace(development, environment=TESTING)
+    services.settings = development.replace(environment=Environment.TESTING)
     assert await use(visitor, token) == 400
     services.settings = development
 

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import httpx2
-import msgspec
 import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers
@@ -22,7 +21,7 @@ async def provider() -> AsyncIterator[FakeProvider]:
 
 @pytest.fixture
 def settings(settings: Settings, provider: FakeProvider) -> Settings:
-    return msgspec.structs.replace(settings, oidc=provider.settings)
+    return settings.replace(oidc=provider.settings)
 
 
 @pytest.fixture

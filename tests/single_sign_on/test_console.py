@@ -5,7 +5,6 @@ import json
 import re
 
 import httpx2
-import msgspec
 import pyotp
 import pytest
 
@@ -57,7 +56,7 @@ async def test_sign_in_page_offers_single_sign_on_if_it_is_configured(
     page = await console.get_page_text("/console/sign-in?to=/console/agents")
     assert 'href="/console/sso/start?to=/console/agents"' in page.replace("%2F", "/")
     services = harness.services
-    services.settings = msgspec.structs.replace(services.settings, oidc=None)
+    services.settings = services.settings.replace(oidc=None)
     services.authenticator.oidc = None
     assert "sso/start" not in await console.get_page_text("/console/sign-in")
     assert (await console.get("/console/sso/start")).status_code == 404

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from builders.auth import EMAIL, PASSWORD, FakeClock, Headers
@@ -65,7 +64,7 @@ async def test_malformed_metadata_is_rejected(
 
 
 def test_https_issuer_must_have_https_endpoints(provider: FakeProvider) -> None:
-    settings = msgspec.structs.replace(provider.settings, issuer="https://provider.example.com")
+    settings = provider.settings.replace(issuer="https://provider.example.com")
     remote = Provider(settings, FakeClock())
     with pytest.raises(ProviderError, match="invalid endpoint"):
         remote._require_valid_endpoint("http://provider.example.com/token")
@@ -143,7 +142,7 @@ async def test_slow_provider_times_out(
 
 
 async def test_unreachable_provider_is_unavailable(provider: FakeProvider) -> None:
-    settings = msgspec.structs.replace(provider.settings, issuer="http://127.0.0.1:1")
+    settings = provider.settings.replace(issuer="http://127.0.0.1:1")
     with pytest.raises(ProviderError):
         await Provider(settings, FakeClock()).get_metadata()
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.vault import Vault

@@ -6,7 +6,6 @@ import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from drivers.standby import Standby
@@ -68,9 +67,7 @@ async def test_standby_is_used_while_it_has_all_changes(
         assert await catches_up(replica, database)
 
         standby_url = f"postgresql://postgres@/tapgate?host={folder}"
-        with_standby = msgspec.structs.replace(
-            settings, database_replica_url=standby_url, replica_max_lag=30
-        )
+        with_standby = settings.replace(database_replica_url=standby_url, replica_max_lag=30)
         source = await choose_source(with_standby, primary.url)
         assert source == BackupSource(standby_url)
         manifest, _ = await create_backup(
@@ -106,7 +103,7 @@ async def test_backup_of_a_large_primary_prints_a_warning(
     assert source.url == database_url
     assert "TAPGATE_DATABASE_REPLICA_URL" in (source.warning or "")
     unreachable = "postgresql://tapgate@127.0.0.1:1/tapgate"
-    with_standby = msgspec.structs.replace(settings, database_replica_url=unreachable)
+    with_standby = settings.replace(database_replica_url=unreachable)
     source = await choose_source(with_standby, database_url)
     assert source.url == database_url
     assert "not available" in (source.warning or "")

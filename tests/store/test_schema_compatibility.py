@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import asyncpg
-import msgspec
 import pytest
 
 from drivers.processes import run_command_on
@@ -154,7 +153,7 @@ async def test_node_that_joins_during_a_contract_migration_is_refused_or_seen(
         await services.nodes.join()
     monkeypatch.setattr(nodes_module, "get_newest_number", lambda: "9001")
     registry = nodes_module.NodeRegistry(
-        msgspec.structs.replace(services.settings, node_id="new"),
+        services.settings.replace(node_id="new"),
         services.nodes._role,
         services.database,
         services.health,

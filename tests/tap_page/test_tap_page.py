@@ -29,7 +29,7 @@ def build_path(proof: dict[str, str]) -> str:
 
 def change_settings(harness: Harness, **values: str) -> None:
     services = harness.services
-    services.settings = msgspec.structs.replace(services.settings, **values)
+    services.settings = services.settings.replace(**values)
 
 
 def test_all_languages_have_the_same_texts() -> None:

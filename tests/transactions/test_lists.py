@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
 import pytest
 
 from builders.payments import create_processor, submit_and_get_id, submit_command
@@ -247,7 +246,7 @@ async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth
     moment = datetime.fromisoformat(record["created_at"])
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
         settings = harness.services.settings
-        harness.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
+        harness.services.settings = settings.replace(timezone=ZoneInfo(zone))
         day = moment.astimezone(ZoneInfo(zone)).date()
         for filter_day, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
             bound = filter_day.isoformat()

@@ -10,7 +10,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import httpx2
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +48,7 @@ def fake_clock() -> FakeClock:
 async def services(
     settings: Settings, database_url: str, fake_clock: FakeClock
 ) -> AsyncIterator[Services]:
-    settings = msgspec.structs.replace(settings, timezone=ZONE)
+    settings = settings.replace(timezone=ZONE)
     async with open_services(settings, database_url, clock=fake_clock) as services:
         services.new_id._milliseconds = fake_clock.milliseconds
         async with services.transaction() as tx:

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
 import pytest
 
 from builders.payments import (
@@ -190,9 +189,7 @@ async def test_transaction_rejected_in_review_does_not_appear_in_the_statement(
 async def test_statement_days_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
     holder = await harness.create_subscriber(balance="5")
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
-        harness.services.settings = msgspec.structs.replace(
-            harness.services.settings, timezone=ZoneInfo(zone)
-        )
+        harness.services.settings = harness.services.settings.replace(timezone=ZoneInfo(zone))
         day = date.fromisoformat(get_today(harness))
         statement = await get_statement(harness, key, holder)
         assert [entry["date"] for entry in statement["entries"]] == [day.isoformat()]

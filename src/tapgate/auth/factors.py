@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from tapgate.auth import totp
-from tapgate.settings import NO_SECOND_FACTOR, REQUIRED_SECOND_FACTOR
+from tapgate.settings.security import SecondFactor
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
@@ -36,8 +36,8 @@ class Factors:
         self._database = database
         self._vault = vault
         self._clock = clock
-        self.is_enabled = mode != NO_SECOND_FACTOR
-        self.is_required = mode == REQUIRED_SECOND_FACTOR
+        self.is_enabled = mode != SecondFactor.OFF
+        self.is_required = mode == SecondFactor.REQUIRED
 
     async def list_enrolled(
         self, admin_id: int, source: Database | Transaction | None = None

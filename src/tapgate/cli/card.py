@@ -9,7 +9,7 @@ import typer
 
 from tapgate import supervisor
 from tapgate.settings import Settings, load_settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 
 app = typer.Typer(help="Simulate taps of cards, outside production.", no_args_is_help=True)
 

@@ -5,7 +5,7 @@ from typing import Final
 from asyncpg import UndefinedTableError
 
 from tapgate.child_process import StartError
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store import StoreError
 from tapgate.store.failures import Failure, summarize_error
 from tapgate.vault import VaultError

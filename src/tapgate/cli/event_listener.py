@@ -14,7 +14,7 @@ import msgspec
 
 from tapgate import private_files
 from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.webhooks import model
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 from tapgate_client import (

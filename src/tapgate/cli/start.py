@@ -7,25 +7,14 @@ from pathlib import Path
 from tapgate import private_files, supervisor
 from tapgate.child_process import StartError
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, load_settings
-from tapgate.settings_reader import DEVELOPMENT, NO_DEMO
+from tapgate.settings import Settings, load_settings
+from tapgate.settings.network import DEFAULT_MESSENGER_URL
+from tapgate.settings.nodes import Demo, Environment
 from tapgate.store import FolderInUseError
 from tapgate.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
 from tapgate.store.database import Database
 from tapgate.supervisor import PrepareHook, Service
-
-#: Variables withheld from the gateway's workers, which do not need these secrets.
-_MESSENGER_SECRETS = frozenset(
-    {
-        "TAPGATE_MESSENGER_ACCESS_TOKEN",
-        "TAPGATE_MESSENGER_APP_SECRET",
-        "TAPGATE_MESSENGER_BRIDGE_TOKEN",
-        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
-    }
-)
-
-#: Variables withheld from the messenger.
-_GATEWAY_SECRETS = frozenset({"TAPGATE_OIDC_CLIENT_SECRET"})
+from tapgate_client.schemas.nodes import NodeRole
 
 
 def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
@@ -46,7 +35,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
             async for line in hook(settings, database_url):
                 yield line
         # The link is printed on a terminal only, never to a log file.
-        if settings.environment == DEVELOPMENT and sys.stdout.isatty():
+        if settings.environment == Environment.DEVELOPMENT and sys.stdout.isatty():
             links.append(await _create_sign_in_link(settings, database_url))
 
     def list_hints() -> Sequence[str]:
@@ -88,7 +77,7 @@ def _build_gateway_services(settings: Settings) -> list[Service]:
         settings.port,
         settings.workers,
         database_connections=settings.database_connections,
-        withheld_variables=_MESSENGER_SECRETS,
+        withheld_variables=_list_secrets_of(NodeRole.MESSENGER),
     )
     if not settings.report_workers:
         return [gateway]
@@ -114,7 +103,16 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
         settings.messenger_port,
         settings.messenger_workers,
         database_connections=get_messenger_connections(settings.database_connections),
-        withheld_variables=_GATEWAY_SECRETS,
+        withheld_variables=_list_secrets_of(NodeRole.GATEWAY),
+    )
+
+
+def _list_secrets_of(role: NodeRole) -> frozenset[str]:
+    """Return the variables of secrets that only one service uses, and that may be unset."""
+    return frozenset(
+        item.variable
+        for item in Settings.list_variables()
+        if item.is_secret and item.used_by is role and not item.required
     )
 
 
@@ -123,7 +121,7 @@ def _build_messenger_service(settings: Settings, host: str) -> Service:
 
 
 def _load_gateway_hook(settings: Settings) -> PrepareHook:
-    if settings.demo != NO_DEMO:
+    if settings.demo != Demo.OFF:
         from tapgate.sandbox import installation  # noqa: PLC0415
 
         return installation.prepare_installation

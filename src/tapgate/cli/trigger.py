@@ -7,7 +7,7 @@ from tapgate.api.services import Services
 from tapgate.event_records import EVENT_RECORD_LOADERS, EVENT_RECORD_TYPES
 from tapgate.notifications.events import publish_data
 from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.webhooks.event_data import build_event_data
 from tapgate_client.schemas.webhooks import (
     WEBHOOK_EVENT_CATALOG,

@@ -38,7 +38,7 @@ from tapgate.runtime.handover import (
     READY_BYTE,
 )
 from tapgate.runtime.health import HealthMonitor
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store import StoreError
 from tapgate.telemetry import TelemetryError
 from tapgate_client.errors import ApiError, Code

@@ -3,13 +3,11 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
-import msgspec
-
-from tapgate.dev_secrets import load_dev_form_key
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.settings import Settings
-from tapgate.settings_reader import DEVELOPMENT, SettingsError
+from tapgate.settings.dev_secrets import build_folder_error, load_dev_form_key
+from tapgate.settings.nodes import Environment
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.server_status import get_server_status
@@ -50,17 +48,17 @@ def add_development_form_key(settings: Settings) -> Settings:
     try:
         key = load_dev_form_key(settings.data_dir)
     except OSError as error:
-        raise SettingsError(
-            f"the data folder {settings.data_dir} cannot be used: {error.strerror}"
-        ) from error
-    return msgspec.structs.replace(settings, messenger_flow_private_key=key)
+        raise build_folder_error(settings.data_dir, error) from error
+    return settings.replace(messenger_flow_private_key=key)
 
 
 def list_warnings(settings: Settings) -> list[str]:
     """Return warnings about missing settings that are not required to start."""
     lines = []
     # In development without a provider, no webhooks arrive.
-    is_local = settings.environment == DEVELOPMENT and settings.messenger_graph_url is None
+    is_local = (
+        settings.environment == Environment.DEVELOPMENT and settings.messenger_graph_url is None
+    )
     if settings.messenger_app_secret is None and not is_local:
         result = "rejected" if settings.is_production else "not verified (fine in development)"
         lines.append(

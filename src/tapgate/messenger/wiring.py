@@ -26,7 +26,7 @@ from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.settings import Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store.connection_budget import get_messenger_connections
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status

@@ -22,7 +22,7 @@ from tapgate.ledger.receipts import (
 )
 from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
-from tapgate.settings import ALL_RECEIPTS, NO_NOTIFICATIONS, NO_RECEIPTS, RECEIVED_RECEIPTS
+from tapgate.settings.business import Receipts
 from tapgate.store.work_queue import build_backlog_sql, build_dequeue_sql
 from tapgate_client import ids, money
 from tapgate_client.names import clean_business_name, get_counterparty_name
@@ -40,10 +40,10 @@ _REVIEW_KINDS: Final = frozenset({PAYMENT_RELEASED, PAYMENT_REJECTED})
 _ALWAYS_SENT: Final = _REVIEW_KINDS | {FLOAT_LOW}
 #: Kinds sent under each value of the setting. A kind is also the name of its template.
 KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
-    NO_NOTIFICATIONS: frozenset(),
-    NO_RECEIPTS: _ALWAYS_SENT,
-    RECEIVED_RECEIPTS: _ALWAYS_SENT | {MONEY_RECEIVED},
-    ALL_RECEIPTS: _ALWAYS_SENT | {MONEY_RECEIVED, PAYMENT_MADE},
+    Receipts.NO_MESSAGES: frozenset(),
+    Receipts.OFF: _ALWAYS_SENT,
+    Receipts.RECEIVED: _ALWAYS_SENT | {MONEY_RECEIVED},
+    Receipts.ALL: _ALWAYS_SENT | {MONEY_RECEIVED, PAYMENT_MADE},
 }
 
 #: Counterparty in a message about a reviewed payment, by language and by whether the recipient of

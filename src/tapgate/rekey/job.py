@@ -16,7 +16,7 @@ from tapgate.rekey.columns import SEALED_COLUMNS
 from tapgate.rekey.hashes import HASH_KINDS, OldKey, count_hashes, discard_hashes
 from tapgate.rekey.sealed_values import ProgressCallback
 from tapgate.runtime.nodes import list_nodes
-from tapgate.runtime.shared_settings import list_secret_keys
+from tapgate.settings.fingerprint import list_secret_keys
 from tapgate.store import StoreError
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.installation import get_first_key_id, set_first_key_id

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.settings import AUTO_LOG_FORMAT
+from tapgate.settings.logs import LogFormat
 
 _COLORS: Final = {2: "32", 3: "36", 4: "33", 5: "31"}  # by the first digit of the status
 _LEVEL_COLORS: Final = {"warning": "33", "error": "31"}
@@ -17,7 +17,7 @@ _HIDDEN_FIELDS: Final = frozenset({"event", "level", "time", "failure"})
 
 def is_text(log_format: str) -> bool:
     """Return whether this process logs text, given the setting."""
-    return log_format == "text" or (log_format == AUTO_LOG_FORMAT and os.isatty(_STDERR))
+    return log_format == "text" or (log_format == LogFormat.AUTO and os.isatty(_STDERR))
 
 
 def render_request(method: str, endpoint: str, status: int, ms: float, request_id: str) -> bytes:

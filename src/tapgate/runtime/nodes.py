@@ -13,15 +13,16 @@ import structlog
 from tapgate import VERSION
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.health import HealthMonitor
-from tapgate.runtime.shared_settings import (
+from tapgate.settings import Settings
+from tapgate.settings.declaration import SettingsError
+from tapgate.settings.fingerprint import (
     compute_fingerprint,
     find_common_values,
     is_critical,
     list_differences,
     list_secret_keys,
 )
-from tapgate.settings import MISMATCH_WARN, Settings
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.nodes import MismatchAction
 from tapgate.store.database import Database
 from tapgate.store.migrate import NODES_LOCK_KEY
 from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
@@ -60,7 +61,7 @@ _DELETE_SQL = "DELETE FROM nodes WHERE id = $1 AND role = $2"
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A registered node. `settings` are hashes; see `shared_settings`."""
+    """A registered node. `settings` are hashes; see `settings.fingerprint`."""
 
     id: str
     role: str
@@ -185,7 +186,7 @@ class NodeRegistry:
         differences = list_differences(self._fingerprint, node.settings)
         critical = [name for name in differences if is_critical(name)]
         where = f"from the {node.role} {node.address}, which uses the same database"
-        if critical and self._settings.settings_mismatch != MISMATCH_WARN:
+        if critical and self._settings.settings_mismatch != MismatchAction.WARN:
             raise SettingsError(
                 f"{' and '.join(critical)} must not differ {where}. To change settings node by"
                 " node, set TAPGATE_SETTINGS_MISMATCH=warn"

@@ -8,7 +8,7 @@ from tapgate.api.app import App
 from tapgate.api.services import Services
 from tapgate.http import worker
 from tapgate.sandbox.simulators.site import build_simulator_site
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 
 
 def create_app(services: Services) -> App:

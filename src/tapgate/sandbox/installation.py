@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from tapgate import gateway_installation
 from tapgate.api.services import Services
 from tapgate.settings import Settings
-from tapgate.settings_reader import NO_DEMO
+from tapgate.settings.nodes import Demo
 
 
 def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
@@ -15,7 +15,7 @@ def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator
 
 async def _build_demo(services: Services, database_url: str) -> AsyncIterator[str]:
     size = services.settings.demo
-    if size == NO_DEMO:
+    if size == Demo.OFF:
         return
     from tapgate.sandbox.demo.build import build_demo  # noqa: PLC0415 - only a new demo needs it
 

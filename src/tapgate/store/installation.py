@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 

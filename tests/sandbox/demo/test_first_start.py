@@ -17,7 +17,8 @@ from tapgate.cli.development import DemoSize
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.settings import load_settings
-from tapgate.settings_reader import DEMO_SIZES, NO_DEMO, SettingsError
+from tapgate.settings.declaration import SettingsError
+from tapgate.settings.nodes import Demo
 
 
 async def read_hints(running: RunningGateway) -> list[str]:
@@ -97,4 +98,4 @@ def test_demo_is_rejected_in_production(tmp_path: Path) -> None:
 
 
 def test_demo_sizes_match_the_accepted_settings() -> None:
-    assert {NO_DEMO, *SIZES} == set(DEMO_SIZES) == {NO_DEMO, *get_args(DemoSize)}
+    assert {Demo.OFF, *SIZES} == set(Demo) == {Demo.OFF, *get_args(DemoSize)}

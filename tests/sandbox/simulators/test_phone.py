@@ -5,7 +5,6 @@ The browser tests cover its normal operation.
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from cases import each
@@ -28,9 +27,7 @@ PATHS = [
 def unreachable_messenger_url(harness: Harness) -> str:
     """Point the settings at a messenger that is not running and return its URL."""
     url = f"http://127.0.0.1:{free_port()}"
-    harness.services.settings = msgspec.structs.replace(
-        harness.services.settings, messenger_url=url
-    )
+    harness.services.settings = harness.services.settings.replace(messenger_url=url)
     return url
 
 

@@ -4,7 +4,6 @@ import re
 from importlib.resources import files
 
 import httpx2
-import msgspec
 import pytest
 
 from builders.card_proofs import create_signing_card
@@ -19,7 +18,7 @@ from tapgate.cli import start
 from tapgate.pos.routes import pos_endpoints
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings_reader import SettingsError
+from tapgate.settings.declaration import SettingsError
 from tapgate_client.errors import Code
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -134,7 +133,7 @@ async def test_demo_pin_is_shown_in_development_only(
     # Match whole words only, because random values of the session may contain these digits.
     pin = re.compile(r"\b4826\b")
     assert pin.search(page) and 'data-example="DEMO-000001"' in page
-    services.settings = msgspec.structs.replace(services.settings, environment="testing")
+    services.settings = services.settings.replace(environment="testing")
     assert not pin.search(await ada.get_page_text("/simulator/pos"))
 
 
@@ -164,7 +163,7 @@ def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:
 
 
 def set_environment(services: Services, environment: str) -> None:
-    services.settings = msgspec.structs.replace(services.settings, environment=environment)
+    services.settings = services.settings.replace(environment=environment)
 
 
 def build_client(app: App) -> httpx2.AsyncClient:

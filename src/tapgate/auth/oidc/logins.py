@@ -21,7 +21,7 @@ from tapgate.auth.oidc.provider import Provider, add_query
 from tapgate.auth.oidc.requests import ProviderError, RequestRejectedError
 from tapgate.http.client_addresses import get_address_key
 from tapgate.http.fair_limit import FairLimit
-from tapgate.oidc_settings import OidcSettings
+from tapgate.settings.security import OidcSettings
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault, VaultError

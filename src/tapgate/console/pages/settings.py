@@ -1,14 +1,15 @@
 """Branding and effective settings."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from tapgate.branding.model import render_stylesheet
 from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
-from tapgate.console.setting_labels import group_settings
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
+from tapgate.settings import Settings
 
 pages = Pages()
 
@@ -68,6 +69,17 @@ ACTIONS = (
 async def show_settings(request: PageRequest) -> Reply[bytes]:
     settings = await request.get("/api/v1/system/settings")
     return request.render("settings/settings.html", groups=group_settings(settings["data"]))
+
+
+def group_settings(
+    records: Sequence[Any], settings_type: type[Settings] = Settings
+) -> dict[str, list[tuple[str, Any]]]:
+    """Return the labels and the settings as the API returns them, by the title of their group."""
+    by_name = {record["name"]: record for record in records}
+    groups: dict[str, list[tuple[str, Any]]] = {}
+    for item in settings_type.declared.values():
+        groups.setdefault(item.group, []).append((item.label, by_name[item.variable]))
+    return groups
 
 
 @pages.get("/console/brand.css", public=True)

@@ -15,7 +15,7 @@ from tapgate.console.page_request import (
 )
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.settings import NO_SECOND_FACTOR
+from tapgate.settings.security import SecondFactor
 from tapgate.vault import VaultError
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor
@@ -131,7 +131,7 @@ def render_sign_in(
         pending=pending,
         to=_get_destination(request),
         asks_code=pending is not None and (methods is None or Factor.TOTP in methods),
-        offers_passkey=settings.second_factor != NO_SECOND_FACTOR,
+        offers_passkey=settings.second_factor != SecondFactor.OFF,
         has_sso=settings.oidc is not None,
     )
     if error is not None:

@@ -20,7 +20,7 @@ from tapgate.console.pages.sign_in import (
 )
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
-from tapgate.settings import NO_SECOND_FACTOR
+from tapgate.settings.security import SecondFactor
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor
 
@@ -144,7 +144,7 @@ def _render_problem(
         login=login,
         needs_password=needs_password,
         asks_code=needs_factor and (methods is None or Factor.TOTP in methods),
-        offers_passkey=request.context.services.settings.second_factor != NO_SECOND_FACTOR,
+        offers_passkey=request.context.services.settings.second_factor != SecondFactor.OFF,
         pending=password and seal_pending(request, Credentials("", password)),
     )
     reply.headers = {**error.headers, **reply.headers}

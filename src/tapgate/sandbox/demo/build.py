@@ -8,8 +8,6 @@ from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.api.services import Services
@@ -23,7 +21,8 @@ from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
-from tapgate.settings import NO_NOTIFICATIONS, Settings
+from tapgate.settings import Settings
+from tapgate.settings.business import Receipts
 from tapgate.store.database import Database
 from tapgate.store.failures import DATABASE_ERRORS
 from tapgate_client.clock import get_platform_day
@@ -56,7 +55,7 @@ def create_clock(now: datetime, size: str, zone: ZoneInfo) -> SimulatedClock:
 
 def without_notifications(settings: Settings) -> Settings:
     """Return settings that disable messages: the simulated people have no phones."""
-    return msgspec.structs.replace(settings, receipts=NO_NOTIFICATIONS)
+    return settings.replace(receipts=Receipts.NO_MESSAGES)
 
 
 @contextlib.asynccontextmanager

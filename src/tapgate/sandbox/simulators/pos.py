@@ -14,7 +14,7 @@ from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
 from tapgate.sandbox.software_card import load_chip_keys
-from tapgate.settings_reader import DEVELOPMENT
+from tapgate.settings.nodes import Environment
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import Authenticity
@@ -82,7 +82,7 @@ def _load_example_people(request: PageRequest) -> list[examples.ExamplePerson]:
 
 
 def _is_development(request: PageRequest) -> bool:
-    return request.context.services.settings.environment == DEVELOPMENT
+    return request.context.services.settings.environment == Environment.DEVELOPMENT
 
 
 async def _find_signing_serials(

@@ -10,7 +10,7 @@ from tapgate.console.page_request import HOME_PATH, PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.sign_in_link import PATH, use_link
-from tapgate.settings_reader import DEVELOPMENT
+from tapgate.settings.nodes import Environment
 
 pages: Final = Pages()
 
@@ -27,7 +27,7 @@ async def show_link_form(request: PageRequest) -> Reply[bytes]:
 async def sign_in_with_link(request: PageRequest) -> Reply[bytes]:
     context, services = request.context, request.context.services
     admin_id = None
-    if services.settings.environment == DEVELOPMENT:
+    if services.settings.environment == Environment.DEVELOPMENT:
         admin_id = await use_link(services.database, services.vault, request.form.get("token"))
     # The link replaces the password, not the second factor.
     if admin_id is None or await services.authenticator.factors.list_enrolled(admin_id):

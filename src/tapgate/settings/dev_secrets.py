@@ -3,8 +3,11 @@
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 import msgspec
+
+from tapgate.settings.declaration import SettingsError
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +19,23 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "Secrets(...)"
+
+
+def add_dev_secrets(values: dict[str, Any]) -> None:
+    """Add generated secrets to the values of settings, where no secret is set."""
+    try:
+        generated = load_dev_secrets(values["data_dir"])
+    except OSError as error:
+        raise build_folder_error(values["data_dir"], error) from error
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    values["jwt_secret"] = values["jwt_secret"] or generated.jwt_secret
+    values["secret_key"] = values["secret_key"] or generated.secret_key
+    values["service_secrets"] = generated.service_secrets | values["service_secrets"]
+
+
+def build_folder_error(data_dir: Path, error: OSError) -> SettingsError:
+    return SettingsError(f"the data folder {data_dir} cannot be used: {error.strerror}")
 
 
 def load_dev_secrets(data_dir: Path) -> Secrets:

@@ -1,0 +1,129 @@
+"""Limits and business rules."""
+
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from tapgate.settings.declaration import Match, Setting, SettingGroup, Values
+from tapgate.settings.value_types import Choice, Country, Currency, Flag, Integer, Text, TimeZone
+from tapgate_client.schemas.nodes import NodeRole
+
+
+class Receipts(StrEnum):
+    """Receipts sent to subscribers' phones."""
+
+    OFF = "off"
+    RECEIVED = "received"
+    ALL = "all"
+    #: Also disables the messages that are otherwise always sent. Only for building demo data.
+    NO_MESSAGES = "none"
+
+
+def _derive_country(values: Values) -> str | None:
+    return "SL" if values["currency"] == "SLE" else None
+
+
+class BusinessSettings(SettingGroup):
+    title = "Limits and business rules"
+
+    operator_name = Setting(
+        Text(),
+        "Tapgate",
+        "Default operator name",
+        "Name of the operator, if the branding has none, shown to people who read a card with their"
+        " phone. See [Cards](cards.md#read-a-card-with-a-phone).",
+        production="The name that people know.",
+        example="City Transit",
+    )
+    currency = Setting(
+        Currency(),
+        "SLE",
+        "Currency",
+        "A database is bound to the currency that it was created with.",
+        production="Decide before the first start.",
+        example="USD",
+        template="SLE",
+    )
+    country = Setting[str | None](
+        Country(),
+        _derive_country,
+        "Default phone country",
+        "Country of phone numbers that staff type without a country code, such as 076 123456. If"
+        " `TAPGATE_CURRENCY` is not `SLE`, there is no default, and the country code is required.",
+        example="GH",
+    )
+    timezone = Setting(
+        TimeZone(),
+        ZoneInfo("UTC"),
+        "Time zone",
+        "Time zone of the days and months used by limits and statements.",
+        example="Africa/Freetown",
+        match=Match.REFUSE,
+        template="UTC",
+    )
+    rate_limit = Setting(
+        Integer(1, 1_000_000),
+        100,
+        "Rate limit (requests/s)",
+        "Requests per second per credential, or per address on public routes and on the messenger.",
+        example="500",
+        match=Match.WARN,
+    )
+    rate_burst = Setting(
+        Integer(1, 1_000_000),
+        200,
+        "Burst size",
+        "Burst size of the rate limit.",
+        example="1000",
+        match=Match.WARN,
+    )
+    refuse_weak_pins = Setting(
+        Flag(),
+        True,
+        "Weak PIN check",
+        "Reject PINs such as 1234 and 0000 when a PIN is set.",
+        production="Leave it on.",
+        example="off",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
+    wrong_pin_limit = Setting(
+        Integer(1, 1_000_000),
+        20,
+        "Wrong PIN limit",
+        "Wrong PINs per credential in ten minutes after which its requests with a PIN get 429. See"
+        " [Wrong PINs](payment.md#wrong-pins).",
+        example="50",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
+    wrong_pin_percent = Setting(
+        Integer(0, 99),
+        20,
+        "Wrong PIN threshold (%)",
+        "The wrong PIN limit applies only if more than this percentage of the credential's PINs are"
+        " wrong; `0`: any percentage.",
+        example="10",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
+    float_low = Setting(
+        Integer(0, 999_999_999),
+        1000,
+        "Low-float threshold",
+        "Threshold in whole major units. When an agent's float falls below it, the event"
+        " `agent.float_low` is sent, and the agent and its super-agent get a message.",
+        production="Depends on your agents' volume.",
+        example="5000",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
+    receipts = Setting(
+        Choice((Receipts.OFF, Receipts.RECEIVED, Receipts.ALL)),
+        Receipts.RECEIVED,
+        "Phone receipts",
+        "Receipts sent to subscribers' phones: `off`, `received` (money received) or `all` (also"
+        " payments made). See [Messages to phones](running.md#messages-to-phones).",
+        example="all",
+        match=Match.WARN,
+        used_by=NodeRole.GATEWAY,
+    )
