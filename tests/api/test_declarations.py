@@ -10,6 +10,7 @@ from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.router import Router
+from tapgate.store.transaction import Transaction
 from tapgate_client.schemas.common import SuccessResponse
 
 _PUBLIC = Access(public=True)
@@ -33,6 +34,22 @@ def declare_handler_without_its_path_parameter() -> None:
         return SuccessResponse(message="")
 
 
+async def do_slow_work(request: RequestContext) -> str:
+    return "done"
+
+
+def declare_slow_work_without_a_transaction() -> None:
+    @Endpoints("Test").get("/things", access=_PUBLIC, prepare=do_slow_work)
+    async def get_thing(request: RequestContext) -> SuccessResponse:
+        return SuccessResponse(message="")
+
+
+def declare_prepared_value_without_slow_work() -> None:
+    @Endpoints("Test").get("/things", access=_PUBLIC)
+    async def get_thing(request: RequestContext, tx: Transaction, prepared: str) -> SuccessResponse:
+        return SuccessResponse(message=prepared)
+
+
 def declare_route_twice() -> None:
     router: Router[Any] = Router()
     router.add("GET", "/things/{id}", 1)
@@ -46,6 +63,8 @@ def declare_route_twice() -> None:
         declare_public_access_with_callers,
         declare_unknown_role,
         declare_handler_without_its_path_parameter,
+        declare_slow_work_without_a_transaction,
+        declare_prepared_value_without_slow_work,
         declare_route_twice,
     ],
 )

@@ -69,9 +69,6 @@ class Guard:
         self.operations = operations
         self.ends_in_ledger = ends_in_ledger
 
-    def replace_describe(self, describe: Callable[..., Awaitable[Proposal | None]]) -> "Guard":
-        return Guard(describe, *self.operations, ends_in_ledger=self.ends_in_ledger)
-
 
 def collect_guarded_roles(endpoints: Iterable[Endpoint]) -> dict[str, frozenset[str]]:
     """Return the roles that may request each guarded operation."""

@@ -6,7 +6,6 @@ from these declarations.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import wraps
 from typing import (
     Annotated,
     Any,
@@ -27,11 +26,14 @@ from tapgate.http.messages import BodyStream
 from tapgate.http.token_buckets import RateLimitResult
 from tapgate_client.errors import Code
 from tapgate_client.operation import Effect
-from tapgate_client.schemas.records import NOT_FOUND_CODES, require_id
+from tapgate_client.schemas.records import NOT_FOUND_CODES
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
+
+#: Handler parameters that are not in the path.
+_OTHER_PARAMETERS = ("body", "query", "tx", "prepared")
 
 MEBIBYTE = 1024 * KIBIBYTE
 JSON_MEDIA_TYPE = "application/json"
@@ -141,6 +143,9 @@ class EndpointOptions(TypedDict, total=False):
     - `enrolls`: Also accepts sessions that may only enroll a second factor.
     - `report`: The gateway runs requests in a report worker, because they use much CPU time, and
       cancels them if the client disconnects.
+    - `prepare`: Slow work that must not keep a database transaction open, such as hashing a
+      password. It takes the same arguments as the handler and runs before the transaction. A
+      handler with the parameter `prepared` receives its result.
     """
 
     access: Any
@@ -169,6 +174,7 @@ class EndpointOptions(TypedDict, total=False):
     step_up: bool | tuple[str, ...]
     enrolls: bool
     report: bool
+    prepare: Handler
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,6 +193,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     body_type: Any  # a Struct, `bytes` for the raw body, or None
     query_type: type[msgspec.Struct] | None
     path_parameters: tuple[str, ...]
+    id_prefixes: Mapping[str, str]  # of the path parameters that are decoded
     response_type: Any  # None: no content
     media: tuple[str, ...] = (JSON_MEDIA_TYPE,)
     body_limit: int
@@ -210,6 +217,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     step_up: bool | tuple[str, ...] = False
     enrolls: bool = False
     report: bool = False
+    takes_tx: bool
+    takes_prepared: bool
+    prepare: Handler | None = None
 
     @property
     def name(self) -> str:
@@ -238,6 +248,13 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def description(self) -> str:
         return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
 
+    async def run_preparation(self, request: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Do the slow work before the database transaction; return more handler arguments."""
+        if self.prepare is None:
+            return {}
+        result = await self.prepare(request, **arguments)
+        return {"prepared": result} if self.takes_prepared else {}
+
 
 class Endpoints:
     """The endpoints of one resource, registered with decorators.
@@ -249,6 +266,10 @@ class Endpoints:
     and query. Every other parameter receives the path parameter of the same name. If its type is an
     ID of `schemas.records`, such as `PartnerId`, the ID is decoded, and an invalid ID fails as not
     found.
+
+    A handler with the parameter `tx` runs in a database transaction. It commits before the response
+    is sent, and rolls back if the handler raises an exception. The handler must read through `tx`
+    too: a second connection could wait for the first one forever. Slow work goes into `prepare`.
     """
 
     def __init__(self, tag: str, prefix: str = "", **shared: Unpack[EndpointOptions]) -> None:
@@ -279,6 +300,11 @@ class Endpoints:
             full_path = self._prefix + path
             types = get_type_hints(handler, include_extras=True)
             parameters = _parse_path_parameters(full_path, handler, types)
+            has_slow_work = "prepare" in options
+            if (has_slow_work and "tx" not in types) or ("prepared" in types and not has_slow_work):
+                raise TypeError(
+                    f"{handler.__qualname__}: `prepared` needs `prepare`, and that `tx`"
+                )
             id_prefixes = {
                 name: types[name].__metadata__[0] for name in parameters if types[name] is not str
             }
@@ -298,19 +324,18 @@ class Endpoints:
                 *self._shared.get("errors", ()),
                 *options.get("errors", ()),
             )
-            guard = options.get("guard")
-            if guard is not None and id_prefixes:
-                describe = _decode_ids(guard.describe, id_prefixes)
-                options["guard"] = guard.replace_describe(describe)
             self._endpoints.append(
                 Endpoint(
                     method=method,
                     path=full_path,
                     tag=self.tag,
-                    handler=_decode_ids(handler, id_prefixes) if id_prefixes else handler,
+                    handler=handler,
                     body_type=types.get("body"),
                     query_type=types.get("query"),
                     path_parameters=parameters,
+                    id_prefixes=id_prefixes,
+                    takes_tx="tx" in types,
+                    takes_prepared="prepared" in types,
                     response_type=None if has_no_content else response,
                     **(defaults | self._shared | options | {"errors": errors}),
                 )
@@ -329,7 +354,7 @@ def _parse_path_parameters(
 ) -> tuple[str, ...]:
     names = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
     context, *parameters = inspect.signature(handler).parameters
-    path_parameters = [name for name in parameters if name not in ("body", "query")]
+    path_parameters = [name for name in parameters if name not in _OTHER_PARAMETERS]
     if (
         not issubclass(types[context], BaseRequestContext)
         or sorted(path_parameters) != sorted(names)
@@ -340,15 +365,3 @@ def _parse_path_parameters(
     ):
         raise TypeError(f"{handler.__qualname__} does not match {path}: {names}")
     return names
-
-
-def _decode_ids(handler: Handler, id_prefixes: Mapping[str, str]) -> Handler:
-    """Return a handler that decodes the path parameters with these ID prefixes."""
-
-    @wraps(handler)
-    async def decode_and_handle(request: BaseRequestContext, **arguments: Any) -> Any:
-        for name, prefix in id_prefixes.items():
-            arguments[name] = require_id(prefix, arguments[name])
-        return await handler(request, **arguments)
-
-    return decode_and_handle

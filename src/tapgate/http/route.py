@@ -5,8 +5,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tapgate.http.decoding import BodyDecoder, QueryDecoder, require_declared_parameters
-from tapgate.http.endpoint import BaseRequestContext, Endpoint
+from tapgate.http.endpoint import BaseRequestContext, Endpoint, Handler
 from tapgate_client.errors import Code
+from tapgate_client.schemas.records import require_id
 
 #: Decoders are immutable and expensive to build, because each inspects every field of its type.
 #: All apps in the process share them.
@@ -41,8 +42,9 @@ class Route:
         self.is_unlimited = endpoint.unlimited
         self.is_report = endpoint.report
         self.body_limit = endpoint.body_limit
-        self._handler = endpoint.handler
+        self._handler = _open_transaction(endpoint) if endpoint.takes_tx else endpoint.handler
         self._path_parameters = endpoint.path_parameters
+        self._id_prefixes = endpoint.id_prefixes
         self._decode_body = _build_body_decoder(endpoint, currency)
         self._query_names = None if endpoint.any_query else endpoint.query_names
         self._decode_query = (
@@ -67,7 +69,20 @@ class Route:
             arguments["query"] = self._decode_query(request.query)
         elif request.query and self._query_names is not None:
             require_declared_parameters(request.query, self._query_names)
+        for name, prefix in self._id_prefixes.items():
+            arguments[name] = require_id(prefix, arguments[name])
         return arguments
+
+
+def _open_transaction(endpoint: Endpoint) -> Handler:
+    """Return the handler with a database transaction for its parameter `tx`."""
+
+    async def handle(request: BaseRequestContext, **arguments: Any) -> Any:
+        arguments |= await endpoint.run_preparation(request, arguments)
+        async with request.services.transaction() as tx:
+            return await endpoint.handler(request, tx=tx, **arguments)
+
+    return handle
 
 
 def _build_body_decoder(
