@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from tapgate.api.request_context import RequestContext
 from tapgate.pin_operations import PinOperations
+from tapgate.store.transaction import Transaction
 from tapgate_client.schemas.agents import AgentPinChange
 from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.subscribers import PinChange, PinReset
@@ -13,39 +14,45 @@ Key = TypeVar("Key")
 
 async def change_pin(
     request: RequestContext,
+    tx: Transaction,
     operations: PinOperations[Key],
     key: Key,
     body: PinChange | AgentPinChange,
 ) -> SuccessResponse:
     services = request.services
-    async with services.transaction() as tx:
-        await operations.change(
-            tx, request.actor, key, body.old_pin, body.new_pin, pin_verifier=services.pin_verifier
-        )
+    await operations.change(
+        tx, request.actor, key, body.old_pin, body.new_pin, pin_verifier=services.pin_verifier
+    )
     return SuccessResponse(message="PIN changed")
 
 
 async def request_pin_reset(
-    request: RequestContext, operations: PinOperations[Key], key: Key, receiver: str
+    request: RequestContext,
+    tx: Transaction,
+    operations: PinOperations[Key],
+    key: Key,
+    receiver: str,
 ) -> SuccessResponse:
     """Send a one-time code to the phone of `receiver`, such as "parent"."""
-    async with request.services.transaction() as tx:
-        await operations.request_reset(tx, request.actor, key, vault=request.services.vault)
+    await operations.request_reset(tx, request.actor, key, vault=request.services.vault)
     return SuccessResponse(message=f"A one-time code was sent to the {receiver}'s phone")
 
 
 async def reset_pin(
-    request: RequestContext, operations: PinOperations[Key], key: Key, body: PinReset
+    request: RequestContext,
+    tx: Transaction,
+    operations: PinOperations[Key],
+    key: Key,
+    body: PinReset,
 ) -> SuccessResponse:
     services = request.services
-    async with services.transaction() as tx:
-        await operations.reset(
-            tx,
-            request.actor,
-            key,
-            body.otp,
-            body.new_pin,
-            pin_verifier=services.pin_verifier,
-            vault=services.vault,
-        )
+    await operations.reset(
+        tx,
+        request.actor,
+        key,
+        body.otp,
+        body.new_pin,
+        pin_verifier=services.pin_verifier,
+        vault=services.vault,
+    )
     return SuccessResponse(message="PIN reset")

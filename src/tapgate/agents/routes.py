@@ -17,6 +17,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
+from tapgate.store.transaction import Transaction
 from tapgate_client import money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.agents import (
@@ -54,20 +55,21 @@ _CHANGE_ERRORS = (Code.NOT_CLOSABLE,)
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
     unguarded=Unguarded.NO_MONEY,
 )
-async def register_agent(request: RequestContext, body: AgentRegistration) -> AgentRegistered:
+async def register_agent(
+    request: RequestContext, tx: Transaction, body: AgentRegistration
+) -> AgentRegistered:
     """Register an agent.
 
     A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
     """
     services = request.services
-    async with services.transaction() as tx:
-        agent = await operations.register(
-            tx,
-            request.actor,
-            body,
-            pin_verifier=services.pin_verifier,
-            currency=services.settings.currency,
-        )
+    agent = await operations.register(
+        tx,
+        request.actor,
+        body,
+        pin_verifier=services.pin_verifier,
+        currency=services.settings.currency,
+    )
     record = to_record(agent)
     return AgentRegistered(agent_id=record.id, agent=record)
 
@@ -121,14 +123,15 @@ async def _describe_update(request: RequestContext, id: int, body: AgentUpdate) 
     step_up=("phone_number", "commission_tier"),
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE),
 )
-async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) -> AgentRecord:
+async def update_agent(
+    request: RequestContext, tx: Transaction, id: AgentId, body: AgentUpdate
+) -> AgentRecord:
     """Update an agent.
 
     Fields that are absent or null keep their values. A new `commission_tier` applies from the next
     cash-in or cash-out. A terminated agent cannot be changed.
     """
-    async with request.services.transaction() as tx:
-        agent = await operations.update(tx, request.actor, id, body)
+    agent = await operations.update(tx, request.actor, id, body)
     return to_record(agent)
 
 
@@ -138,12 +141,14 @@ async def update_agent(request: RequestContext, id: AgentId, body: AgentUpdate) 
     errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
     unguarded=Unguarded.TAKES_RIGHTS,
 )
-async def suspend_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
+async def suspend_agent(
+    request: RequestContext, tx: Transaction, id: AgentId, body: Reason
+) -> AgentResponse:
     """Suspend an agent.
 
     A suspended agent can neither send nor receive money.
     """
-    return await _change_status(request, id, SUSPEND, body.reason)
+    return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
 @endpoints.post(
@@ -153,29 +158,34 @@ async def suspend_agent(request: RequestContext, id: AgentId, body: Reason) -> A
     unguarded=Unguarded.NO_MONEY,
 )
 async def activate_agent(
-    request: RequestContext, id: AgentId, body: OptionalReason
+    request: RequestContext, tx: Transaction, id: AgentId, body: OptionalReason
 ) -> AgentResponse:
     """Reactivate a suspended agent."""
-    return await _change_status(request, id, ACTIVATE, body.reason)
+    return await _change_status(request, tx, id, ACTIVATE, body.reason)
 
 
 @endpoints.post(
     "/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
 )
-async def terminate_agent(request: RequestContext, id: AgentId, body: Reason) -> AgentResponse:
+async def terminate_agent(
+    request: RequestContext, tx: Transaction, id: AgentId, body: Reason
+) -> AgentResponse:
     """Terminate an agent permanently.
 
     The float and commission balances must be zero, with no funds on hold. Sub-agents are not
     affected.
     """
-    return await _change_status(request, id, TERMINATE, body.reason)
+    return await _change_status(request, tx, id, TERMINATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext, id: int, transition: Transition[AccountStatus], reason: str | None
+    request: RequestContext,
+    tx: Transaction,
+    id: int,
+    transition: Transition[AccountStatus],
+    reason: str | None,
 ) -> AgentResponse:
-    async with request.services.transaction() as tx:
-        agent = await operations.change_status(tx, request.actor, id, transition, reason)
+    agent = await operations.change_status(tx, request.actor, id, transition, reason)
     return AgentResponse(message=f"Agent {transition.event}", agent=to_record(agent))
 
 
@@ -188,10 +198,10 @@ async def _change_status(
     objects=ObjectAccess.PIN,
 )
 async def change_agent_pin(
-    request: RequestContext, id: AgentId, body: AgentPinChange
+    request: RequestContext, tx: Transaction, id: AgentId, body: AgentPinChange
 ) -> SuccessResponse:
     """Change an agent's PIN."""
-    return await pin_routes.change_pin(request, pin_operations, id, body)
+    return await pin_routes.change_pin(request, tx, pin_operations, id, body)
 
 
 @endpoints.post(
@@ -200,7 +210,9 @@ async def change_agent_pin(
     errors=_CHANGE_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
 )
-async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> SuccessResponse:
+async def request_agent_pin_reset(
+    request: RequestContext, tx: Transaction, id: AgentId
+) -> SuccessResponse:
     """Request a reset of an agent's PIN.
 
     Sends a 6-digit one-time code to the agent's phone. The code is valid for 5 minutes and 3
@@ -208,7 +220,7 @@ async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> Succe
     5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    return await pin_routes.request_pin_reset(request, pin_operations, id, "agent")
+    return await pin_routes.request_pin_reset(request, tx, pin_operations, id, "agent")
 
 
 @endpoints.post(
@@ -218,13 +230,15 @@ async def request_agent_pin_reset(request: RequestContext, id: AgentId) -> Succe
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.OTP,
 )
-async def reset_agent_pin(request: RequestContext, id: AgentId, body: PinReset) -> SuccessResponse:
+async def reset_agent_pin(
+    request: RequestContext, tx: Transaction, id: AgentId, body: PinReset
+) -> SuccessResponse:
     """Set an agent's new PIN with the one-time code.
 
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    return await pin_routes.reset_pin(request, pin_operations, id, body)
+    return await pin_routes.reset_pin(request, tx, pin_operations, id, body)
 
 
 @endpoints.get("/{id}/messages", access=_STAFF_ACCESS)

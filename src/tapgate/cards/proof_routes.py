@@ -4,10 +4,12 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
+from tapgate.card_proofs.verifier import DecryptedProof
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
 from tapgate.cards.model import to_record as to_card_record
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
@@ -52,7 +54,7 @@ async def _describe_keyset_retirement(
     guard=Guard(_describe_keyset_creation, Operation.KEYSETS),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecord:
+async def create_keyset(request: RequestContext, tx: Transaction, body: NewKeyset) -> KeysetRecord:
     """Create a keyset.
 
     A keyset has two AES-128 issuer keys for cards with an NTAG 424 DNA chip. The meta read key
@@ -64,10 +66,9 @@ async def create_keyset(request: RequestContext, body: NewKeyset) -> KeysetRecor
     version, personalize the cards again and retire the previous version.
     """
     services = request.services
-    async with services.transaction() as tx:
-        keyset = await keysets.create(
-            tx, request.actor, body, vault=services.vault, signals=services.signals
-        )
+    keyset = await keysets.create(
+        tx, request.actor, body, vault=services.vault, signals=services.signals
+    )
     return to_record(keyset)
 
 
@@ -97,7 +98,7 @@ async def get_keyset(request: RequestContext, id: CardKeysetId) -> KeysetRecord:
     objects=ObjectAccess.ANY,
 )
 async def retire_keyset(
-    request: RequestContext, id: CardKeysetId, body: KeysetRetirement
+    request: RequestContext, tx: Transaction, id: CardKeysetId, body: KeysetRetirement
 ) -> KeysetRecord:
     """Retire a keyset.
 
@@ -107,10 +108,9 @@ async def retire_keyset(
     other number fails with 422.
     """
     services = request.services
-    async with services.transaction() as tx:
-        return await keysets.retire(
-            tx, request.actor, id, confirmed_cards=body.cards, signals=services.signals
-        )
+    return await keysets.retire(
+        tx, request.actor, id, confirmed_cards=body.cards, signals=services.signals
+    )
 
 
 @endpoints.post(
@@ -128,7 +128,7 @@ async def retire_keyset(
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def personalize_card(
-    request: RequestContext, serial: str, body: NewPersonalization
+    request: RequestContext, tx: Transaction, serial: str, body: NewPersonalization
 ) -> Personalization:
     """Issue the keys of a card.
 
@@ -142,20 +142,26 @@ async def personalize_card(
     already, the keys have the next version: its present keys stay valid until the confirmation.
     """
     services = request.services
-    async with services.transaction() as tx:
-        return await personalization.personalize(
-            tx,
-            request.actor,
-            serial,
-            body.keyset_id,
-            vault=services.vault,
-            settings=services.settings,
-        )
+    return await personalization.personalize(
+        tx,
+        request.actor,
+        serial,
+        body.keyset_id,
+        vault=services.vault,
+        settings=services.settings,
+    )
+
+
+async def _decrypt_proof(
+    request: RequestContext, serial: str, body: PersonalizationConfirmation
+) -> DecryptedProof:
+    return await request.services.proof_verifier.decrypt(body.card_proof)
 
 
 @endpoints.post(
     "/{serial}/personalize/confirm",
     access=_ADMIN_ACCESS,
+    prepare=_decrypt_proof,
     errors=(
         Code.CARD_NOT_FOUND,
         Code.OTP_REQUIRED,
@@ -168,7 +174,11 @@ async def personalize_card(
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def confirm_personalization(
-    request: RequestContext, serial: str, body: PersonalizationConfirmation
+    request: RequestContext,
+    tx: Transaction,
+    serial: str,
+    body: PersonalizationConfirmation,
+    prepared: DecryptedProof,
 ) -> CardRecord:
     """Confirm the keys of a card by a tap.
 
@@ -176,12 +186,10 @@ async def confirm_personalization(
     is consumed, and the counter starts again with it.
     """
     services = request.services
-    decrypted = await services.proof_verifier.decrypt(body.card_proof)
-    async with services.transaction() as tx:
-        card = await personalization.confirm(
-            tx, request.actor, serial, decrypted, settings=services.settings
-        )
-    return to_card_record(card, services.clock(), services.settings)
+    card = await personalization.confirm(
+        tx, request.actor, serial, prepared, settings=services.settings
+    )
+    return to_card_record(card, tx.now(), services.settings)
 
 
 @endpoints.get(

@@ -13,9 +13,9 @@ from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate_client.errors import Code
-from tapgate_client.schemas.card_proofs import CardProof
 from tapgate_client.schemas.cards import (
     CardBlock,
     CardFilters,
@@ -61,7 +61,10 @@ _LINK_ERRORS = (
 )
 
 
-async def _verify_proof(request: RequestContext, proof: CardProof | None) -> ProofResult | None:
+async def _verify_proof(
+    request: RequestContext, body: CardLink | NewChildCard
+) -> ProofResult | None:
+    proof = body.card_proof
     return None if proof is None else await request.services.proof_verifier.verify(proof)
 
 
@@ -73,26 +76,27 @@ def _to_record(request: RequestContext, card: Card) -> CardRecord:
     "/link",
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_LINK_ERRORS,
+    prepare=_verify_proof,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
-async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
+async def link_card(
+    request: RequestContext, tx: Transaction, body: CardLink, prepared: ProofResult | None
+) -> CardResponse:
     """Link a card to a subscriber.
 
     The card uses the subscriber's PIN. A card that signs its taps can be named by `card_proof`
     instead of `card_serial`. The proof is checked before the PIN, and its tap is not consumed.
     """
     services = request.services
-    proof = await _verify_proof(request, body.card_proof)
-    async with services.transaction() as tx:
-        card = await operations.link(
-            tx,
-            request.actor,
-            body,
-            pin_verifier=services.pin_verifier,
-            settings=services.settings,
-            proof=proof,
-        )
+    card = await operations.link(
+        tx,
+        request.actor,
+        body,
+        pin_verifier=services.pin_verifier,
+        settings=services.settings,
+        proof=prepared,
+    )
     return CardResponse(message="Card linked", card=_to_record(request, card))
 
 
@@ -101,26 +105,27 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     access=Access(scope="cards:write", roles="AS"),
     status=201,
     errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
+    prepare=_verify_proof,
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
-async def create_child_card(request: RequestContext, body: NewChildCard) -> CardResponse:
+async def create_child_card(
+    request: RequestContext, tx: Transaction, body: NewChildCard, prepared: ProofResult | None
+) -> CardResponse:
     """Create a child card.
 
     The card spends from the parent's wallet, up to its own daily limit and with its own PIN. A card
     that signs its taps can be named by `card_proof` instead of `card_serial`.
     """
     services = request.services
-    proof = await _verify_proof(request, body.card_proof)
-    async with services.transaction() as tx:
-        card = await operations.link_to_child(
-            tx,
-            request.actor,
-            body,
-            pin_verifier=services.pin_verifier,
-            settings=services.settings,
-            proof=proof,
-        )
+    card = await operations.link_to_child(
+        tx,
+        request.actor,
+        body,
+        pin_verifier=services.pin_verifier,
+        settings=services.settings,
+        proof=prepared,
+    )
     return CardResponse(message="Child card created", card=_to_record(request, card))
 
 
@@ -159,7 +164,9 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     errors=_CHILD_CARD_ERRORS,
     unguarded=Unguarded.NO_MONEY,
 )
-async def update_card(request: RequestContext, serial: str, body: ChildCardUpdate) -> CardRecord:
+async def update_card(
+    request: RequestContext, tx: Transaction, serial: str, body: ChildCardUpdate
+) -> CardRecord:
     """Update a child card.
 
     Fields that are absent or null keep their values. A new `daily_limit` applies from the next
@@ -167,10 +174,9 @@ async def update_card(request: RequestContext, serial: str, body: ChildCardUpdat
     Lost and expired cards cannot be changed.
     """
     services = request.services
-    async with services.transaction() as tx:
-        card = await operations.update_child_card(
-            tx, request.actor, serial, body, settings=services.settings
-        )
+    card = await operations.update_child_card(
+        tx, request.actor, serial, body, settings=services.settings
+    )
     return _to_record(request, card)
 
 
@@ -182,7 +188,7 @@ async def update_card(request: RequestContext, serial: str, body: ChildCardUpdat
     objects=ObjectAccess.ANY,  # blocking protects the holder
 )
 async def block_card(
-    request: RequestContext, serial: str, body: CardBlock
+    request: RequestContext, tx: Transaction, serial: str, body: CardBlock
 ) -> DisclosedCardResponse:
     """Block a card.
 
@@ -195,13 +201,10 @@ async def block_card(
     `subscriber_id` and `restricted`.
     """
     services = request.services
-    async with services.transaction() as tx:
-        card = await operations.block(
-            tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
-        )
-    hidden = await find_hidden_accounts(
-        services.database, request.caller, services.clock(), [card.account_id]
+    card = await operations.block(
+        tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
     )
+    hidden = await find_hidden_accounts(tx, request.caller, tx.now(), [card.account_id])
     return DisclosedCardResponse(
         card=to_disclosed_record(_to_record(request, card), hidden=bool(hidden))
     )
@@ -220,16 +223,17 @@ async def block_card(
     ),
     unguarded=Unguarded.NO_MONEY,
 )
-async def unblock_card(request: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
+async def unblock_card(
+    request: RequestContext, tx: Transaction, serial: str, body: OptionalReason
+) -> CardResponse:
     """Unblock a card.
 
     Lost and expired cards cannot be unblocked.
     """
     services = request.services
-    async with services.transaction() as tx:
-        card = await operations.unblock(
-            tx, request.actor, serial, body.reason, settings=services.settings
-        )
+    card = await operations.unblock(
+        tx, request.actor, serial, body.reason, settings=services.settings
+    )
     return CardResponse(message="Card unblocked", card=_to_record(request, card))
 
 
@@ -241,13 +245,15 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
-async def change_card_pin(request: RequestContext, serial: str, body: PinChange) -> SuccessResponse:
+async def change_card_pin(
+    request: RequestContext, tx: Transaction, serial: str, body: PinChange
+) -> SuccessResponse:
     """Change the PIN of a child card.
 
     A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
     and so have no PIN to change.
     """
-    return await pin_routes.change_pin(request, pin_operations, serial, body)
+    return await pin_routes.change_pin(request, tx, pin_operations, serial, body)
 
 
 @endpoints.post(
@@ -256,7 +262,9 @@ async def change_card_pin(request: RequestContext, serial: str, body: PinChange)
     errors=_CHILD_CARD_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
 )
-async def request_card_pin_reset(request: RequestContext, serial: str) -> SuccessResponse:
+async def request_card_pin_reset(
+    request: RequestContext, tx: Transaction, serial: str
+) -> SuccessResponse:
     """Request a reset of a child card's PIN.
 
     Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
@@ -264,7 +272,7 @@ async def request_card_pin_reset(request: RequestContext, serial: str) -> Succes
     code per minute and 5 per hour across all endpoints. After 15 wrong codes within 24 hours, no
     code is sent until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    return await pin_routes.request_pin_reset(request, pin_operations, serial, "parent")
+    return await pin_routes.request_pin_reset(request, tx, pin_operations, serial, "parent")
 
 
 @endpoints.post(
@@ -274,13 +282,15 @@ async def request_card_pin_reset(request: RequestContext, serial: str) -> Succes
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
 )
-async def reset_card_pin(request: RequestContext, serial: str, body: PinReset) -> SuccessResponse:
+async def reset_card_pin(
+    request: RequestContext, tx: Transaction, serial: str, body: PinReset
+) -> SuccessResponse:
     """Set a child card's new PIN with the one-time code.
 
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    return await pin_routes.reset_pin(request, pin_operations, serial, body)
+    return await pin_routes.reset_pin(request, tx, pin_operations, serial, body)
 
 
 @endpoints.post(

@@ -16,6 +16,7 @@ from tapgate.fees.model import (
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.fees import CommissionRules, FeeRules
@@ -54,7 +55,7 @@ async def _describe_fee_rules(
     step_up=True,
     guard=Guard(_describe_fee_rules, Operation.FEE_RULES),
 )
-async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
+async def replace_fee_rules(request: RequestContext, tx: Transaction, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
     The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
@@ -63,7 +64,7 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     deposits by the platform must not have a fee. For payments to a processor, `payer` must be
     `receiver`.
     """
-    return await _replace_fee_rules(request, body)
+    return await _replace_fee_rules(request, tx, body)
 
 
 @fee_endpoints.put(
@@ -73,31 +74,32 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
     guard=Guard(_describe_fee_rules, Operation.FEE_RULES),
     errors=(Code.RULE_NOT_FOUND,),
 )
-async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
+async def replace_fee_rules_of_type(
+    request: RequestContext, tx: Transaction, type: str, body: FeeRules
+) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
     The body contains the fee tiers of this type, in the same format as the response. The rules of
     all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
     """
     require_single_type(body, type)
-    return await _replace_fee_rules(request, body, type)
+    return await _replace_fee_rules(request, tx, body, type)
 
 
 async def _replace_fee_rules(
-    request: RequestContext, body: FeeRules, kind: str | None = None
+    request: RequestContext, tx: Transaction, body: FeeRules, kind: str | None = None
 ) -> FeeRules:
     services, currency = request.services, request.services.settings.currency
     tiers = parse_fee_rules(body, currency)
-    async with services.transaction() as tx:
-        return await operations.replace(
-            tx,
-            request.actor,
-            FEE_RULES,
-            tiers,
-            lambda rows: to_fee_rules(rows, currency),
-            signals=services.signals,
-            keep=lambda tier: kind is not None and tier.type != kind,
-        )
+    return await operations.replace(
+        tx,
+        request.actor,
+        FEE_RULES,
+        tiers,
+        lambda rows: to_fee_rules(rows, currency),
+        signals=services.signals,
+        keep=lambda tier: kind is not None and tier.type != kind,
+    )
 
 
 @commission_endpoints.get("", access=Access(roles="AF"))
@@ -123,7 +125,7 @@ async def _describe_commission_rules(request: RequestContext, body: CommissionRu
     guard=Guard(_describe_commission_rules, Operation.COMMISSION_RULES),
 )
 async def replace_commission_rules(
-    request: RequestContext, body: CommissionRules
+    request: RequestContext, tx: Transaction, body: CommissionRules
 ) -> CommissionRules:
     """Replace the commission rules.
 
@@ -140,12 +142,11 @@ async def replace_commission_rules(
     """
     services, currency = request.services, request.services.settings.currency
     rates = parse_commission_rules(body, currency)
-    async with services.transaction() as tx:
-        return await operations.replace(
-            tx,
-            request.actor,
-            COMMISSION_RULES,
-            rates,
-            lambda rows: to_commission_rules(rows, currency),
-            signals=services.signals,
-        )
+    return await operations.replace(
+        tx,
+        request.actor,
+        COMMISSION_RULES,
+        rates,
+        lambda rows: to_commission_rules(rows, currency),
+        signals=services.signals,
+    )

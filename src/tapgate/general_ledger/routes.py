@@ -10,6 +10,7 @@ from tapgate.general_ledger import operations, queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.general_ledger import (
     GlCodes,
@@ -37,15 +38,14 @@ async def get_gl_codes(request: RequestContext) -> GlCodes:
 
 
 @endpoints.put("/gl-codes", unguarded=Unguarded.NO_EFFECT, objects=ObjectAccess.ANY)
-async def update_gl_codes(request: RequestContext, body: UpdateGlCodes) -> GlCodes:
+async def update_gl_codes(request: RequestContext, tx: Transaction, body: UpdateGlCodes) -> GlCodes:
     """Change GL codes.
 
     Account kinds that the request does not list keep their code, and a kind without `name` keeps
     its name. Every kind has its own code; dots and hyphens are the same for this purpose. Reports
     and journals use the new codes for all days. Returns all codes.
     """
-    async with request.services.transaction() as tx:
-        return await operations.update_codes(tx, request.actor, body.data)
+    return await operations.update_codes(tx, request.actor, body.data)
 
 
 @endpoints.get("/accounts", heavy=True, report=True, objects=ObjectAccess.NO_OBJECT)

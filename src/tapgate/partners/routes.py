@@ -12,6 +12,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
 from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
     format_amount,
@@ -96,21 +97,22 @@ def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
     guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
+async def create_partner(
+    request: RequestContext, tx: Transaction, body: NewPartner
+) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
     The secrets are returned only in this response.
     """
     services, auth = request.services, request.services.authenticator
-    async with services.transaction() as tx:
-        partner, key, webhook_secret = await operations.create(
-            tx,
-            request.actor,
-            body,
-            currency=services.settings.currency,
-            hmac_keys=auth.hmac_keys,
-            webhook_secrets=auth.webhook_secrets,
-        )
+    partner, key, webhook_secret = await operations.create(
+        tx,
+        request.actor,
+        body,
+        currency=services.settings.currency,
+        hmac_keys=auth.hmac_keys,
+        webhook_secrets=auth.webhook_secrets,
+    )
     return PartnerCreated(
         partner=to_record(partner),
         api_key_id=ids.encode(ids.KEY, key.id),
@@ -138,15 +140,14 @@ async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
 
 @endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.OVERDRAFT_LIMITS))
 async def update_partner(
-    request: RequestContext, id: PartnerId, body: PartnerUpdate
+    request: RequestContext, tx: Transaction, id: PartnerId, body: PartnerUpdate
 ) -> PartnerRecord:
     """Update a partner.
 
     Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
     overdraft in use.
     """
-    async with request.services.transaction() as tx:
-        partner = await operations.update(tx, request.actor, id, body)
+    partner = await operations.update(tx, request.actor, id, body)
     return to_record(partner)
 
 
@@ -181,31 +182,34 @@ async def fund_partner(
 
 @endpoints.post("/{id}/suspend", errors=(Code.ALREADY_SUSPENDED,), unguarded=Unguarded.TAKES_RIGHTS)
 async def suspend_partner(
-    request: RequestContext, id: PartnerId, body: OptionalReason
+    request: RequestContext, tx: Transaction, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
     """Suspend a partner.
 
     Every process rejects the partner's keys and webhooks, normally before the response is sent.
     """
-    return await _change_status(request, id, SUSPEND, body.reason)
+    return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
 @endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,), unguarded=Unguarded.NO_MONEY)
 async def activate_partner(
-    request: RequestContext, id: PartnerId, body: OptionalReason
+    request: RequestContext, tx: Transaction, id: PartnerId, body: OptionalReason
 ) -> PartnerResponse:
     """Reactivate a suspended partner."""
-    return await _change_status(request, id, ACTIVATE, body.reason)
+    return await _change_status(request, tx, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext, id: int, transition: Transition[PartnerStatus], reason: str | None
+    request: RequestContext,
+    tx: Transaction,
+    id: int,
+    transition: Transition[PartnerStatus],
+    reason: str | None,
 ) -> PartnerResponse:
     hmac_keys = request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        partner = await operations.change_status(
-            tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
-        )
+    partner = await operations.change_status(
+        tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
+    )
     return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
 
 
@@ -227,7 +231,7 @@ async def _describe_credential(request: RequestContext, id: int, body: Any = Non
     guard=Guard(_describe_credential, Operation.API_KEYS),
 )
 async def rotate_partner_webhook_secret(
-    request: RequestContext, id: PartnerId, body: Rotation
+    request: RequestContext, tx: Transaction, id: PartnerId, body: Rotation
 ) -> PartnerWebhookSecret:
     """Rotate a partner's webhook secret.
 
@@ -236,25 +240,25 @@ async def rotate_partner_webhook_secret(
     previous secret immediately.
     """
     secrets, grace_seconds = request.services.authenticator.webhook_secrets, body.grace_seconds or 0
-    async with request.services.transaction() as tx:
-        secret = await operations.rotate_webhook_secret(
-            tx, request.actor, id, grace_seconds, webhook_secrets=secrets
-        )
+    secret = await operations.rotate_webhook_secret(
+        tx, request.actor, id, grace_seconds, webhook_secrets=secrets
+    )
     return PartnerWebhookSecret(webhook_secret=secret)
 
 
 @endpoints.post(
     "/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential, Operation.API_KEYS)
 )
-async def create_partner_key(request: RequestContext, id: PartnerId) -> SigningKeyCreated:
+async def create_partner_key(
+    request: RequestContext, tx: Transaction, id: PartnerId
+) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 
     Existing keys remain valid until they are deleted. All keys of a partner share one set of
     idempotency keys. The secret is returned only in this response.
     """
     hmac_keys = request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        key = await operations.create_key(tx, request.actor, id, hmac_keys=hmac_keys)
+    key = await operations.create_key(tx, request.actor, id, hmac_keys=hmac_keys)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
@@ -274,12 +278,13 @@ async def list_partner_keys(
     unguarded=Unguarded.TAKES_RIGHTS,
     objects=ObjectAccess.PARENT_IN_PATH,
 )
-async def delete_partner_key(request: RequestContext, id: PartnerId, api_key_id: str) -> None:
+async def delete_partner_key(
+    request: RequestContext, tx: Transaction, id: PartnerId, api_key_id: str
+) -> None:
     """Delete a partner's signing key.
 
     Every process rejects the key, normally before the response is sent. The partner's last key can
     be deleted too.
     """
     key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)
+    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)

@@ -10,6 +10,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
@@ -44,7 +45,7 @@ async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def create_signing_key(
-    request: RequestContext, id: ProcessorId, body: NewSigningKey
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: NewSigningKey
 ) -> SigningKeyCreated:
     """Create an additional signing key.
 
@@ -55,8 +56,7 @@ async def create_signing_key(
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
     hmac_keys = request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        key = await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
+    key = await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
@@ -79,12 +79,13 @@ async def list_signing_keys(
     unguarded=Unguarded.TAKES_RIGHTS,
     objects=ObjectAccess.PARENT_IN_PATH,
 )
-async def delete_signing_key(request: RequestContext, id: ProcessorId, api_key_id: str) -> None:
+async def delete_signing_key(
+    request: RequestContext, tx: Transaction, id: ProcessorId, api_key_id: str
+) -> None:
     """Delete a signing key.
 
     Every process rejects the key, normally before the response is sent. The processor's last key
     can be deleted too.
     """
     key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)
+    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)

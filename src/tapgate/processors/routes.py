@@ -10,6 +10,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
 from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_idempotency_key,
@@ -56,20 +57,21 @@ async def _describe_creation(request: RequestContext, body: NewProcessor) -> Pro
     guard=Guard(_describe_creation, Operation.MERCHANT_KEYS),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
+async def create_processor(
+    request: RequestContext, tx: Transaction, body: NewProcessor
+) -> ProcessorCreated:
     """Create a processor with its first signing key.
 
     The secret is returned only in this response.
     """
     services = request.services
-    async with services.transaction() as tx:
-        processor, key = await operations.create(
-            tx,
-            request.actor,
-            body,
-            currency=services.settings.currency,
-            hmac_keys=services.authenticator.hmac_keys,
-        )
+    processor, key = await operations.create(
+        tx,
+        request.actor,
+        body,
+        currency=services.settings.currency,
+        hmac_keys=services.authenticator.hmac_keys,
+    )
     record = to_record(processor)
     return ProcessorCreated(
         processor_id=record.id,
@@ -106,14 +108,14 @@ async def get_processor(request: RequestContext, id: ProcessorId) -> ProcessorRe
     unguarded=Unguarded.TAKES_RIGHTS,
 )
 async def suspend_processor(
-    request: RequestContext, id: ProcessorId, body: Reason
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: Reason
 ) -> ProcessorResponse:
     """Suspend a processor.
 
     Every process rejects all keys of the processor and its terminals, normally before the response
     is sent.
     """
-    return await _change_status(request, id, SUSPEND, body.reason)
+    return await _change_status(request, tx, id, SUSPEND, body.reason)
 
 
 @endpoints.post(
@@ -123,20 +125,23 @@ async def suspend_processor(
     unguarded=Unguarded.NO_MONEY,
 )
 async def activate_processor(
-    request: RequestContext, id: ProcessorId, body: OptionalReason
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
-    return await _change_status(request, id, ACTIVATE, body.reason)
+    return await _change_status(request, tx, id, ACTIVATE, body.reason)
 
 
 async def _change_status(
-    request: RequestContext, id: int, transition: Transition[ProcessorStatus], reason: str | None
+    request: RequestContext,
+    tx: Transaction,
+    id: int,
+    transition: Transition[ProcessorStatus],
+    reason: str | None,
 ) -> ProcessorResponse:
     hmac_keys = request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        processor = await operations.change_status(
-            tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
-        )
+    processor = await operations.change_status(
+        tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
+    )
     return ProcessorResponse(
         message=f"Processor {transition.event}", processor=to_record(processor)
     )

@@ -13,6 +13,7 @@ from tapgate.auth.disclosure import is_hidden
 from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers import operations, queries, restricted_access
 from tapgate.subscribers.model import (
     Subscriber,
@@ -73,11 +74,10 @@ def _to_record(request: RequestContext, subscriber: Subscriber) -> SubscriberRec
 
 
 async def _to_disclosed_record(
-    request: RequestContext, subscriber: Subscriber
+    request: RequestContext, tx: Transaction, subscriber: Subscriber
 ) -> DisclosedSubscriber:
     """Return the record of a changed subscriber, who may be hidden from the caller."""
-    services = request.services
-    hidden = await is_hidden(services.database, request.caller, services.clock(), subscriber.id)
+    hidden = await is_hidden(tx, request.caller, tx.now(), subscriber.id)
     return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
 
@@ -89,7 +89,9 @@ async def _to_disclosed_record(
     unguarded=Unguarded.NO_MONEY,
     objects=ObjectAccess.NO_OBJECT,
 )
-async def register_subscriber(request: RequestContext, body: Registration) -> SubscriberRegistered:
+async def register_subscriber(
+    request: RequestContext, tx: Transaction, body: Registration
+) -> SubscriberRegistered:
     """Register a subscriber.
 
     The subscriber gets an empty wallet and starts as `ACTIVE` at KYC level 1. The phone number is
@@ -97,10 +99,9 @@ async def register_subscriber(request: RequestContext, body: Registration) -> Su
     after a subscriber is closed.
     """
     services = request.services
-    async with services.transaction() as tx:
-        subscriber = await operations.register(
-            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
-        )
+    subscriber = await operations.register(
+        tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+    )
     record = _to_record(request, subscriber)
     return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
 
@@ -200,7 +201,7 @@ async def _describe_update(
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update_subscriber(
-    request: RequestContext, id: SubscriberId, body: SubscriberUpdate
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: SubscriberUpdate
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 
@@ -215,11 +216,8 @@ async def update_subscriber(
     `status_reason`.
     """
     services = request.services
-    async with services.transaction() as tx:
-        subscriber = await operations.update(
-            tx, request.actor, id, body, settings=services.settings
-        )
-    return await _to_disclosed_record(request, subscriber)
+    subscriber = await operations.update(tx, request.actor, id, body, settings=services.settings)
+    return await _to_disclosed_record(request, tx, subscriber)
 
 
 @endpoints.post(
@@ -230,7 +228,7 @@ async def update_subscriber(
     objects=ObjectAccess.ANY,  # blocking protects the subscriber, even a restricted one
 )
 async def block_subscriber(
-    request: RequestContext, id: SubscriberId, body: Reason
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: Reason
 ) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
@@ -239,9 +237,10 @@ async def block_subscriber(
     without a one-time code. If the caller may not access the subscriber, the response contains only
     `id`, `restricted`, `status` and `status_reason`.
     """
-    async with request.services.transaction() as tx:
-        subscriber = await operations.block(tx, request.actor, id, body.reason)
-    return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
+    subscriber = await operations.block(tx, request.actor, id, body.reason)
+    return DisclosedSubscriberResponse(
+        subscriber=await _to_disclosed_record(request, tx, subscriber)
+    )
 
 
 @endpoints.post(
@@ -251,14 +250,13 @@ async def block_subscriber(
     unguarded=Unguarded.NO_MONEY,
 )
 async def unblock_subscriber(
-    request: RequestContext, id: SubscriberId, body: OptionalReason
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: OptionalReason
 ) -> SubscriberResponse:
     """Unblock a subscriber.
 
     Active cards can be used again. Cards that were blocked individually stay blocked.
     """
-    async with request.services.transaction() as tx:
-        subscriber = await operations.unblock(tx, request.actor, id, body.reason)
+    subscriber = await operations.unblock(tx, request.actor, id, body.reason)
     return SubscriberResponse(
         message="Subscriber unblocked", subscriber=_to_record(request, subscriber)
     )
@@ -268,15 +266,14 @@ async def unblock_subscriber(
     "/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS, unguarded=Unguarded.TAKES_RIGHTS
 )
 async def close_subscriber(
-    request: RequestContext, id: SubscriberId, body: Reason
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: Reason
 ) -> SubscriberResponse:
     """Close a subscriber permanently.
 
     The wallet must be empty and have no funds on hold. Otherwise the request fails with
     `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
     """
-    async with request.services.transaction() as tx:
-        subscriber = await operations.close(tx, request.actor, id, body.reason)
+    subscriber = await operations.close(tx, request.actor, id, body.reason)
     return SubscriberResponse(
         message="Subscriber closed", subscriber=_to_record(request, subscriber)
     )
@@ -290,17 +287,16 @@ async def close_subscriber(
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
 async def verify_pin(
-    request: RequestContext, id: SubscriberId, body: PinVerification
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: PinVerification
 ) -> PinVerified:
     """Verify the PIN.
 
     Wrong PINs are counted across all channels, including terminals. The third consecutive wrong PIN
     locks the PIN for 30 minutes, and a correct PIN resets the count.
     """
-    async with request.services.transaction() as tx:
-        await pin_operations.verify(
-            tx, request.actor, id, body.pin, pin_verifier=request.services.pin_verifier
-        )
+    await pin_operations.verify(
+        tx, request.actor, id, body.pin, pin_verifier=request.services.pin_verifier
+    )
     return PinVerified()
 
 
@@ -312,14 +308,16 @@ async def verify_pin(
     unguarded=Unguarded.PIN,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
 )
-async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange) -> SuccessResponse:
+async def change_pin(
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: PinChange
+) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN counts as a wrong PIN, as in `verify-pin`. If a PIN is malformed, or the new PIN
     is too easy to guess, the request fails with 400. `SAME_PIN` is returned only if the old PIN is
     correct.
     """
-    return await pin_routes.change_pin(request, pin_operations, id, body)
+    return await pin_routes.change_pin(request, tx, pin_operations, id, body)
 
 
 @endpoints.post(
@@ -328,7 +326,9 @@ async def change_pin(request: RequestContext, id: SubscriberId, body: PinChange)
     errors=_CHANGE_ERRORS,
     unguarded=Unguarded.ONE_TIME_CODE,
 )
-async def request_pin_reset(request: RequestContext, id: SubscriberId) -> SuccessResponse:
+async def request_pin_reset(
+    request: RequestContext, tx: Transaction, id: SubscriberId
+) -> SuccessResponse:
     """Request a PIN reset.
 
     Sends a 6-digit one-time code to the subscriber's phone. The code is valid for 5 minutes and 3
@@ -336,7 +336,7 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
     5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    return await pin_routes.request_pin_reset(request, pin_operations, id, "subscriber")
+    return await pin_routes.request_pin_reset(request, tx, pin_operations, id, "subscriber")
 
 
 @endpoints.post(
@@ -346,13 +346,15 @@ async def request_pin_reset(request: RequestContext, id: SubscriberId) -> Succes
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
 )
-async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -> SuccessResponse:
+async def reset_pin(
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: PinReset
+) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    return await pin_routes.reset_pin(request, pin_operations, id, body)
+    return await pin_routes.reset_pin(request, tx, pin_operations, id, body)
 
 
 @endpoints.post(
@@ -361,7 +363,9 @@ async def reset_pin(request: RequestContext, id: SubscriberId, body: PinReset) -
     unguarded=Unguarded.ONE_TIME_CODE,
     objects=ObjectAccess.ANY,  # it requests the access
 )
-async def request_restricted_access(request: RequestContext, id: SubscriberId) -> SuccessResponse:
+async def request_restricted_access(
+    request: RequestContext, tx: Transaction, id: SubscriberId
+) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
     Sends a one-time code, which only this admin can use, to the subscriber's phone. The code is
@@ -369,8 +373,7 @@ async def request_restricted_access(request: RequestContext, id: SubscriberId) -
     hour across all endpoints. After 15 wrong codes from this admin within 24 hours, no code is sent
     until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    async with request.services.transaction() as tx:
-        await restricted_access.request_access(tx, request.actor, id, vault=request.services.vault)
+    await restricted_access.request_access(tx, request.actor, id, vault=request.services.vault)
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -382,17 +385,16 @@ async def request_restricted_access(request: RequestContext, id: SubscriberId) -
     objects=ObjectAccess.OTP,
 )
 async def verify_restricted_access(
-    request: RequestContext, id: SubscriberId, body: OneTimeCodeVerification
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: OneTimeCodeVerification
 ) -> AccessGranted:
     """Unlock a restricted subscriber with the one-time code.
 
     Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
     other subscriber.
     """
-    async with request.services.transaction() as tx:
-        expires_at = await restricted_access.grant_access(
-            tx, request.actor, id, body.otp, vault=request.services.vault
-        )
+    expires_at = await restricted_access.grant_access(
+        tx, request.actor, id, body.otp, vault=request.services.vault
+    )
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))
 
 

@@ -9,6 +9,7 @@ from tapgate.http.endpoint import Endpoints
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record
+from tapgate.store.transaction import Transaction
 from tapgate.transactions.submit import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
@@ -44,15 +45,14 @@ async def _describe_terminal(request: RequestContext, id: int, body: NewTerminal
     objects=ObjectAccess.ANY,
 )
 async def add_terminal(
-    request: RequestContext, id: ProcessorId, body: NewTerminal
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: NewTerminal
 ) -> TerminalAdded:
     """Add a terminal with its own signing key.
 
     The secret is returned only in this response.
     """
     hmac_keys = request.services.authenticator.hmac_keys
-    async with request.services.transaction() as tx:
-        terminal, key = await operations.add(tx, request.actor, id, body, hmac_keys=hmac_keys)
+    terminal, key = await operations.add(tx, request.actor, id, body, hmac_keys=hmac_keys)
     return TerminalAdded(
         terminal=to_record(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
@@ -78,14 +78,18 @@ async def list_terminals(
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def block_terminal(
-    request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
+    request: RequestContext,
+    tx: Transaction,
+    id: ProcessorId,
+    terminal_id: str,
+    body: OptionalReason,
 ) -> TerminalResponse:
     """Block a terminal.
 
     Every process rejects the terminal's keys, and payments in which the processor names the
     terminal, normally before the response is sent.
     """
-    return await _change_status(request, id, terminal_id, BLOCK, body.reason)
+    return await _change_status(request, tx, id, terminal_id, BLOCK, body.reason)
 
 
 @endpoints.post(
@@ -95,28 +99,32 @@ async def block_terminal(
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def unblock_terminal(
-    request: RequestContext, id: ProcessorId, terminal_id: str, body: OptionalReason
+    request: RequestContext,
+    tx: Transaction,
+    id: ProcessorId,
+    terminal_id: str,
+    body: OptionalReason,
 ) -> TerminalResponse:
     """Unblock a terminal."""
-    return await _change_status(request, id, terminal_id, UNBLOCK, body.reason)
+    return await _change_status(request, tx, id, terminal_id, UNBLOCK, body.reason)
 
 
 async def _change_status(
     request: RequestContext,
+    tx: Transaction,
     processor_id: int,
     terminal_id: str,
     transition: Transition[TerminalStatus],
     reason: str | None,
 ) -> TerminalResponse:
     services = request.services
-    async with services.transaction() as tx:
-        terminal = await operations.change_status(
-            tx,
-            request.actor,
-            processor_id,
-            decode_id(ids.TERMINAL, terminal_id),
-            transition,
-            reason,
-            hmac_keys=services.authenticator.hmac_keys,
-        )
+    terminal = await operations.change_status(
+        tx,
+        request.actor,
+        processor_id,
+        decode_id(ids.TERMINAL, terminal_id),
+        transition,
+        reason,
+        hmac_keys=services.authenticator.hmac_keys,
+    )
     return TerminalResponse(message=f"Terminal {transition.event}", terminal=to_record(terminal))

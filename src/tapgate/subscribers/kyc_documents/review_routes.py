@@ -7,6 +7,7 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents import reviews
 from tapgate_client.errors import Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord
@@ -40,10 +41,11 @@ async def list_kyc_reviews(
     unguarded=Unguarded.NO_EFFECT,
     effect="sets",
 )
-async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
+async def assign_kyc_review(
+    request: RequestContext, tx: Transaction, id: SubscriberId
+) -> KycReviewRecord:
     """Assign a KYC review to the calling admin. A KYC decision ends the assignment."""
-    async with request.services.transaction() as tx:
-        return reviews.to_record(await reviews.assign(tx, request.actor, id))
+    return reviews.to_record(await reviews.assign(tx, request.actor, id))
 
 
 @endpoints.post(
@@ -52,7 +54,8 @@ async def assign_kyc_review(request: RequestContext, id: SubscriberId) -> KycRev
     unguarded=Unguarded.NO_EFFECT,
     effect="sets",
 )
-async def unassign_kyc_review(request: RequestContext, id: SubscriberId) -> KycReviewRecord:
+async def unassign_kyc_review(
+    request: RequestContext, tx: Transaction, id: SubscriberId
+) -> KycReviewRecord:
     """Remove the assignee of a KYC review."""
-    async with request.services.transaction() as tx:
-        return reviews.to_record(await reviews.unassign(tx, request.actor, id))
+    return reviews.to_record(await reviews.unassign(tx, request.actor, id))

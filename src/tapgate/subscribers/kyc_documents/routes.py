@@ -5,6 +5,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import decisions, operations, queries
 from tapgate.subscribers.kyc_documents.model import (
@@ -148,7 +149,7 @@ async def _describe_decision(
     ),
 )
 async def decide_kyc(
-    request: RequestContext, id: SubscriberId, body: KycDecisionRequest
+    request: RequestContext, tx: Transaction, id: SubscriberId, body: KycDecisionRequest
 ) -> SubscriberResponse:
     """Decide on the KYC documents of a subscriber.
 
@@ -165,8 +166,7 @@ async def decide_kyc(
     `ALREADY_RESOLVED`.
     """
     services = request.services
-    async with services.transaction() as tx:
-        subscriber = await decisions.decide(tx, request.actor, id, body, vault=services.vault)
+    subscriber = await decisions.decide(tx, request.actor, id, body, vault=services.vault)
     return SubscriberResponse(
         message=_DECISION_MESSAGES[KycDecision(body.decision)],
         subscriber=to_subscriber_record(subscriber, services.clock()),
