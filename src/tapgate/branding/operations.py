@@ -1,6 +1,7 @@
 """The current branding, cached per process, and its changes."""
 
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -38,10 +39,11 @@ async def get_branding(
     if cache is None:
         cache = _caches[database] = CostBoundCache(_CACHE_SECONDS)
 
-    async def load() -> Branding:
-        return _build(settings, await queries.find(database))
+    return await cache.get(now, partial(load_branding, database, settings), fresh=fresh)
 
-    return await cache.get(now, load, fresh=fresh)
+
+async def load_branding(reader: Database | Transaction, settings: Settings) -> Branding:
+    return _build(settings, await queries.find(reader))
 
 
 async def get_branding_or_default(

@@ -1,5 +1,6 @@
 """Endpoints of the branding."""
 
+from functools import partial
 from hashlib import sha256
 
 import msgspec
@@ -11,6 +12,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.branding import BrandingRecord, BrandingUpdate
@@ -54,14 +56,21 @@ async def _describe_update(request: RequestContext, body: BrandingUpdate) -> Pro
     )
 
 
+async def _decode_logo(request: RequestContext, body: BrandingUpdate) -> bytes | None:
+    return await operations.decode_logo(body.logo)
+
+
 @endpoints.put(
     "",
     access=Access(roles="A"),
     body_limit=MEBIBYTE,
     guard=Guard(_describe_update, Operation.BRANDING),
+    prepare=_decode_logo,
     step_up=True,
 )
-async def update_branding(request: RequestContext, body: BrandingUpdate) -> BrandingRecord:
+async def update_branding(
+    request: RequestContext, tx: Transaction, body: BrandingUpdate, prepared: bytes | None
+) -> BrandingRecord:
     """Change the branding.
 
     Fields that the request omits keep their values, and an empty string resets a field to its
@@ -71,11 +80,9 @@ async def update_branding(request: RequestContext, body: BrandingUpdate) -> Bran
     white. `logo` is a PNG image with at most 1024 pixels per side, which is decoded and encoded
     again without metadata.
     """
-    services = request.services
-    logo = await operations.decode_logo(body.logo)
-    async with services.transaction() as tx:
-        await operations.update(tx, request.actor, body, logo)
-    return to_record(await _get(request, fresh=True))
+    await operations.update(tx, request.actor, body, prepared)
+    tx.after_commit(partial(_get, request, fresh=True))
+    return to_record(await operations.load_branding(tx, request.services.settings))
 
 
 def build_logo_reply(branding: Branding) -> Reply[bytes]:

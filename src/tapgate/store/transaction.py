@@ -19,14 +19,14 @@ class Transaction:
 
     def __init__(self, connection: asyncpg.Connection, clock: Clock, new_id: IdGenerator) -> None:
         self._connection = connection
-        self._after_commit: list[Callable[[], Awaitable[None]]] = []
+        self._after_commit: list[Callable[[], Awaitable[object]]] = []
         self.now = clock
         self.new_id = new_id
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
-    def after_commit(self, callback: Callable[[], Awaitable[None]]) -> None:
+    def after_commit(self, callback: Callable[[], Awaitable[object]]) -> None:
         """Register a callback that runs once the changes are committed."""
         self._after_commit.append(callback)
 

@@ -12,6 +12,8 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.support import model, operations, queries
 from tapgate.support.model import SupportRequest
 from tapgate_client.errors import Code
@@ -33,20 +35,20 @@ endpoints = Endpoints(
 _LISTED_MESSAGES = 10
 
 
-async def _build_record(request: RequestContext, row: SupportRequest) -> SupportRequestRecord:
-    services = request.services
-    messages = await queries.load_messages(services.database, services.vault, [row.id])
-    masked = row.id in await _find_masked(request, [row])
+async def _build_record(
+    request: RequestContext, reader: Database | Transaction, row: SupportRequest
+) -> SupportRequestRecord:
+    messages = await queries.load_messages(reader, request.services.vault, [row.id])
+    masked = row.id in await _find_masked(request, reader, [row])
     return model.to_record(row, messages.get(row.id, []), masked=masked)
 
 
-async def _find_masked(request: RequestContext, rows: Sequence[SupportRequest]) -> set[int]:
+async def _find_masked(
+    request: RequestContext, reader: Database | Transaction, rows: Sequence[SupportRequest]
+) -> set[int]:
     """Return the IDs of the requests that concern a subscriber hidden from the caller."""
-    services = request.services
     subjects = {Subject("support", row.public_id): row.id for row in rows}
-    hidden = await find_hidden_subjects(
-        services.database, request.caller, services.clock(), subjects
-    )
+    hidden = await find_hidden_subjects(reader, request.caller, request.services.clock(), subjects)
     return {subjects[subject] for subject in hidden}
 
 
@@ -58,7 +60,7 @@ async def _find_masked(request: RequestContext, rows: Sequence[SupportRequest]) 
     errors=(Code.REQUEST_NOT_FOUND,),
 )
 async def receive_support_message(
-    request: RequestContext, body: NewSupportMessage
+    request: RequestContext, tx: Transaction, body: NewSupportMessage
 ) -> Reply[SupportRequestRecord]:
     """Pass a customer's message to support.
 
@@ -68,9 +70,8 @@ async def receive_support_message(
     A message with the `message_id` of an earlier one is not stored again and gets the same status.
     """
     services = request.services
-    async with services.transaction() as tx:
-        row, is_new = await operations.receive(tx, request.actor, body, vault=services.vault)
-    return Reply(await _build_record(request, row), status=201 if is_new else 200)
+    row, is_new = await operations.receive(tx, request.actor, body, vault=services.vault)
+    return Reply(await _build_record(request, tx, row), status=201 if is_new else 200)
 
 
 @endpoints.get("/requests")
@@ -85,7 +86,7 @@ async def list_support_requests(
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.caller, services.clock())
-    masked = await _find_masked(request, rows)
+    masked = await _find_masked(request, services.database, rows)
     messages = await queries.load_messages(
         services.database, services.vault, {row.id for row in rows} - masked, _LISTED_MESSAGES
     )
@@ -107,8 +108,8 @@ async def get_support_request(
     request: RequestContext, id: SupportRequestId
 ) -> SupportRequestRecord:
     """Get a support request."""
-    row = await queries.get(request.services.database, id)
-    return await _build_record(request, row)
+    database = request.services.database
+    return await _build_record(request, database, await queries.get(database, id))
 
 
 @endpoints.post(
@@ -118,7 +119,7 @@ async def get_support_request(
     objects=ObjectAccess.UNRESTRICTED,
 )
 async def reply_to_support_request(
-    request: RequestContext, id: SupportRequestId, body: SupportReply
+    request: RequestContext, tx: Transaction, id: SupportRequestId, body: SupportReply
 ) -> SupportRequestRecord:
     """Reply to a support request.
 
@@ -127,15 +128,14 @@ async def reply_to_support_request(
     unassigned request is assigned to the admin.
     """
     services = request.services
-    async with services.transaction() as tx:
-        row = await operations.reply(
-            tx,
-            request.actor,
-            id,
-            body.text,
-            vault=services.vault,
-        )
-    return await _build_record(request, row)
+    row = await operations.reply(
+        tx,
+        request.actor,
+        id,
+        body.text,
+        vault=services.vault,
+    )
+    return await _build_record(request, tx, row)
 
 
 @endpoints.post(
@@ -145,12 +145,11 @@ async def reply_to_support_request(
     effect="sets",
 )
 async def assign_support_request(
-    request: RequestContext, id: SupportRequestId
+    request: RequestContext, tx: Transaction, id: SupportRequestId
 ) -> SupportRequestRecord:
     """Assign a support request to the calling admin."""
-    async with request.services.transaction() as tx:
-        row = await operations.assign(tx, request.actor, id)
-    return await _build_record(request, row)
+    row = await operations.assign(tx, request.actor, id)
+    return await _build_record(request, tx, row)
 
 
 @endpoints.post(
@@ -160,25 +159,23 @@ async def assign_support_request(
     effect="sets",
 )
 async def unassign_support_request(
-    request: RequestContext, id: SupportRequestId
+    request: RequestContext, tx: Transaction, id: SupportRequestId
 ) -> SupportRequestRecord:
     """Remove the assignee of a support request."""
-    async with request.services.transaction() as tx:
-        row = await operations.unassign(tx, request.actor, id)
-    return await _build_record(request, row)
+    row = await operations.unassign(tx, request.actor, id)
+    return await _build_record(request, tx, row)
 
 
 @endpoints.post(
     "/requests/{id}/close", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
 )
 async def close_support_request(
-    request: RequestContext, id: SupportRequestId
+    request: RequestContext, tx: Transaction, id: SupportRequestId
 ) -> SupportRequestRecord:
     """Close a support request.
 
     The customer gets the message `support_closed`. The next message to support opens a new request.
     """
     services = request.services
-    async with services.transaction() as tx:
-        row = await operations.close(tx, request.actor, id, vault=services.vault)
-    return await _build_record(request, row)
+    row = await operations.close(tx, request.actor, id, vault=services.vault)
+    return await _build_record(request, tx, row)

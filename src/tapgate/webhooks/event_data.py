@@ -8,6 +8,7 @@ Claimed deliveries are prepared together, with a constant number of statements.
 import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.ledger import rules
 from tapgate.rules.compliance import remove_personal_details
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.webhooks.model import ClaimedDelivery
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError
@@ -165,7 +167,10 @@ def _decode_data(data: str) -> dict[str, Any]:
 
 
 async def find_hidden_responses(
-    services: Services, audience: Audience, deliveries: Sequence[Mapping[str, Any]]
+    reader: Database | Transaction,
+    audience: Audience,
+    now: datetime,
+    deliveries: Sequence[Mapping[str, Any]],
 ) -> set[int]:
     """Return the ids of deliveries whose response is hidden from the audience.
 
@@ -176,8 +181,7 @@ async def find_hidden_responses(
         for row in deliveries
         if (kind := get_resource_type(row["event"])) in REDACTORS and row["subject"] is not None
     }
-    now = services.clock()
-    hidden = await find_hidden_subjects(services.database, audience, now, set(subjects.values()))
+    hidden = await find_hidden_subjects(reader, audience, now, set(subjects.values()))
     return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}
 
 

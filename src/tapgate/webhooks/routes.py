@@ -9,6 +9,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate.webhooks import delivery_queue, model, operations, queries
 from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 from tapgate_client.schemas.approvals import Operation
@@ -70,15 +71,23 @@ async def _describe_rotation(request: RequestContext, id: int, body: SecretRotat
     )
 
 
+async def _require_public_url(
+    request: RequestContext, body: NewWebhookEndpoint | WebhookEndpointUpdate, id: int | None = None
+) -> None:
+    if body.url is not None and request.services.settings.is_production:
+        await operations.require_public_url(body.url)
+
+
 @endpoints.post(
     "",
     status=201,
     step_up=True,
     guard=Guard(_describe_creation, Operation.WEBHOOK_ENDPOINTS),
     objects=ObjectAccess.NO_OBJECT,
+    prepare=_require_public_url,
 )
 async def create_webhook_endpoint(
-    request: RequestContext, body: NewWebhookEndpoint
+    request: RequestContext, tx: Transaction, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
@@ -87,12 +96,9 @@ async def create_webhook_endpoint(
     private address.
     """
     services = request.services
-    if services.settings.is_production:
-        await operations.require_public_url(body.url)
-    async with services.transaction() as tx:
-        return await operations.create(
-            tx, request.actor, body, vault=services.vault, signals=services.signals
-        )
+    return await operations.create(
+        tx, request.actor, body, vault=services.vault, signals=services.signals
+    )
 
 
 @endpoints.get("")
@@ -115,9 +121,14 @@ async def get_webhook_endpoint(
     return model.to_record(await queries.get(request.services.database, id))
 
 
-@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.WEBHOOK_ENDPOINTS))
+@endpoints.put(
+    "/{id}",
+    step_up=True,
+    guard=Guard(_describe_update, Operation.WEBHOOK_ENDPOINTS),
+    prepare=_require_public_url,
+)
 async def update_webhook_endpoint(
-    request: RequestContext, id: WebhookEndpointId, body: WebhookEndpointUpdate
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Update, pause or reactivate a webhook endpoint.
 
@@ -126,10 +137,7 @@ async def update_webhook_endpoint(
     the response, normally only requests already in flight still use the old settings.
     """
     services = request.services
-    if body.url is not None and services.settings.is_production:
-        await operations.require_public_url(body.url)
-    async with services.transaction() as tx:
-        return await operations.update(tx, request.actor, id, body, signals=services.signals)
+    return await operations.update(tx, request.actor, id, body, signals=services.signals)
 
 
 @endpoints.post(
@@ -138,7 +146,7 @@ async def update_webhook_endpoint(
     guard=Guard(_describe_rotation, Operation.WEBHOOK_ENDPOINTS),
 )
 async def rotate_webhook_secret(
-    request: RequestContext, id: WebhookEndpointId, body: SecretRotation
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
@@ -147,38 +155,39 @@ async def rotate_webhook_secret(
     period, the oldest secret is no longer used.
     """
     services = request.services
-    async with services.transaction() as tx:
-        return await operations.rotate_secret(
-            tx,
-            request.actor,
-            id,
-            body.grace_seconds,
-            vault=services.vault,
-            signals=services.signals,
-        )
+    return await operations.rotate_secret(
+        tx,
+        request.actor,
+        id,
+        body.grace_seconds,
+        vault=services.vault,
+        signals=services.signals,
+    )
 
 
 @endpoints.post("/{id}/test", status=201, unguarded=Unguarded.NO_EFFECT)
-async def send_test_event(request: RequestContext, id: WebhookEndpointId) -> WebhookDelivery:
+async def send_test_event(
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId
+) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
     `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
     retried and listed among the deliveries like any other event.
     """
-    async with request.services.transaction() as tx:
-        row = await operations.send_test_event(tx, request.actor, id)
+    row = await operations.send_test_event(tx, request.actor, id)
     return model.to_delivery(row)
 
 
 @endpoints.delete("/{id}", unguarded=Unguarded.NO_EFFECT)
-async def delete_webhook_endpoint(request: RequestContext, id: WebhookEndpointId) -> None:
+async def delete_webhook_endpoint(
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId
+) -> None:
     """Delete a webhook endpoint.
 
     Pending deliveries fail without further attempts.
     """
     services = request.services
-    async with services.transaction() as tx:
-        await operations.delete(tx, request.actor, id, signals=services.signals)
+    await operations.delete(tx, request.actor, id, signals=services.signals)
 
 
 @endpoints.get("/{id}/deliveries", heavy="status")
@@ -190,10 +199,10 @@ async def list_deliveries(
     `response` is null if no response text was received, or if the event concerns a restricted
     subscriber hidden from the caller.
     """
-    database = request.services.database
+    database, now = request.services.database, request.services.clock()
     await queries.get(database, id)
     rows = await queries.list_deliveries(database, id, query)
-    hidden = await find_hidden_responses(request.services, request.caller, rows)
+    hidden = await find_hidden_responses(database, request.caller, now, rows)
     return paginate(
         rows,
         query,
@@ -221,7 +230,7 @@ async def get_delivery(
         if isinstance(data, str)
         else None
     )
-    hidden = await find_hidden_responses(services, request.caller, [row])
+    hidden = await find_hidden_responses(services.database, request.caller, services.clock(), [row])
     return model.to_delivery_details(row, body, hide_response=delivery_id in hidden)
 
 
@@ -231,13 +240,12 @@ async def get_delivery(
     objects=ObjectAccess.PARENT_IN_PATH,
 )
 async def redeliver_event(
-    request: RequestContext, id: WebhookEndpointId, delivery_id: DeliveryId
+    request: RequestContext, tx: Transaction, id: WebhookEndpointId, delivery_id: DeliveryId
 ) -> WebhookDelivery:
     """Redeliver an event under the same delivery ID, regardless of the delivery status.
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """
-    async with request.services.transaction() as tx:
-        row = await operations.redeliver(tx, request.actor, id, delivery_id)
-    hidden = await find_hidden_responses(request.services, request.caller, [row])
+    row = await operations.redeliver(tx, request.actor, id, delivery_id)
+    hidden = await find_hidden_responses(tx, request.caller, tx.now(), [row])
     return model.to_delivery(row, hide_response=delivery_id in hidden)

@@ -9,6 +9,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import parse_level, to_record
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
@@ -56,7 +57,7 @@ async def _describe_update(
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
 async def update_account_rule(
-    request: RequestContext, kyc_level: str, body: AccountRuleUpdate
+    request: RequestContext, tx: Transaction, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
     """Update the limits of a KYC level.
 
@@ -66,8 +67,7 @@ async def update_account_rule(
     """
     services, level = request.services, parse_level(kyc_level)
     currency = services.settings.currency
-    async with services.transaction() as tx:
-        rule = await operations.update(
-            tx, request.actor, level, body, currency=currency, signals=services.signals
-        )
+    rule = await operations.update(
+        tx, request.actor, level, body, currency=currency, signals=services.signals
+    )
     return to_record(rule, currency)

@@ -20,6 +20,8 @@ from tapgate.compliance.alerts.model import (
 )
 from tapgate.compliance.alerts.requesters import list_requesters, require_other_person
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
@@ -41,17 +43,18 @@ endpoints = Endpoints(
 )
 
 
-async def _to_record(request: RequestContext, alert: Alert) -> AlertRecord:
-    return to_record(alert, masked=alert.id in await _find_masked(request, [alert]))
+async def _to_record(
+    request: RequestContext, reader: Database | Transaction, alert: Alert
+) -> AlertRecord:
+    return to_record(alert, masked=alert.id in await _find_masked(request, reader, [alert]))
 
 
-async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[int]:
+async def _find_masked(
+    request: RequestContext, reader: Database | Transaction, alerts: Sequence[Alert]
+) -> set[int]:
     """Return the IDs of the alerts that concern a subscriber hidden from the caller."""
-    services = request.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
-    hidden = await find_hidden_subjects(
-        services.database, request.caller, services.clock(), subjects
-    )
+    hidden = await find_hidden_subjects(reader, request.caller, request.services.clock(), subjects)
     return {subjects[subject] for subject in hidden}
 
 
@@ -63,7 +66,9 @@ async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
     unguarded=Unguarded.NO_EFFECT,
 )
-async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
+async def create_alert(
+    request: RequestContext, tx: Transaction, body: NewAlert
+) -> Reply[AlertCreated]:
     """Create an alert.
 
     If the subscriber already has an unresolved alert of the same rule that holds no transaction, no
@@ -71,9 +76,8 @@ async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCr
     status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the same
     `details.asked_by`.
     """
-    async with request.services.transaction() as tx:
-        alert, new = await operations.create(tx, request.actor, body)
-    record = await _to_record(request, alert)
+    alert, new = await operations.create(tx, request.actor, body)
+    record = await _to_record(request, tx, alert)
     message = "Alert created" if new else "Alert is already open. Its occurrence count increased."
     response = AlertCreated(message=message, alert_id=record.id, alert=record)
     return Reply(response, status=201 if new else 200)
@@ -93,7 +97,7 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
     found by it, because it would reveal whose card it is.
     """
     rows = await queries.list_page(request.services.database, query)
-    masked = await _find_masked(request, rows)
+    masked = await _find_masked(request, request.services.database, rows)
     if query.card_serial is not None:
         rows = [alert for alert in rows if alert.id not in masked]
     return paginate(rows, query, lambda alert: to_record(alert, masked=alert.id in masked))
@@ -102,42 +106,40 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
 @endpoints.get("/{id}")
 async def get_alert(request: RequestContext, id: AlertId) -> AlertRecord:
     """Get an alert."""
-    return await _to_record(request, await queries.get(request.services.database, id))
+    database = request.services.database
+    return await _to_record(request, database, await queries.get(database, id))
 
 
 @endpoints.post(
     "/{id}/assign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT, effect="sets"
 )
-async def assign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
+async def assign_alert(request: RequestContext, tx: Transaction, id: AlertId) -> AlertResponse:
     """Assign an alert to the calling admin."""
     admin_id = ids.decode(ids.ADMIN, request.actor.id)
-    async with request.services.transaction() as tx:
-        alert = await operations.assign(tx, request.actor, id, admin_id, "assigned")
-    return AlertResponse(message="Alert assigned", alert=await _to_record(request, alert))
+    alert = await operations.assign(tx, request.actor, id, admin_id, "assigned")
+    return AlertResponse(message="Alert assigned", alert=await _to_record(request, tx, alert))
 
 
 @endpoints.post(
     "/{id}/unassign", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT, effect="sets"
 )
-async def unassign_alert(request: RequestContext, id: AlertId) -> AlertResponse:
+async def unassign_alert(request: RequestContext, tx: Transaction, id: AlertId) -> AlertResponse:
     """Remove the assignee of an alert."""
-    async with request.services.transaction() as tx:
-        alert = await operations.assign(tx, request.actor, id, None, "unassigned")
-    return AlertResponse(message="Alert unassigned", alert=await _to_record(request, alert))
+    alert = await operations.assign(tx, request.actor, id, None, "unassigned")
+    return AlertResponse(message="Alert unassigned", alert=await _to_record(request, tx, alert))
 
 
 @endpoints.post("/{id}/investigate", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT)
 async def investigate_alert(
-    request: RequestContext, id: AlertId, body: Investigation
+    request: RequestContext, tx: Transaction, id: AlertId, body: Investigation
 ) -> AlertResponse:
     """Investigate an alert.
 
     Starts the investigation, or adds a note to an ongoing one. The note is stored in the audit log.
     """
-    async with request.services.transaction() as tx:
-        alert = await operations.investigate(tx, request.actor, id, body.note)
+    alert = await operations.investigate(tx, request.actor, id, body.note)
     return AlertResponse(
-        message="Alert under investigation", alert=await _to_record(request, alert)
+        message="Alert under investigation", alert=await _to_record(request, tx, alert)
     )
 
 
@@ -197,4 +199,5 @@ async def resolve_alert(request: RequestContext, id: AlertId, body: Resolution) 
     else:
         async with services.transaction() as tx:
             alert = await operations.resolve(tx, request.actor, alert.id, body)
-    return AlertResponse(message=message, alert=await _to_record(request, alert))
+    record = await _to_record(request, services.database, alert)
+    return AlertResponse(message=message, alert=record)

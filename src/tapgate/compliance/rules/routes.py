@@ -9,6 +9,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.compliance import NewRule, RuleRecord, RuleUpdate
@@ -48,7 +49,7 @@ async def _describe_change(
     guard=Guard(_describe_creation, Operation.COMPLIANCE_RULES),
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
-async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
+async def create_rule(request: RequestContext, tx: Transaction, body: NewRule) -> RuleRecord:
     """Create a rule.
 
     `subject` selects whose transactions the rule screens: the paying subscriber (`payer`), the
@@ -56,10 +57,9 @@ async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     `transaction_types` must involve that subject. At most 100 rules can exist.
     """
     services, currency = request.services, request.services.settings.currency
-    async with services.transaction() as tx:
-        rule = await operations.create(
-            tx, request.actor, body, currency=currency, signals=services.signals
-        )
+    rule = await operations.create(
+        tx, request.actor, body, currency=currency, signals=services.signals
+    )
     return to_record(rule, currency)
 
 
@@ -84,27 +84,27 @@ async def get_rule(request: RequestContext, id: RuleId) -> RuleRecord:
     guard=Guard(_describe_change, Operation.COMPLIANCE_RULES),
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
-async def update_rule(request: RequestContext, id: RuleId, body: RuleUpdate) -> RuleRecord:
+async def update_rule(
+    request: RequestContext, tx: Transaction, id: RuleId, body: RuleUpdate
+) -> RuleRecord:
     """Update a rule.
 
     Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
     `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
     services, currency = request.services, request.services.settings.currency
-    async with services.transaction() as tx:
-        rule = await operations.update(
-            tx, request.actor, id, body, currency=currency, signals=services.signals
-        )
+    rule = await operations.update(
+        tx, request.actor, id, body, currency=currency, signals=services.signals
+    )
     return to_record(rule, currency)
 
 
 @endpoints.delete("/{id}", step_up=True, guard=Guard(_describe_change, Operation.COMPLIANCE_RULES))
-async def delete_rule(request: RequestContext, id: RuleId) -> None:
+async def delete_rule(request: RequestContext, tx: Transaction, id: RuleId) -> None:
     """Delete a rule.
 
     The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
     review.
     """
     services, currency = request.services, request.services.settings.currency
-    async with services.transaction() as tx:
-        await operations.delete(tx, request.actor, id, currency=currency, signals=services.signals)
+    await operations.delete(tx, request.actor, id, currency=currency, signals=services.signals)
