@@ -16,6 +16,7 @@ from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import (
     Admin,
@@ -169,21 +170,20 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     unguarded=Unguarded.OWN_ACCOUNT,
     objects=ObjectAccess.OWN,
 )
-async def log_out(request: RequestContext) -> None:
+async def log_out(request: RequestContext, tx: Transaction) -> None:
     """Log out.
 
     Ends the session. Every process rejects the session's access and refresh tokens, normally before
     the response is sent.
     """
     admin_id, session_id = request.admin_and_session_ids
-    async with request.services.transaction() as tx:
-        await operations.log_out(
-            tx,
-            request.actor,
-            admin_id=admin_id,
-            session_id=session_id,
-            sessions=request.services.authenticator.sessions,
-        )
+    await operations.log_out(
+        tx,
+        request.actor,
+        admin_id=admin_id,
+        session_id=session_id,
+        sessions=request.services.authenticator.sessions,
+    )
 
 
 @endpoints.get("/me", access=_ANY_ADMIN, enrolls=True, objects=ObjectAccess.OWN)
@@ -221,16 +221,28 @@ async def describe_change(
     )
 
 
+async def _hash_password(request: RequestContext, body: NewAdmin) -> str:
+    services, passwords = request.services, request.services.authenticator.passwords
+    if body.password is None:
+        return await passwords.hash_unknown()
+    personal = (body.email, body.name)
+    await model.require_strong_password(services.settings, body.password, personal)
+    return await passwords.hash(body.password)
+
+
 @endpoints.post(
     "/users",
     access=_SYSTEM_ADMIN,
     status=201,
     step_up=True,
     guard=Guard(_describe_creation, Operation.ADMIN_USERS),
+    prepare=_hash_password,
     errors=(Code.DUPLICATE_EMAIL,),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecord:
+async def create_admin(
+    request: RequestContext, tx: Transaction, body: NewAdmin, prepared: str
+) -> NewAdminRecord:
     """Create an admin.
 
     Without `password`, the response contains an `invitation`: a link with which the admin sets a
@@ -247,33 +259,24 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> NewAdminRecor
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
     """
-    services, auth = request.services, request.services.authenticator
+    services = request.services
     fields = {"email": body.email, "name": body.name, "role": body.role}
-    if body.password is None:
-        unusable_hash = await auth.passwords.hash_unknown()
-        async with services.transaction() as tx:
-            row, invitation = await operations.invite(
-                tx,
-                request.actor,
-                **fields,
-                unusable_hash=unusable_hash,
-                makers=services.guarded_roles,
-                viewer_id=_get_link_viewer(request),
-                invitations=auth.invitations,
-            )
-        return model.to_new_record(row, invitation)
-    personal = (body.email, body.name)
-    await model.require_strong_password(services.settings, body.password, personal)
-    password_hash = await auth.passwords.hash(body.password)
-    async with services.transaction() as tx:
+    makers = services.guarded_roles
+    if body.password is not None:
         row = await operations.create(
-            tx,
-            request.actor,
-            **fields,
-            password_hash=password_hash,
-            makers=services.guarded_roles,
+            tx, request.actor, **fields, password_hash=prepared, makers=makers
         )
-    return model.to_new_record(row)
+        return model.to_new_record(row)
+    row, invitation = await operations.invite(
+        tx,
+        request.actor,
+        **fields,
+        unusable_hash=prepared,
+        makers=makers,
+        viewer_id=_get_link_viewer(request),
+        invitations=services.authenticator.invitations,
+    )
+    return model.to_new_record(row, invitation)
 
 
 @endpoints.get("/users", access=_SYSTEM_ADMIN)
@@ -292,22 +295,23 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
-async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges) -> Admin:
+async def update_admin(
+    request: RequestContext, tx: Transaction, id: AdminId, body: AdminChanges
+) -> Admin:
     """Change an admin's name or role.
 
     A new role ends all sessions of the admin. You cannot change your own role (403). If too few
     people could then approve requests under an approval rule, the change fails with 422.
     """
     services = request.services
-    async with services.transaction() as tx:
-        row = await operations.update(
-            tx,
-            request.actor,
-            id,
-            body,
-            makers=services.guarded_roles,
-            sessions=services.authenticator.sessions,
-        )
+    row = await operations.update(
+        tx,
+        request.actor,
+        id,
+        body,
+        makers=services.guarded_roles,
+        sessions=services.authenticator.sessions,
+    )
     return model.to_record(row)
 
 
@@ -317,17 +321,20 @@ async def update_admin(request: RequestContext, id: AdminId, body: AdminChanges)
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
 )
-async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
+async def reset_factors(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Remove an admin's second factors.
 
     For an admin who has lost them. All sessions of the admin end. You cannot reset your own (403).
     """
     auth = request.services.authenticator
-    async with request.services.transaction() as tx:
-        row = await operations.reset_factors(
-            tx, request.actor, id, factors=auth.factors, sessions=auth.sessions
-        )
+    row = await operations.reset_factors(
+        tx, request.actor, id, factors=auth.factors, sessions=auth.sessions
+    )
     return model.to_record(row)
+
+
+async def _hash_unknown_password(request: RequestContext, id: int) -> str:
+    return await request.services.authenticator.passwords.hash_unknown()
 
 
 @endpoints.post(
@@ -335,8 +342,11 @@ async def reset_factors(request: RequestContext, id: AdminId) -> Admin:
     access=_SYSTEM_ADMIN,
     step_up=True,
     guard=Guard(describe_change, Operation.ADMIN_USERS),
+    prepare=_hash_unknown_password,
 )
-async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
+async def reset_password(
+    request: RequestContext, tx: Transaction, id: AdminId, prepared: str
+) -> Invitation:
     """Reset an admin's password.
 
     The current password stops working and all sessions of the admin end. The response contains a
@@ -349,18 +359,16 @@ async def reset_password(request: RequestContext, id: AdminId) -> Invitation:
     approval rule, the reset fails with 422.
     """
     auth = request.services.authenticator
-    unusable_hash = await auth.passwords.hash_unknown()
-    async with request.services.transaction() as tx:
-        return await operations.reset_password(
-            tx,
-            request.actor,
-            id,
-            unusable_hash=unusable_hash,
-            makers=request.services.guarded_roles,
-            viewer_id=_get_link_viewer(request),
-            invitations=auth.invitations,
-            sessions=auth.sessions,
-        )
+    return await operations.reset_password(
+        tx,
+        request.actor,
+        id,
+        unusable_hash=prepared,
+        makers=request.services.guarded_roles,
+        viewer_id=_get_link_viewer(request),
+        invitations=auth.invitations,
+        sessions=auth.sessions,
+    )
 
 
 @endpoints.post(
@@ -415,7 +423,7 @@ async def get_offboarding(request: RequestContext, id: AdminId) -> Offboarding:
     step_up=True,
     unguarded=Unguarded.TAKES_RIGHTS,
 )
-async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
+async def disable_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Disable an admin.
 
     The admin can no longer log in. All sessions of the admin end, in every process and normally
@@ -424,15 +432,14 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     and `details.missing` lists the operations.
     """
     services, auth = request.services, request.services.authenticator
-    async with services.transaction() as tx:
-        row = await operations.disable(
-            tx,
-            request.actor,
-            id,
-            makers=services.guarded_roles,
-            sessions=auth.sessions,
-            invitations=auth.invitations,
-        )
+    row = await operations.disable(
+        tx,
+        request.actor,
+        id,
+        makers=services.guarded_roles,
+        sessions=auth.sessions,
+        invitations=auth.invitations,
+    )
     return model.to_record(row)
 
 
@@ -443,14 +450,13 @@ async def disable_admin(request: RequestContext, id: AdminId) -> Admin:
     guard=Guard(describe_change, Operation.ADMIN_USERS),
     errors=(Code.NOT_BLOCKED,),
 )
-async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
+async def enable_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Enable a disabled admin.
 
     The password is unchanged. Ended sessions are not restored.
     """
     services = request.services
-    async with services.transaction() as tx:
-        row = await operations.enable(tx, request.actor, id, makers=services.guarded_roles)
+    row = await operations.enable(tx, request.actor, id, makers=services.guarded_roles)
     return model.to_record(row)
 
 
@@ -461,7 +467,7 @@ async def enable_admin(request: RequestContext, id: AdminId) -> Admin:
     step_up=True,
     unguarded=Unguarded.DECISION,
 )
-async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
+async def confirm_admin(request: RequestContext, tx: Transaction, id: AdminId) -> Admin:
     """Confirm that an account belongs to its admin.
 
     For an account whose invitation or reset link other admins have seen (`link_seen_by`). Check
@@ -470,8 +476,7 @@ async def confirm_admin(request: RequestContext, id: AdminId) -> Admin:
     rules apply, not an admin who is connected with them by another link (403). While the link is
     unused and has not expired, confirming fails with 422.
     """
-    async with request.services.transaction() as tx:
-        return model.to_record(await operations.confirm(tx, request.actor, id))
+    return model.to_record(await operations.confirm(tx, request.actor, id))
 
 
 def _get_link_viewer(request: RequestContext) -> int:

@@ -59,7 +59,7 @@ async def run_guarded(
     async with services.transaction() as tx:
         decision = await _decide(tx, endpoint, request, arguments.get("body"), proposal)
     if isinstance(decision, _Held):
-        record = await records.build(services, request.principal, decision.approval)
+        record = await records.build(request, services.database, decision.approval)
         return Reply(ApprovalResponse(approval=record), status=202)
     try:
         return await handle()

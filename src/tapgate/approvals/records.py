@@ -3,35 +3,37 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from tapgate.api.services import Services
+from tapgate.api.request_context import RequestContext
 from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval
 from tapgate.auth.disclosure import find_hidden_subjects
-from tapgate.auth.principals import Principal
+from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate_client.schemas.approvals import ApprovalRecord
 
 
-async def build(services: Services, principal: Principal, approval: Approval) -> ApprovalRecord:
-    (record,) = await build_all(services, principal, [approval])
+async def build(
+    request: RequestContext, reader: Database | Transaction, approval: Approval
+) -> ApprovalRecord:
+    (record,) = await build_all(request, reader, [approval])
     return record
 
 
 async def build_all(
-    services: Services, principal: Principal, approvals: Sequence[Approval]
+    request: RequestContext, reader: Database | Transaction, approvals: Sequence[Approval]
 ) -> list[ApprovalRecord]:
-    decisions = await queries.load_decisions(
-        services.database, [approval.id for approval in approvals]
-    )
+    services, now = request.services, request.services.clock()
+    decisions = await queries.load_decisions(reader, [approval.id for approval in approvals])
     subjects = {approval.id: model.list_subjects(approval) for approval in approvals}
     hidden = await find_hidden_subjects(
-        services.database, principal, services.clock(), set(chain(*subjects.values()))
+        reader, request.principal, now, set(chain(*subjects.values()))
     )
     return [
         model.to_record(
             approval,
             decisions[approval.id],
             currency=services.settings.currency,
-            now=services.clock(),
+            now=now,
             masked=not hidden.isdisjoint(subjects[approval.id]),
         )
         for approval in approvals

@@ -78,7 +78,7 @@ async def _describe_rule_change(request: RequestContext, body: ApprovalRules) ->
     step_up=True,
 )
 async def replace_approval_rules(
-    request: RequestContext, body: ApprovalRules
+    request: RequestContext, tx: Transaction, body: ApprovalRules
 ) -> ApprovalRulesRecord:
     """Replace the approval rules.
 
@@ -98,16 +98,15 @@ async def replace_approval_rules(
     """
     services, currency = request.services, request.services.settings.currency
     model.require_valid_rules(body, currency)
-    async with services.transaction() as tx:
-        rules = await operations.replace_rules(
-            tx,
-            request.actor,
-            model.parse_rules(body.data, currency),
-            makers=services.guarded_roles,
-            currency=currency,
-            is_approved=request.approval is not None,
-        )
-        return await _build_rules_record(tx, rules)
+    rules = await operations.replace_rules(
+        tx,
+        request.actor,
+        model.parse_rules(body.data, currency),
+        makers=services.guarded_roles,
+        currency=currency,
+        is_approved=request.approval is not None,
+    )
+    return await _build_rules_record(tx, rules)
 
 
 async def _build_rules_record(
@@ -127,7 +126,7 @@ async def list_approvals(request: RequestContext, query: ApprovalFilters) -> Pag
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
-    built = await records.build_all(services, request.principal, rows)
+    built = await records.build_all(request, services.database, rows)
     by_id = {row.id: record for row, record in zip(rows, built, strict=True)}
     return paginate(rows, query, lambda row: by_id[row.id])
 
@@ -176,20 +175,22 @@ async def approve_request(request: RequestContext, id: ApprovalId) -> ApprovalRe
 
 
 @endpoints.post("/{id}/reject", errors=_DECISION_ERRORS, unguarded=Unguarded.DECISION)
-async def reject_request(request: RequestContext, id: ApprovalId, body: Reason) -> ApprovalRecord:
+async def reject_request(
+    request: RequestContext, tx: Transaction, id: ApprovalId, body: Reason
+) -> ApprovalRecord:
     """Reject a request."""
     currency = request.services.settings.currency
-    async with request.services.transaction() as tx:
-        await operations.reject(tx, request.actor, id, body.reason, currency=currency)
-    return await _build_record(request, await queries.get(request.services.database, id))
+    await operations.reject(tx, request.actor, id, body.reason, currency=currency)
+    return await records.build(request, tx, await queries.get(tx, id))
 
 
 @endpoints.post("/{id}/cancel", errors=_DECISION_ERRORS, unguarded=Unguarded.DECISION)
-async def cancel_request(request: RequestContext, id: ApprovalId) -> ApprovalRecord:
+async def cancel_request(
+    request: RequestContext, tx: Transaction, id: ApprovalId
+) -> ApprovalRecord:
     """Cancel your own request."""
-    async with request.services.transaction() as tx:
-        await operations.cancel(tx, request.actor, id)
-    return await _build_record(request, await queries.get(request.services.database, id))
+    await operations.cancel(tx, request.actor, id)
+    return await records.build(request, tx, await queries.get(tx, id))
 
 
 async def _build_record(
@@ -197,7 +198,7 @@ async def _build_record(
 ) -> ApprovalRecord:
     """Return the record, with the secrets in the result if the admin has not received them yet."""
     services = request.services
-    record = await records.build(services, request.principal, approval)
+    record = await records.build(request, services.database, approval)
     is_recipient = approval.has_secrets and request.principal.admin_id == approval.result_for
     if not discloses or not is_recipient:
         return record

@@ -14,6 +14,7 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.passkeys import InvalidPasskeyError
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.pagination import Page, PageQuery, paginate
@@ -97,16 +98,15 @@ async def list_passkeys(request: RequestContext, query: PageQuery) -> Page[Passk
 
 
 @endpoints.delete("/{id}", step_up=True, unguarded=Unguarded.OWN_ACCOUNT)
-async def remove_passkey(request: RequestContext, id: PasskeyId) -> None:
+async def remove_passkey(request: RequestContext, tx: Transaction, id: PasskeyId) -> None:
     """Remove one of your passkeys.
 
     It no longer logs in. Where a second factor is required, the last one cannot be removed (403).
     """
     admin_id, _ = request.admin_and_session_ids
-    async with request.services.transaction() as tx:
-        await operations.remove_passkey(
-            tx, request.actor, admin_id, id, auth=request.services.authenticator
-        )
+    await operations.remove_passkey(
+        tx, request.actor, admin_id, id, auth=request.services.authenticator
+    )
 
 
 def _to_record(row: asyncpg.Record) -> PasskeyRecord:

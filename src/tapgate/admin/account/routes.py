@@ -14,6 +14,7 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
@@ -66,7 +67,9 @@ async def start_totp(request: RequestContext, body: TotpEnrollment) -> TotpSecre
     errors=(Code.INVALID_OTP,),
     unguarded=Unguarded.OWN_ACCOUNT,
 )
-async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCodes:
+async def confirm_totp(
+    request: RequestContext, tx: Transaction, body: TotpCode
+) -> NewRecoveryCodes:
     """Enroll the authenticator app.
 
     From now on, each login requires a code. The response contains ten recovery codes, which replace
@@ -78,10 +81,9 @@ async def confirm_totp(request: RequestContext, body: TotpCode) -> NewRecoveryCo
     """
     admin_id, session_id = request.admin_and_session_ids
     auth = request.services.authenticator
-    async with request.services.transaction() as tx:
-        codes = await operations.confirm_totp(
-            tx, request.actor, admin_id, body.code, auth=auth, session_id=session_id
-        )
+    codes = await operations.confirm_totp(
+        tx, request.actor, admin_id, body.code, auth=auth, session_id=session_id
+    )
     return NewRecoveryCodes(recovery_codes=codes)
 
 
@@ -118,17 +120,14 @@ async def remove_totp(request: RequestContext, body: TotpCode) -> None:
 @endpoints.post(
     "/recovery-codes", step_up=True, errors=(Code.NOT_FOUND,), unguarded=Unguarded.OWN_ACCOUNT
 )
-async def replace_recovery_codes(request: RequestContext) -> NewRecoveryCodes:
+async def replace_recovery_codes(request: RequestContext, tx: Transaction) -> NewRecoveryCodes:
     """Create new recovery codes.
 
     Earlier codes stop working. An admin without a second factor has none (404).
     """
     admin_id, _ = request.admin_and_session_ids
     factors = request.services.authenticator.factors
-    async with request.services.transaction() as tx:
-        codes = await operations.replace_recovery_codes(
-            tx, request.actor, admin_id, factors=factors
-        )
+    codes = await operations.replace_recovery_codes(tx, request.actor, admin_id, factors=factors)
     return NewRecoveryCodes(recovery_codes=codes)
 
 
@@ -207,15 +206,16 @@ async def get_preferences(request: RequestContext) -> Preferences:
 
 
 @endpoints.put("/preferences", unguarded=Unguarded.OWN_ACCOUNT)
-async def update_preferences(request: RequestContext, body: PreferencesUpdate) -> Preferences:
+async def update_preferences(
+    request: RequestContext, tx: Transaction, body: PreferencesUpdate
+) -> Preferences:
     """Change how the admin sees the console.
 
     Fields that the request omits keep their values. An empty string resets a field to the setting
     of the browser.
     """
     admin_id, _ = request.admin_and_session_ids
-    async with request.services.transaction() as tx:
-        return await operations.update_preferences(tx, request.actor, admin_id, body)
+    return await operations.update_preferences(tx, request.actor, admin_id, body)
 
 
 @endpoints.get("/sessions")
@@ -248,12 +248,11 @@ async def list_sessions(request: RequestContext, query: PageQuery) -> Page[Sessi
 
 
 @endpoints.delete("/sessions/{id}", unguarded=Unguarded.OWN_ACCOUNT)
-async def end_session(request: RequestContext, id: SessionId) -> None:
+async def end_session(request: RequestContext, tx: Transaction, id: SessionId) -> None:
     """End one of your sessions.
 
     Its tokens are rejected, normally before the response is sent.
     """
     admin_id, _ = request.admin_and_session_ids
     sessions = request.services.authenticator.sessions
-    async with request.services.transaction() as tx:
-        await operations.end_session(tx, request.actor, admin_id, id, sessions=sessions)
+    await operations.end_session(tx, request.actor, admin_id, id, sessions=sessions)

@@ -10,6 +10,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
+from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.schemas.admin import (
     ApiKeyChanges,
@@ -68,7 +69,9 @@ async def _describe_change(
     guard=Guard(_describe_creation, Operation.API_KEYS),
     objects=ObjectAccess.NO_OBJECT,
 )
-async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
+async def create_api_key(
+    request: RequestContext, tx: Transaction, body: NewApiKey
+) -> ApiKeyWithSecret:
     """Create an API key.
 
     `key` is returned only in this response. Later responses contain only its `prefix`. The key
@@ -82,10 +85,9 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
     admin_id = request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"
     services = request.services
-    async with services.transaction() as tx:
-        key, secret = await operations.create(
-            tx, request.actor, body, created_by=admin_id, api_keys=services.authenticator.api_keys
-        )
+    key, secret = await operations.create(
+        tx, request.actor, body, created_by=admin_id, api_keys=services.authenticator.api_keys
+    )
     return model.to_record_with_secret(key, secret)
 
 
@@ -115,7 +117,7 @@ async def get_api_key(request: RequestContext, id: ApiKeyId) -> ApiKeyRecord:
 
 @endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.API_KEYS))
 async def update_api_key(
-    request: RequestContext, id: ApiKeyId, body: ApiKeyChanges
+    request: RequestContext, tx: Transaction, id: ApiKeyId, body: ApiKeyChanges
 ) -> ApiKeyRecord:
     """Update an API key.
 
@@ -124,15 +126,16 @@ async def update_api_key(
     in every process, normally before the response is sent.
     """
     services = request.services
-    async with services.transaction() as tx:
-        key = await operations.update(
-            tx, request.actor, id, body, api_keys=services.authenticator.api_keys
-        )
+    key = await operations.update(
+        tx, request.actor, id, body, api_keys=services.authenticator.api_keys
+    )
     return model.to_record(key)
 
 
 @endpoints.post("/{id}/rotate", step_up=True, guard=Guard(_describe_rotation, Operation.API_KEYS))
-async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) -> ApiKeyWithSecret:
+async def rotate_api_key(
+    request: RequestContext, tx: Transaction, id: ApiKeyId, body: Rotation
+) -> ApiKeyWithSecret:
     """Rotate an API key.
 
     `key` is the new key and is returned only in this response. The ID, settings and idempotency
@@ -141,24 +144,22 @@ async def rotate_api_key(request: RequestContext, id: ApiKeyId, body: Rotation) 
     """
     services, admin_id = request.services, request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"
-    async with services.transaction() as tx:
-        key, secret = await operations.rotate(
-            tx,
-            request.actor,
-            id,
-            body.grace_seconds or 0,
-            rotated_by=admin_id,
-            api_keys=services.authenticator.api_keys,
-        )
+    key, secret = await operations.rotate(
+        tx,
+        request.actor,
+        id,
+        body.grace_seconds or 0,
+        rotated_by=admin_id,
+        api_keys=services.authenticator.api_keys,
+    )
     return model.to_record_with_secret(key, secret)
 
 
 @endpoints.delete("/{id}", unguarded=Unguarded.TAKES_RIGHTS)
-async def delete_api_key(request: RequestContext, id: ApiKeyId) -> None:
+async def delete_api_key(request: RequestContext, tx: Transaction, id: ApiKeyId) -> None:
     """Delete an API key.
 
     Every process rejects the key, normally before the response is sent.
     """
     services = request.services
-    async with services.transaction() as tx:
-        await operations.delete(tx, request.actor, id, api_keys=services.authenticator.api_keys)
+    await operations.delete(tx, request.actor, id, api_keys=services.authenticator.api_keys)
