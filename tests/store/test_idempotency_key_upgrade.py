@@ -16,13 +16,13 @@ from store.test_schema_upgrade import (
     get_migration_before,
     verify_ledger,
 )
+from tapgate.api.idempotency import calculate_fingerprint
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
-from tapgate.transactions import submit
 from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.schemas.pos import PosPaymentRequest
@@ -54,7 +54,7 @@ async def upgraded_database_url(
             "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
             PAYMENT_ID,
             ids.encode(ids.KEY, request.param),
-            submit.calculate_fingerprint(PAY_URL, body),
+            calculate_fingerprint(PAY_URL, body),
             encode_result(result),
         )
     await database.close()

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.transactions import submit
+from tapgate.api.idempotency import calculate_fingerprint
+from tapgate.transactions import money_requests
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.wallets import P2pTransferRequest
 
@@ -133,7 +134,7 @@ async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     body = await _build_p2p_transfer(harness, request_id="check fails")
     admin = await harness.create_admin("F")
     with monkeypatch.context() as patch:
-        patch.setattr(submit, "find_hidden_subjects", failing_check)
+        patch.setattr(money_requests, "find_hidden_subjects", failing_check)
         response = await harness.post(P2P_URL, json=body, auth=admin)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     failing_check.assert_awaited_once()
@@ -283,7 +284,7 @@ def test_request_stored_by_an_earlier_release_has_the_same_fingerprint() -> None
         b'"recipient_card_serial":"TAP-1","sender_id":"sub_1"}'
     )
     expected = hashlib.blake2b(stored, digest_size=16).digest()
-    assert submit.calculate_fingerprint(P2P_URL, body) == expected
+    assert calculate_fingerprint(P2P_URL, body) == expected
 
 
 TRANSFER_URL = "/api/v1/wallet/transfer"

@@ -3,6 +3,7 @@
 from tapgate.agents import queries
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -10,13 +11,12 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
-    build_idempotency_key,
     build_memo,
+    decode_id,
     format_amount,
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.agents import (

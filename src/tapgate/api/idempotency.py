@@ -1,14 +1,28 @@
-"""Idempotency keys of requests that move money, from the body or the header."""
+"""Idempotency keys in requests that move money, with the caller's scope and a fingerprint."""
 
+import hashlib
 from typing import Any, Final
 
+import msgspec
+
 from tapgate.api.request_context import RequestContext
+from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.fields import IdempotencyKeyRule, InvalidValueError
 
 _HEADER_NAME: Final = "Idempotency-Key"
 _HEADER: Final = _HEADER_NAME.lower().encode()
 _rule = IdempotencyKeyRule()
+
+#: Fields outside the fingerprint: the idempotency key, PINs, the proof of a tap, and the currency,
+#: which cannot vary.
+_FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "card_proof", "currency")
+
+#: Fields added since the first release. Without a value they are outside the fingerprint, so that
+#: requests stored before still replay.
+_FINGERPRINT_ADDED_FIELDS: Final = ("recipient_phone_number",)
+
+_fields_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def require_consistent_idempotency_key(request: RequestContext, body: Any) -> None:
@@ -23,15 +37,36 @@ def require_idempotency_key(request: RequestContext, body: Any) -> None:
         raise _build_invalid_key_error("is required in the body or in the Idempotency-Key header")
 
 
-def get_idempotency_key(request: RequestContext, body: Any) -> str | None:
-    header = request.get_header(_HEADER)
-    if header is None:
-        request_id: str | None = body.request_id
-        return request_id
-    try:
-        return _rule.check(header)
-    except InvalidValueError as error:
-        raise invalid_field(_HEADER_NAME, error.problems[""]) from None
+def build_idempotency_key(request: RequestContext, body: Any) -> ScopedIdempotencyKey | None:
+    """Return the idempotency key from the header or the body, or None if there is none."""
+    request_id: str | None = body.request_id
+    if _HEADER in request.headers:
+        try:
+            request_id = _rule.check(request.headers[_HEADER].decode("latin-1"))
+        except InvalidValueError as error:
+            raise invalid_field(_HEADER_NAME, error.problems[""]) from None
+    if request_id is None:
+        return None
+    caller = request.principal
+    return ScopedIdempotencyKey(
+        caller.idempotency_scope,
+        request_id,
+        calculate_fingerprint(request.path, body),
+        caller.lookup_scopes,
+    )
+
+
+def calculate_fingerprint(path: str, body: Any) -> bytes:
+    """Return a hash that distinguishes a replay from another request with the same key."""
+    fields = msgspec.structs.asdict(body)
+    for name in _FINGERPRINT_EXCLUDED_FIELDS:
+        fields.pop(name, None)
+    for name in _FINGERPRINT_ADDED_FIELDS:
+        if name in fields and fields[name] is None:
+            del fields[name]
+    encoded_path = path.removeprefix("/api/v1").encode()
+    encoded_fields = _fields_encoder.encode(fields)
+    return hashlib.blake2b(encoded_path + b"\n" + encoded_fields, digest_size=16).digest()
 
 
 def _build_invalid_key_error(message: str) -> ApiError:

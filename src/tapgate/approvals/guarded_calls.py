@@ -5,32 +5,27 @@ It runs after access checks, decoding and validation, and before the operation.
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from tapgate.api.guards import Guard, Proposal, Requirement
-from tapgate.api.idempotency import get_idempotency_key
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.queries import list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.approvals.queries import Maker
 from tapgate.http.endpoint import Endpoint, Reply
+from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.ledger.keys import find_by_idempotency_keys
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
-from tapgate.transactions.submit import calculate_fingerprint
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse
 
 #: Principals whose requests can be held. An API key acts for the admin who created it.
 _GUARDED_KINDS: Final = ("admin", "api_key")
-
-
-class _IdempotencyKey(NamedTuple):
-    request_id: str
-    fingerprint: bytes
 
 
 class _Held(msgspec.Struct, frozen=True):
@@ -75,20 +70,17 @@ async def _decide(
 ) -> _Held | _Allowed:
     """Count or hold the request, with the sums of its maker locked."""
     maker = await queries.lock_maker(tx, request.principal)
-    key = _get_key(request, body) if endpoint.moves_money else None
+    key = build_idempotency_key(request, body) if endpoint.moves_money else None
     if key is not None:
         earlier = await queries.find_by_key(tx, maker.admin.admin_id, _get_stored_key(request, key))
         if earlier is not None:
             if earlier.fingerprint != key.fingerprint:
                 raise ApiError(Code.DUPLICATE_REQUEST)
             return _Held(earlier)
-        scope = request.principal.idempotency_scope
-        if await find_by_idempotency_keys(tx, [(scope, key.request_id)]):
+        if await find_by_idempotency_keys(tx, [(key.scope, key.request_id)]):
             # The ledger replays the response, or rejects another request with the same key.
             return _Allowed(None)
-        call_id = await queries.join_call(
-            tx, maker.admin.person, _scope_key(request, key), key.fingerprint
-        )
+        call_id = await queries.join_call(tx, maker.admin.person, _scope_key(key), key.fingerprint)
         if call_id is not None:
             return _Allowed(call_id)
     rules = await list_rules_in_force(tx)
@@ -118,29 +110,22 @@ async def _decide(
         person=maker.admin.person,
         operations=list(proposal.operations),
         amount=proposal.amount,
-        request_key=key and _scope_key(request, key),
+        request_key=key and _scope_key(key),
         fingerprint=key and key.fingerprint,
         created_at=tx.now(),
     )
     return _Allowed(call_id)
 
 
-def _get_key(request: RequestContext, body: Any) -> _IdempotencyKey | None:
-    request_id = get_idempotency_key(request, body)
-    if request_id is None:
-        return None
-    return _IdempotencyKey(request_id, calculate_fingerprint(request.path, body))
-
-
-def _scope_key(request: RequestContext, key: _IdempotencyKey) -> str:
+def _scope_key(key: ScopedIdempotencyKey) -> str:
     """Return the key with its scope: each account and API key of a person has keys of its own."""
-    return f"{request.principal.idempotency_scope}/{key.request_id}"
+    return f"{key.scope}/{key.request_id}"
 
 
-def _get_stored_key(request: RequestContext, key: _IdempotencyKey) -> str:
+def _get_stored_key(request: RequestContext, key: ScopedIdempotencyKey) -> str:
     """Return the key of an approval. It is unique per maker, whose API keys have their own keys."""
     is_admin = request.principal.kind == "admin"
-    return key.request_id if is_admin else _scope_key(request, key)
+    return key.request_id if is_admin else _scope_key(key)
 
 
 async def _hold(
@@ -151,7 +136,7 @@ async def _hold(
     proposal: Proposal,
     maker: Maker,
     requirement: Requirement,
-    key: _IdempotencyKey | None,
+    key: ScopedIdempotencyKey | None,
 ) -> Approval:
     fields = model.get_stored_fields(body)
     stored = StoredRequest(

@@ -4,6 +4,7 @@ from typing import Any
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
@@ -14,12 +15,12 @@ from tapgate.partners import operations, queries
 from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.money_requests import (
-    build_idempotency_key,
+    decode_id,
     format_amount,
+    get_channel,
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id, get_channel
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation

@@ -5,6 +5,7 @@ from functools import cache
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.decoding import BodyDecoder
@@ -15,12 +16,12 @@ from tapgate.partners import queries
 from tapgate.subscribers import queries as subscribers
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.money_requests import (
-    build_idempotency_key,
+    decode_id,
     format_amount,
+    get_channel,
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id, get_channel
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.approvals import Operation

@@ -2,22 +2,22 @@
 
 from typing import Any
 
+from tapgate.api.idempotency import build_idempotency_key
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.auth.principals import Principal
-from tapgate.auth.terminals import Terminals
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards.tap_history import COUNTER_FIELD
-from tapgate.ledger import chart, commands
+from tapgate.ledger import chart
 from tapgate.ledger.commands import (
+    CASH_PARTY,
+    PIN_POLICIES,
     AuditFacts,
     Command,
     Party,
-    ScopedIdempotencyKey,
     TransactionResult,
 )
 from tapgate.store.transaction import Transaction
-from tapgate.transactions.submit import decode_id
+from tapgate.transactions.money_requests import decode_id
 from tapgate_client import ids, money
 from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
 from tapgate_client.schemas.transactions import Channel, TransactionStatus
@@ -26,102 +26,29 @@ _trail = AuditTrail("transaction")
 
 # Module constants for the payment path, because enum attributes are slow.
 _POS, _IN_APP = Channel.POS, Channel.IN_APP
-_POS_PIN_POLICY = commands.PIN_POLICIES[chart.POS_PAYMENT]
-_IN_APP_PIN_POLICY = commands.PIN_POLICIES[chart.ONLINE_PAYMENT]
 
 
-async def build_terminal_payment(
-    body: PosPaymentRequest,
-    caller: Principal,
-    idempotency_key: ScopedIdempotencyKey | None,
-    *,
-    currency: str,
-    terminals: Terminals,
-    proof: ProofResult | None = None,
-) -> Command:
+async def build_payment(request: RequestContext, body: InAppPaymentRequest) -> Command:
+    """Build the command for a payment at a terminal, or in an app, which has no PIN pad."""
+    services, caller = request.services, request.principal
+    assert caller.processor_id is not None
+    idempotency_key = build_idempotency_key(request, body)
+    proof, serial = None, body.card_serial
+    if body.card_proof is not None:
+        proof = await services.proof_verifier.verify(body.card_proof)
+        if serial is None:
+            serial = proof.card_serial
+    transaction_type, channel, pin = chart.ONLINE_PAYMENT, _IN_APP, None
     # The terminal of the caller's key takes precedence over the terminal named in the request.
     terminal_id, error_code = caller.terminal_id, None
-    if terminal_id is None and body.terminal_id is not None:
-        assert caller.processor_id is not None
-        terminal_id = decode_id(ids.TERMINAL, body.terminal_id)
-        error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
-    if terminal_id is not None and error_code is None:
-        terminals.touch(terminal_id)
-    return Command(
-        type=chart.POS_PAYMENT,
-        channel=_POS,
-        payer=_get_card(body, proof),
-        payee=_get_processor(caller),
-        amount=money.parse(body.amount, currency),
-        payer_pin=body.pin,
-        card_proof=proof,
-        pin_policy=_POS_PIN_POLICY,
-        idempotency_key=idempotency_key,
-        context=_build_context(body, terminal_id, proof),
-        caller_error=error_code,
-    )
-
-
-def build_in_app_payment(
-    body: InAppPaymentRequest,
-    caller: Principal,
-    idempotency_key: ScopedIdempotencyKey | None,
-    *,
-    currency: str,
-    proof: ProofResult | None = None,
-) -> Command:
-    return Command(
-        type=chart.ONLINE_PAYMENT,
-        channel=_IN_APP,
-        payer=_get_card(body, proof),
-        card_proof=proof,
-        payee=_get_processor(caller),
-        amount=money.parse(body.amount, currency),
-        pin_policy=_IN_APP_PIN_POLICY,
-        idempotency_key=idempotency_key,
-        context=_build_context(body, caller.terminal_id, proof),
-    )
-
-
-def build_refund(
-    body: RefundRequest,
-    caller: Principal,
-    idempotency_key: ScopedIdempotencyKey | None,
-    *,
-    actor: Actor,
-    channel: Channel,
-    currency: str,
-) -> Command:
-    """Build a refund. The processor may use any of its keys, whichever key took the payment."""
-    return Command(
-        type=chart.REFUND,
-        channel=channel,
-        payer=_get_processor(caller),
-        payee=commands.CASH_PARTY,  # ignored: the ledger credits the original payer
-        amount=None if body.amount is None else money.parse(body.amount, currency),
-        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
-        idempotency_key=idempotency_key,
-        context={"memo": body.reason},
-        audit=actor.build_audit_facts(body.reason),
-    )
-
-
-def _get_processor(caller: Principal) -> Party:
-    assert caller.processor_id is not None
-    return commands.processor_party(caller.processor_id)
-
-
-def _get_card(body: InAppPaymentRequest, proof: ProofResult | None) -> Party:
-    """Return the named card, or the card of the proof. The serial is empty if there is none."""
-    serial = body.card_serial
-    if serial is None and proof is not None:
-        serial = proof.card_serial
-    return commands.card_party(serial or "")
-
-
-def _build_context(
-    body: InAppPaymentRequest, terminal_id: int | None, proof: ProofResult | None
-) -> dict[str, Any] | None:
+    if isinstance(body, PosPaymentRequest):
+        transaction_type, channel, pin = chart.POS_PAYMENT, _POS, body.pin
+        terminals = services.authenticator.terminals
+        if terminal_id is None and body.terminal_id is not None:
+            terminal_id = decode_id(ids.TERMINAL, body.terminal_id)
+            error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
+        if terminal_id is not None and error_code is None:
+            terminals.touch(terminal_id)
     context: dict[str, Any] = {}
     if proof is not None and proof.counter is not None:
         context[COUNTER_FIELD] = proof.counter
@@ -131,7 +58,36 @@ def _build_context(
         value = getattr(body, name)
         if value is not None:
             context[name] = value
-    return context or None
+    return Command(
+        type=transaction_type,
+        channel=channel,
+        payer=Party("card", serial or ""),  # the ledger rejects an empty serial
+        payee=Party("owner", caller.processor_id, chart.SETTLEMENT),
+        amount=money.parse(body.amount, services.settings.currency),
+        payer_pin=pin,
+        card_proof=proof,
+        pin_policy=PIN_POLICIES[transaction_type],
+        idempotency_key=idempotency_key,
+        context=context or None,
+        caller_error=error_code,
+    )
+
+
+def build_refund(request: RequestContext, body: RefundRequest, channel: Channel) -> Command:
+    """Build a refund. The processor may use any of its keys, whichever key took the payment."""
+    currency, caller = request.services.settings.currency, request.principal
+    assert caller.processor_id is not None
+    return Command(
+        type=chart.REFUND,
+        channel=channel,
+        payer=Party("owner", caller.processor_id, chart.SETTLEMENT),
+        payee=CASH_PARTY,  # ignored: the ledger credits the original payer
+        amount=None if body.amount is None else money.parse(body.amount, currency),
+        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
+        idempotency_key=build_idempotency_key(request, body),
+        context={"memo": body.reason},
+        audit=request.actor.build_audit_facts(body.reason),
+    )
 
 
 async def record_refund(

@@ -11,16 +11,15 @@ from tapgate.api.request_context import RequestContext
 from tapgate.card_proofs.verifier import ProofResult
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.chart import COMPLETED, FAILED
-from tapgate.ledger.commands import Command, Outcome
+from tapgate.ledger.commands import Outcome
 from tapgate.pos import cards, outcomes, payments
 from tapgate.pos.cards import PresentedCard
 from tapgate.transactions.model import calculate_approval_code
 from tapgate.transactions.money_requests import (
     MoneyResult,
-    build_idempotency_key,
+    decode_id,
     submit_request,
 )
-from tapgate.transactions.submit import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.card_proofs import CardProof
@@ -96,16 +95,8 @@ async def pay_at_terminal(
     with the tap of another card returns the original response. Use a new `request_id` for every
     payment.
     """
-    services = request.services
-    command = await payments.build_terminal_payment(
-        body,
-        request.principal,
-        build_idempotency_key(request, body),
-        currency=services.settings.currency,
-        terminals=services.authenticator.terminals,
-        proof=await _verify_proof(request, body.card_proof),
-    )
-    return await _submit_payment(request, body, command)
+    command = await payments.build_payment(request, body)
+    return _build_receipt(await submit_request(request, command), body.metadata)
 
 
 @pos_endpoints.post(
@@ -197,12 +188,6 @@ async def get_payment_outcome(
     return PaymentOutcomeRecord(**msgspec.structs.asdict(receipt))
 
 
-async def _submit_payment(
-    request: RequestContext, body: InAppPaymentRequest, command: Command
-) -> Reply[PaymentReceipt]:
-    return _build_receipt(await submit_request(request, command), body.metadata)
-
-
 def _build_receipt(result: MoneyResult, metadata: dict[str, Any] | None) -> Reply[PaymentReceipt]:
     is_completed = result.status == COMPLETED
     return result.build_reply(
@@ -218,15 +203,7 @@ def _build_receipt(result: MoneyResult, metadata: dict[str, Any] | None) -> Repl
 async def _submit_refund(
     request: RequestContext, body: RefundRequest, channel: Channel
 ) -> Reply[RefundReceipt]:
-    command = payments.build_refund(
-        body,
-        request.principal,
-        build_idempotency_key(request, body),
-        actor=request.actor,
-        channel=channel,
-        currency=request.services.settings.currency,
-    )
-    result = await submit_request(request, command)
+    result = await submit_request(request, payments.build_refund(request, body, channel))
     return result.build_reply(
         RefundReceipt,
         "Refund completed",
@@ -285,14 +262,8 @@ for _prefix, _suffix in _PREFIXES:
 
         Requires an idempotency key. No PIN can be entered, so the no-PIN limits always apply.
         """
-        command = payments.build_in_app_payment(
-            body,
-            request.principal,
-            build_idempotency_key(request, body),
-            currency=request.services.settings.currency,
-            proof=await _verify_proof(request, body.card_proof),
-        )
-        return await _submit_payment(request, body, command)
+        command = await payments.build_payment(request, body)
+        return _build_receipt(await submit_request(request, command), body.metadata)
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",

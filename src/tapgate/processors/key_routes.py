@@ -11,7 +11,7 @@ from tapgate.auth.hmac_keys import SigningKey
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
 from tapgate.store.transaction import Transaction
-from tapgate.transactions.submit import decode_id
+from tapgate.transactions.money_requests import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation

@@ -2,6 +2,7 @@
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
@@ -13,13 +14,13 @@ from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
 from tapgate.store.transaction import Transaction
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
-    build_idempotency_key,
     build_memo,
+    decode_id,
     format_amount,
+    get_channel,
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id, get_channel
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation

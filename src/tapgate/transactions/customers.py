@@ -4,7 +4,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate.subscribers.restriction import require_subscriber_access
-from tapgate.transactions.submit import decode_id
+from tapgate.transactions.money_requests import decode_id
 from tapgate_client import ids
 from tapgate_client.schemas.transactions import CustomerMoneyRequest
 

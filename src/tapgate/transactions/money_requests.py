@@ -1,4 +1,4 @@
-"""Requests that move money: the amount, the idempotency key, submission and the receipt.
+"""Requests that move money: amounts, submission to the ledger and receipts.
 
 A route builds a command, submits it, and adds its own fields to the receipt:
 
@@ -11,18 +11,36 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tapgate.api import idempotency
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import (
+    Audience,
+    Subject,
+    find_hidden_accounts,
+    find_hidden_subjects,
+    has_full_disclosure,
+    is_hidden,
+)
+from tapgate.auth.principals import Principal
 from tapgate.http.endpoint import Reply
-from tapgate.ledger.chart import UNDER_REVIEW
-from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
-from tapgate.transactions.submit import scope_idempotency_key, submit
+from tapgate.ledger import chart
+from tapgate.ledger.commands import PIN_POLICIES, Command, Outcome, Party, PinPolicy
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.transactions import MoneyRequest, Receipt
+from tapgate_client.schemas.transactions import Channel, Receipt
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 _HELD_MESSAGE: Final = "Held for review. No money moves until the review is complete."
+
+#: Callers behind whom is an admin.
+_RECORDED_KINDS: Final = ("admin", "api_key")
+
+_CHANNEL_BY_PRINCIPAL: Final = {
+    "api_key": Channel.API,
+    "admin": Channel.ADMIN,
+    "service": Channel.MESSAGING,
+    "partner": Channel.PARTNER,
+    "processor": Channel.POS,
+}
 
 ReceiptT = TypeVar("ReceiptT", bound=Receipt)
 
@@ -76,7 +94,7 @@ class MoneyResult:
     ) -> Reply[ReceiptT]:
         """Return a receipt with the fields common to all receipts and the given ones."""
         receipt = receipt_type(
-            message=_HELD_MESSAGE if self.status == UNDER_REVIEW else message,
+            message=_HELD_MESSAGE if self.status == chart.UNDER_REVIEW else message,
             transaction_id=ids.encode(ids.TRANSACTION, self.id),
             status=self.status,
             amount=self._format(self._result.amount),
@@ -88,9 +106,11 @@ class MoneyResult:
 async def submit_request(request: RequestContext, command: Command) -> MoneyResult:
     """Submit a command, or raise its decline or rejection as an ApiError.
 
-    A replay returns the original result.
+    A replay returns the original result. A subscriber who pays is not checked here: a caller
+    without full disclosure must send the payer's PIN, or the route has already checked access to
+    the payer.
     """
-    services = request.services
+    services, caller = request.services, request.caller
     if request.approval is not None:
         # The command executes only if it ends the approval.
         command = msgspec.structs.replace(
@@ -99,7 +119,18 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
             approval_id=ids.decode(ids.APPROVAL, request.approval.id),
             audit=request.actor.build_audit_facts(),
         )
-    outcome = await submit(services, request.caller, command)
+    if caller is not None and (command.payer_pin is not None or command.payee_pin is not None):
+        command = msgspec.structs.replace(command, pin_credential=caller.pin_credential)
+    if caller is not None and caller.kind in _RECORDED_KINDS:
+        # Who asked for a transaction may not release it from review.
+        command = msgspec.structs.replace(
+            command, context={**(command.context or {}), "requested_by": caller.id}
+        )
+    may_be_subscriber = command.payee.by != "owner" or command.payee.kind == chart.WALLET
+    if not may_be_subscriber or has_full_disclosure(caller):
+        outcome = await services.ledger.submit(command)
+    else:
+        outcome = await _submit_for_disclosure(request, command)
     if request.approval is not None and outcome.replayed and outcome.code is None:
         # The execution of an approval ends it in the same transaction, so another request has used
         # the approval's ID as idempotency key, or the same partner reference.
@@ -107,14 +138,64 @@ async def submit_request(request: RequestContext, command: Command) -> MoneyResu
     return MoneyResult(outcome, services.settings.currency)
 
 
-def build_idempotency_key(
-    request: RequestContext, body: MoneyRequest
-) -> ScopedIdempotencyKey | None:
-    """Return the idempotency key of a request, or None if it has none."""
-    request_id = idempotency.get_idempotency_key(request, body)
-    if request_id is None:
-        return None
-    return scope_idempotency_key(request.principal, request_id, request.path, body)
+async def _submit_for_disclosure(request: RequestContext, command: Command) -> Outcome:
+    """Submit a command, and return the outcome without payee data that the caller may not see."""
+    services, caller = request.services, request.caller
+    if caller is not None and caller.kind == "admin":
+        # Query this before the ledger commits, so that if it fails with 503, nothing is executed.
+        is_payee_hidden = await _is_payee_hidden(request, caller, command.payee)
+        outcome = await services.ledger.submit(command)
+    else:
+        # Every restricted subscriber is hidden. The ledger reads this with its other data.
+        outcome = await services.ledger.submit(
+            msgspec.structs.replace(command, checks_restriction=True)
+        )
+        is_payee_hidden = outcome.is_payee_restricted is not False
+    return _redact_payee(outcome) if is_payee_hidden else outcome
+
+
+async def _is_payee_hidden(request: RequestContext, caller: Audience, payee: Party) -> bool:
+    """Return whether the payee is a restricted subscriber to whom an admin has no access."""
+    database, now = request.services.database, request.services.clock()
+    match payee:
+        case Party(by="account", key=int(account_id)):
+            return bool(await find_hidden_accounts(database, caller, now, [account_id]))
+        case Party(by="card", key=str(serial)):
+            subjects = [Subject("card", serial)]
+            return bool(await find_hidden_subjects(database, caller, now, subjects))
+        case Party(by="owner", key=int(owner_id), kind=chart.WALLET):
+            return await is_hidden(database, caller, now, owner_id)
+    return False
+
+
+def _redact_payee(outcome: Outcome) -> Outcome:
+    """Remove the payee's name and balance, including `used` in the MAX_BALANCE_EXCEEDED details."""
+    details, result = outcome.details, outcome.result
+    if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
+        details = {name: value for name, value in details.items() if name != "used"}
+    if result is not None:
+        result = msgspec.structs.replace(result, payee_name=None, payee_available=None)
+    return msgspec.structs.replace(outcome, result=result, details=details)
+
+
+def get_channel(caller: Principal) -> Channel:
+    """Return the channel of a command whose route does not determine it."""
+    return _CHANNEL_BY_PRINCIPAL[caller.kind]
+
+
+def get_pin_policy(caller: Principal, transaction_type: str) -> PinPolicy:
+    """Return when the payer of a transaction that the caller requests must enter a PIN."""
+    if transaction_type == chart.TRANSFER and caller.kind == "admin":
+        return "if_given"
+    return PIN_POLICIES.get(transaction_type, "if_given")
+
+
+def decode_id(prefix: str, public_id: str | None) -> int:
+    """Decode a public ID; return 0, which no row has, for an invalid or missing ID.
+
+    The ledger then returns the 404 error itself, after it has checked for a replay.
+    """
+    return 0 if public_id is None else ids.decode(prefix, public_id) or 0
 
 
 def to_minor_units(request: RequestContext, amount: str) -> int:

@@ -9,7 +9,7 @@ from tapgate.ledger import chart
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import get_holder, parse_user_id
-from tapgate.transactions.submit import decode_id
+from tapgate.transactions.money_requests import decode_id
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.transactions import PartyType

@@ -13,7 +13,7 @@ from tapgate.ledger.engine import Ledger
 from tapgate.store.database import Database
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
-from tapgate.transactions.submit import get_pin_policy
+from tapgate.transactions.money_requests import get_pin_policy
 from tapgate_client import ids, money
 from tapgate_client.errors import Code, invalid_field
 from tapgate_client.schemas.records import require_id

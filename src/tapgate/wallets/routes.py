@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
+from tapgate.api.idempotency import build_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
@@ -12,13 +13,14 @@ from tapgate.ledger.commands import Command, Party
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.money_requests import (
-    build_idempotency_key,
     build_memo,
+    decode_id,
     format_amount,
+    get_channel,
+    get_pin_policy,
     submit_request,
     to_minor_units,
 )
-from tapgate.transactions.submit import decode_id, get_channel, get_pin_policy
 from tapgate.wallets import balance, quote
 from tapgate_client import ids
 from tapgate_client.errors import Code
