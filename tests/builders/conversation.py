@@ -1,6 +1,9 @@
 """Conversation driver and in-memory gateway for conversation tests."""
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,6 +12,7 @@ from tapgate.images import EncodedImage
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.gateway_requests import ClientRequest
 from tapgate.messenger.model import (
     Agent,
     Card,
@@ -33,7 +37,7 @@ from tapgate.messenger.model import (
     TurnContext,
 )
 from tapgate.messenger.understanding import resolver
-from tapgate_client import money
+from tapgate_client import AsyncTapgateClient, money
 from tapgate_client.schemas.subscribers import Limits, LimitUsage
 from tapgate_client.schemas.wallets import Balance, P2pReceipt, Quote, Recipient
 
@@ -43,6 +47,44 @@ CODE = "604829"
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 IMAGE = EncodedImage("image/jpeg", b"jpeg")
 MAX_PIN_ATTEMPTS = 3
+
+
+#: Client operations that the engine requests directly.
+OPERATIONS = (
+    "agents.request_pin_reset",
+    "agents.reset_pin",
+    "balances.get",
+    "cards.link",
+    "cards.request_pin_reset",
+    "cards.reset_pin",
+    "subscribers.add_kyc_document",
+    "subscribers.change_pin",
+    "subscribers.get_limits",
+    "subscribers.register",
+    "subscribers.request_pin_reset",
+    "subscribers.reset_pin",
+    "subscribers.verify_pin",
+    "wallet.create_statement",
+    "wallet.quote",
+)
+#: Class of a request, or the name of its client operation.
+RequestKind = type | str
+
+
+def get_request_kind(request: gateway_requests.GatewayRequest) -> RequestKind:
+    return request.operation if isinstance(request, ClientRequest) else type(request)
+
+
+def check_operation(request: ClientRequest) -> None:
+    """Raise an error if the client has no such operation or does not accept the arguments."""
+    assert request.operation in OPERATIONS
+    send = attrgetter(request.operation)(_get_client())
+    send(*request.arguments, **request.fields).close()  # only builds the request
+
+
+@cache
+def _get_client() -> AsyncTapgateClient:
+    return AsyncTapgateClient("http://gateway.invalid")
 
 
 class PaymentRecord(msgspec.Struct, frozen=True):
@@ -81,10 +123,10 @@ class FakeGateway:
         self.child_cards: list[Card] = []
         self.kept_images = 0
         self.requests: list[gateway_requests.GatewayRequest] = []
-        #: Outcomes to return without executing the request, by request type, in order.
-        self.overrides: dict[type, list[RequestOutcome]] = {}
-        #: Request types whose next request is executed, but whose response is lost.
-        self.lost_responses: list[type] = []
+        #: Outcomes to return without executing the request, by kind of request, in order.
+        self.overrides: dict[RequestKind, list[RequestOutcome]] = {}
+        #: Kinds of requests whose next request is executed, but whose response is lost.
+        self.lost_responses: list[RequestKind] = []
 
     @property
     def payments(self) -> list[PaymentRecord]:
@@ -96,11 +138,14 @@ class FakeGateway:
 
     def handle(self, request: gateway_requests.GatewayRequest) -> RequestOutcome:
         self.requests.append(request)
-        if self.overrides.get(type(request)):
-            return self.overrides[type(request)].pop(0)
+        kind = get_request_kind(request)
+        if isinstance(request, ClientRequest):
+            check_operation(request)
+        if self.overrides.get(kind):
+            return self.overrides[kind].pop(0)
         outcome = self._handle(request)
-        if type(request) in self.lost_responses:
-            self.lost_responses.remove(type(request))
+        if kind in self.lost_responses:
+            self.lost_responses.remove(kind)
             return GatewayUnreachable(uncertain=True)
         return outcome
 
@@ -108,21 +153,20 @@ class FakeGateway:
         match request:
             case gateway_requests.SendMoney():
                 return self._send_money(request)
-            case (
-                gateway_requests.LinkCard()
-                | gateway_requests.UnblockCard()
-                | gateway_requests.VerifyPin()
-                | gateway_requests.ChangePin()
+            case gateway_requests.UnblockCard(card_serial=serial, pin=pin):
+                return self._check_pin(pin) or RequestSucceeded(
+                    result=self._set_card_status(serial, "ACTIVE")
+                )
+            case ClientRequest(
+                operation="cards.link" | "subscribers.verify_pin" | "subscribers.change_pin",
+                fields=fields,
             ):
-                old = (
-                    request.old_pin
-                    if isinstance(request, gateway_requests.ChangePin)
-                    else request.pin
+                return self._check_pin(fields.get("old_pin") or fields["pin"]) or RequestSucceeded(
+                    result=self._handle_operation(request)
                 )
-                return self._check_pin(old) or RequestSucceeded(
-                    result=self._handle_pin_request(request)
-                )
-        return RequestSucceeded(result=self._handle_request_without_pin(request))
+            case ClientRequest():
+                return RequestSucceeded(result=self._handle_operation(request))
+        return RequestSucceeded(result=self._handle_other_request(request))
 
     def _send_money(self, request: gateway_requests.SendMoney) -> RequestOutcome:
         if request.request_id in self.payments_by_request_id:
@@ -163,48 +207,58 @@ class FakeGateway:
         attempts_left = MAX_PIN_ATTEMPTS - self.failures
         return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": attempts_left})
 
-    def _handle_pin_request(self, request: gateway_requests.GatewayRequest) -> Any:
-        match request:
-            case gateway_requests.LinkCard(card_serial=serial):
-                serial = serial or "TG-0003"  # the card of a tap
-                return Card(serial=serial, type="PARENT", status="ACTIVE", holder_name=None)
-            case gateway_requests.UnblockCard(card_serial=serial):
-                return self._set_card_status(serial, "ACTIVE")
-            case gateway_requests.ChangePin(new_pin=new_pin):
-                self.pin = new_pin
-        return True
-
     def _set_card_status(self, serial: str, status: str) -> Card:
         card = next(card for card in self.cards if card.serial == serial)
         changed = msgspec.structs.replace(card, status=status)
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _handle_request_without_pin(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per type
+    def _handle_operation(self, request: ClientRequest) -> Any:  # noqa: PLR0911 - one per operation
+        fields = request.fields
+        match request.operation:
+            case "cards.link":
+                serial = fields["card_serial"] or "TG-0003"  # the card of a tap
+                return SimpleNamespace(card=SimpleNamespace(serial=serial))
+            case "subscribers.change_pin":
+                self.pin = fields["new_pin"]
+            case "subscribers.register":
+                self.pin = fields["pin"]
+                self.subscriber = Subscriber(
+                    id="sub_me",
+                    first_name=fields["first_name"],
+                    status="active",
+                    kyc_level=1,
+                    kyc_status="",
+                )
+                return SimpleNamespace(subscriber=self.subscriber)
+            case "balances.get":
+                text = money.format_decimal(self.balance, "SLE")
+                return build_balance(balance=text, available=text, held="0.00")
+            case "subscribers.get_limits":
+                return self._build_limits()
+            case "wallet.quote":
+                return self._build_quote(money.parse(fields["amount"], "SLE"))
+            case "wallet.create_statement":
+                return SimpleNamespace(statement_url="https://x.test/s")
+            case "subscribers.reset_pin" | "agents.reset_pin" | "cards.reset_pin":
+                self.pin, self.failures = fields["new_pin"], 0
+        return None
+
+    def _build_limits(self) -> Limits:
+        usage = LimitUsage(limit="10000.00", used="1500.00", remaining="8500.00", resets_at="")
+        return Limits(
+            kyc_level=1 if self.subscriber is None else self.subscriber.kyc_level,
+            currency="SLE",
+            per_transaction="5000.00",
+            daily=usage,
+            monthly=usage,
+            max_balance="50000.00",
+        )
+
+    def _handle_other_request(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per type
         match request:
             case gateway_requests.FindSubscriber():
                 return self.subscriber
-            case gateway_requests.RegisterSubscriber(first_name=first_name, pin=pin):
-                self.pin = pin
-                self.subscriber = Subscriber(
-                    id="sub_me", first_name=first_name, status="active", kyc_level=1, kyc_status=""
-                )
-                return self.subscriber
-            case gateway_requests.GetBalance():
-                text = money.format_decimal(self.balance, "SLE")
-                return build_balance(balance=text, available=text, held="0.00")
-            case gateway_requests.GetLimits():
-                usage = LimitUsage(
-                    limit="10000.00", used="1500.00", remaining="8500.00", resets_at=""
-                )
-                return Limits(
-                    kyc_level=1 if self.subscriber is None else self.subscriber.kyc_level,
-                    currency="SLE",
-                    per_transaction="5000.00",
-                    daily=usage,
-                    monthly=usage,
-                    max_balance="50000.00",
-                )
             case gateway_requests.FindAgents(place=place):
                 agent = gateway_requests.AgentSummary(name="Kargbo Shop", address="5 Main St, Bo")
                 return [agent] if place == "Bo" else []
@@ -228,12 +282,8 @@ class FakeGateway:
                 )
             case gateway_requests.FindPayeeByCard() | gateway_requests.FindPayeeByPhone():
                 return None
-            case gateway_requests.QuoteTransfer(amount=amount):
-                return self._build_quote(money.parse(amount, "SLE"))
             case gateway_requests.ListTransactions(limit=limit):
                 return self._build_history(limit)
-            case gateway_requests.CreateStatement():
-                return "https://x.test/s"
             case gateway_requests.ListCards():
                 return list(self.cards)
             case gateway_requests.BlockCard(card_serial=serial, reason=reason):
@@ -251,8 +301,6 @@ class FakeGateway:
                 return gateway_requests.PinHolders(
                     subscriber=self.subscriber, agent=self.agent, child_cards=self.child_cards
                 )
-            case gateway_requests.ResetPin(new_pin=new_pin):
-                self.pin, self.failures = new_pin, 0
         return True
 
     def _build_quote(self, amount: int) -> Quote:
@@ -354,8 +402,8 @@ class ConversationDriver:
     def reply_text(self) -> str:
         return "\n".join(format_reply(reply) for reply in self.replies)
 
-    def list_requests(self, kind: type) -> list[Any]:
-        return [request for request in self.gateway.requests if isinstance(request, kind)]
+    def list_requests(self, kind: RequestKind) -> list[Any]:
+        return [item for item in self.gateway.requests if get_request_kind(item) == kind]
 
 
 def build_text_message(

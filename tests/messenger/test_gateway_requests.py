@@ -64,13 +64,15 @@ async def test_card_is_linked_by_the_link_of_its_tap(
     proof = tap(await create_signing_card(harness, serial))
     url = f"https://pay.example/t?picc_data={proof['picc_data']}&cmac="
 
-    def build_request(mac: str) -> gateway_requests.LinkCard:
-        return gateway_requests.LinkCard(subscriber_id=holder["id"], tap_url=url + mac, pin=PIN)
+    def build_request(mac: str) -> gateway_requests.ClientRequest:
+        return gateway_requests.client_request(
+            "cards.link", subscriber_id=holder["id"], card_proof=url + mac, pin=PIN
+        )
 
     forged = await perform_and_get_code(gateway, build_request("0" * 16))
     assert forged == Code.CARD_NOT_GENUINE
     linked = await perform(gateway, build_request(proof["cmac"]))
-    assert (linked.serial, linked.status) == (serial, "ACTIVE")
+    assert (linked.card.serial, linked.card.status) == (serial, "ACTIVE")
 
 
 async def test_payee_name_matches_the_receipt(

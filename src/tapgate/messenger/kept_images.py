@@ -9,7 +9,7 @@ from typing import Final
 
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES
-from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument
+from tapgate.messenger.gateway_requests import AddKeptDocument, client_request
 from tapgate.messenger.model import RequestOutcome, RequestRejected, RequestSucceeded
 from tapgate.messenger.services import Services
 from tapgate_client.errors import Code
@@ -58,7 +58,7 @@ async def add_document(
 ) -> RequestOutcome:
     """Upload or discard the oldest kept image, and delete it unless the upload can be retried."""
     row = await services.database.fetchrow(
-        """SELECT id, media_type, sealed FROM messenger.images
+        """SELECT id, sealed FROM messenger.images
            WHERE address = $1 AND expires_at > $2 ORDER BY id LIMIT 1""",
         address,
         services.clock(),
@@ -69,10 +69,11 @@ async def add_document(
     if request.document_type is not None:
         content = services.vault.open(row["sealed"], get_sealing_context(row["id"]))
         outcome = await services.perform_request(
-            AddDocument(
-                subscriber_id=request.subscriber_id,
+            client_request(
+                "subscribers.add_kyc_document",
+                request.subscriber_id,
                 document_type=request.document_type,
-                image=EncodedImage(row["media_type"], content),
+                image=content,
             )
         )
     is_rejected = isinstance(outcome, RequestRejected) and outcome.code not in _RETRYABLE_CODES

@@ -342,11 +342,11 @@ def test_pin_change_with_only_the_old_pin_asks_for_both():
 def test_forgotten_pin_starts_a_reset(language, text):
     chat = build_driver(text, language=language)
     assert chat.conversation.is_awaiting_pin
-    (request,) = chat.list_requests(gateway_requests.RequestPinReset)
-    assert (request.holder_type, request.holder_id) == ("subscriber", "sub_me")
+    (request,) = chat.list_requests("subscribers.request_pin_reset")
+    assert request.arguments == ("sub_me",)
     chat(f"{CODE} 7352")
-    (reset,) = chat.list_requests(gateway_requests.ResetPin)
-    assert (reset.code, reset.new_pin) == (CODE, "7352")
+    (reset,) = chat.list_requests("subscribers.reset_pin")
+    assert reset.fields == {"otp": CODE, "new_pin": "7352"}
     assert chat.conversation.stage == "idle"
 
 
@@ -362,7 +362,7 @@ def test_unrequested_code_opens_the_reset_form_and_sends_no_code(text):
     chat(text)
     assert chat.replies[-1].form == "reset_pin"
     assert CODE not in str(msgspec.json.encode(chat.conversation))
-    assert chat.list_requests(gateway_requests.RequestPinReset) == []
+    assert chat.list_requests("subscribers.request_pin_reset") == []
     assert "in the form" in chat(CODE)
 
 
@@ -374,8 +374,8 @@ def test_person_with_several_pins_chooses_one():
     values = [option.id.partition("#")[0] for option in chat.last_offer.options]
     assert values == ["subscriber", "agent", "card:TG-0002"]
     chat.choose_option("agent")
-    (request,) = chat.list_requests(gateway_requests.RequestPinReset)
-    assert (request.holder_type, request.holder_id) == ("agent", "agt_1")
+    (request,) = chat.list_requests("agents.request_pin_reset")
+    assert request.arguments == ("agt_1",)
     assert "Ibrahim" in chat("my child forgot the pin")
 
 
@@ -389,7 +389,7 @@ def test_person_with_several_pins_chooses_one():
 def test_rejected_reset_is_explained(language, wrong, weak, invalid):
     chat = ConversationDriver(language)
     chat.gateway.overrides = {
-        gateway_requests.ResetPin: [
+        "subscribers.reset_pin": [
             RequestRejected(code="INVALID_OTP", details={"attempts_remaining": 2}),
             RequestRejected(code="VALIDATION_FAILED", details={"fields": {"new_pin": "weak"}}),
             RequestRejected(code="INVALID_OTP", details={"attempts_remaining": 0}),
@@ -412,7 +412,7 @@ def test_rejected_reset_is_explained(language, wrong, weak, invalid):
 def test_limits_on_codes_are_explained(details, text):
     chat = ConversationDriver()
     error = RequestRejected(code="RATE_LIMITED", details=details)
-    chat.gateway.overrides = {gateway_requests.RequestPinReset: [error]}
+    chat.gateway.overrides = {"subscribers.request_pin_reset": [error]}
     assert text in chat("forgot pin")
 
 
@@ -421,7 +421,7 @@ def test_pin_cannot_be_reset_after_a_number_change():
     chat(NumberChanged())
     chat("forgot my pin")
     assert chat.conversation.stage == "idle"
-    assert chat.list_requests(gateway_requests.RequestPinReset) == []
+    assert chat.list_requests("subscribers.request_pin_reset") == []
 
 
 def test_pin_change_request_is_not_treated_as_a_forgotten_pin():

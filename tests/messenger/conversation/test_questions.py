@@ -7,6 +7,7 @@ import msgspec
 from builders.conversation import NOW, PIN, ConversationDriver, resolve_text_message
 from cases import each
 from tapgate.messenger import gateway_requests
+from tapgate.messenger.gateway_requests import client_request
 from tapgate.messenger.model import RequestSucceeded
 from tapgate_client.schemas.wallets import Quote, QuoteLimits
 
@@ -111,7 +112,7 @@ def test_quote_tells_whether_a_pin_is_required_and_what_is_left():
         ),
     )
     chat = ConversationDriver()
-    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [RequestSucceeded(result=quote)]}
+    chat.gateway.overrides = {"wallet.quote": [RequestSucceeded(result=quote)]}
     chat(resolve_text_message("how much does it cost to send 500?"))
     assert "You'll need your PIN" in chat.reply_text
     assert "*8,500.00 SLE* today and *90,000.00 SLE* this month" in chat.reply_text
@@ -122,7 +123,7 @@ def test_person_without_a_wallet_gets_the_fee_and_can_register():
     chat.gateway.subscriber = None
     chat(resolve_text_message("how much does it cost to send 500?"))
     assert "*7.50 SLE*" in chat.reply_text
-    assert chat.list_requests(gateway_requests.QuoteTransfer)[0].sender_id is None
+    assert chat.list_requests("wallet.quote")[0].fields["sender_id"] is None
     assert list_offered(chat) == ["register", "menu"]
 
 
@@ -130,7 +131,7 @@ def test_untrusted_person_gets_a_quote_without_limits():
     chat = ConversationDriver()
     chat.person = msgspec.structs.replace(chat.person, trusted=False)
     chat(resolve_text_message("how much does it cost to send 500?"))
-    assert chat.list_requests(gateway_requests.QuoteTransfer)[0].sender_id is None
+    assert chat.list_requests("wallet.quote")[0].fields["sender_id"] is None
 
 
 def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
@@ -138,7 +139,7 @@ def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
     assert "looks like a PIN" in chat(PIN)
     assert chat.conversation.piece == "amount"
     assert PIN not in str(chat.conversation)
-    assert chat.list_requests(gateway_requests.QuoteTransfer) == []
+    assert chat.list_requests("wallet.quote") == []
     assert "*5,000.00 SLE*" in chat("5000 SLE")
 
 
@@ -243,11 +244,12 @@ def test_fee_of_an_amount_that_cannot_be_sent_names_the_obstacle():
 
 def test_fee_of_an_amount_that_compliance_rejects_gets_no_advice():
     chat = ConversationDriver()
-    quote = chat.gateway.handle(gateway_requests.QuoteTransfer(sender_id="sub_me", amount="5000"))
+    request = client_request("wallet.quote", type="transfer_p2p", sender_id="sub_me", amount="5000")
+    quote = chat.gateway.handle(request)
     rejected = msgspec.structs.replace(
         quote.result, reasons=["COMPLIANCE_REJECTED", "INSUFFICIENT_FUNDS"]
     )
-    chat.gateway.overrides = {gateway_requests.QuoteTransfer: [RequestSucceeded(result=rejected)]}
+    chat.gateway.overrides = {"wallet.quote": [RequestSucceeded(result=rejected)]}
     chat(resolve_text_message("how much does it cost to send 5000?"))
     assert "enough money" not in chat.reply_text
 

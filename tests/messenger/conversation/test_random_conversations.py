@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from builders.conversation import (
     CODE,
     IMAGE,
+    OPERATIONS,
     PAYEE_PHONE,
     PHONE,
     PIN,
@@ -18,12 +19,14 @@ from builders.conversation import (
     FakeGateway,
     build_text_message,
     format_reply,
+    get_request_kind,
 )
 from examples import limit_examples
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.state import Conversation, EngineOutput
 from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
+from tapgate.messenger.gateway_requests import ClientRequest, GatewayRequest
 from tapgate.messenger.model import (
     COMMANDS,
     CONVERSATION_TIMEOUT_SECONDS,
@@ -98,13 +101,18 @@ GATEWAY_FAILURES = st.sampled_from(
         ),
     ]
 )
-REQUEST_TYPES = st.sampled_from(gateway_requests.GatewayRequest.__subclasses__())
+REQUEST_KINDS = st.sampled_from(
+    [
+        *OPERATIONS,
+        *(kind for kind in GatewayRequest.__subclasses__() if kind is not ClientRequest),
+    ]
+)
 PIN_REQUESTS = (
     gateway_requests.SendMoney,
-    gateway_requests.LinkCard,
+    "cards.link",
     gateway_requests.UnblockCard,
-    gateway_requests.VerifyPin,
-    gateway_requests.ChangePin,
+    "subscribers.verify_pin",
+    "subscribers.change_pin",
 )
 
 #: Card and amount as displayed in the confirmation, in either language.
@@ -262,7 +270,7 @@ class RandomConversation(RuleBasedStateMachine):
 
     # External conditions
 
-    @rule(kind=REQUEST_TYPES, outcome=GATEWAY_FAILURES)
+    @rule(kind=REQUEST_KINDS, outcome=GATEWAY_FAILURES)
     def make_gateway_fail(self, kind, outcome):
         self.gateway.overrides = {kind: [outcome]}
 
@@ -330,7 +338,7 @@ class RandomConversation(RuleBasedStateMachine):
             event(f"payments: {len(self.gateway.payments)}")
 
     def list_pin_requests(self) -> list[gateway_requests.GatewayRequest]:
-        return [request for request in self.gateway.requests if isinstance(request, PIN_REQUESTS)]
+        return [item for item in self.gateway.requests if get_request_kind(item) in PIN_REQUESTS]
 
     @invariant()
     def check_payments_were_confirmed(self):

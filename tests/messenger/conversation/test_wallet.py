@@ -34,7 +34,7 @@ def test_balance_is_shown_in_both_languages():
 def test_balance_shows_held_and_available_funds():
     chat = ConversationDriver()
     balance = build_balance(balance="1000.00", available="900.00", held="100.00")
-    chat.gateway.overrides = {gateway_requests.GetBalance: [RequestSucceeded(result=balance)]}
+    chat.gateway.overrides = {"balances.get": [RequestSucceeded(result=balance)]}
     reply = chat("balance")
     for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):
         assert part in reply
@@ -78,8 +78,8 @@ def test_statement_is_sent_as_a_document(choice, first, last):
     chat = ConversationDriver()
     chat("statement")
     chat.choose_option(choice)
-    created = chat.list_requests(gateway_requests.CreateStatement)[0]
-    assert (created.from_date, created.to_date) == (first, last)
+    period = chat.list_requests("wallet.create_statement")[0].fields
+    assert (period["from_date"], period["to_date"]) == (first, last)
     (file,) = chat.replies
     assert isinstance(file, DocumentReply)
     assert file.filename == f"statement-{first}-{last}.pdf"
@@ -98,9 +98,9 @@ def test_statement_period_can_be_given_in_words():
     chat("statement")
     assert "didn't understand that period" in chat("some day")
     chat("last 10 days")
-    assert chat.list_requests(gateway_requests.CreateStatement)[0].from_date == "2026-03-05"
+    assert chat.list_requests("wallet.create_statement")[0].fields["from_date"] == "2026-03-05"
     chat(build_text_message("last 5 days", "statement"))
-    assert chat.list_requests(gateway_requests.CreateStatement)[1].from_date == "2026-03-10"
+    assert chat.list_requests("wallet.create_statement")[1].fields["from_date"] == "2026-03-10"
 
 
 def test_limits_suggest_verification_below_the_top_kyc_level():
@@ -133,9 +133,7 @@ def test_linking_a_card_requires_the_pin(language, done):
 
 def test_card_that_is_already_linked_is_rejected():
     chat = ConversationDriver()
-    chat.gateway.overrides = {
-        gateway_requests.LinkCard: [RequestRejected(code="CARD_ALREADY_LINKED")]
-    }
+    chat.gateway.overrides = {"cards.link": [RequestRejected(code="CARD_ALREADY_LINKED")]}
     chat(build_text_message("link card AB-123456", "link"))
     assert "already linked" in chat(PIN)
     assert chat.conversation.stage == "idle"
@@ -154,14 +152,14 @@ def test_pasted_link_of_a_tapped_card_links_the_card_at_any_time(text):
         assert chat.conversation.is_awaiting_pin
         chat(PIN)
         request = chat.gateway.requests[-1]
-        assert isinstance(request, gateway_requests.LinkCard)
-        assert (request.card_serial, request.tap_url) == (None, TAP_URL)
+        assert request.operation == "cards.link"
+        assert (request.fields["card_serial"], request.fields["card_proof"]) == (None, TAP_URL)
 
 
 @each("language, words", [("en", "already used"), ("fr", "déjà servi")])
 def test_rejected_tap_is_explained_and_another_one_can_be_pasted(language, words):
     chat = ConversationDriver(language)
-    chat.gateway.overrides = {gateway_requests.LinkCard: [RequestRejected(code="CARD_PROOF_USED")]}
+    chat.gateway.overrides = {"cards.link": [RequestRejected(code="CARD_PROOF_USED")]}
     chat(TAP_URL)
     assert words in chat(PIN)
     assert chat.conversation.command == "link" and "tap_url" not in chat.conversation.facts
@@ -233,7 +231,7 @@ def test_pin_can_be_changed_in_a_form():
 def test_rejected_new_pin_can_be_entered_again():
     chat = ConversationDriver()
     weak = RequestRejected(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
-    chat.gateway.overrides = {gateway_requests.ChangePin: [RequestRejected(code="SAME_PIN"), weak]}
+    chat.gateway.overrides = {"subscribers.change_pin": [RequestRejected(code="SAME_PIN"), weak]}
     chat(build_text_message("change pin", "change_pin"))
     assert "must be different" in chat(f"{PIN} {PIN}")
     assert "too easy" in chat(f"{PIN} 1234")
@@ -242,7 +240,7 @@ def test_rejected_new_pin_can_be_entered_again():
 
 def test_pin_change_without_a_response_is_reported_as_uncertain():
     chat = ConversationDriver()
-    chat.gateway.lost_responses = [gateway_requests.ChangePin]
+    chat.gateway.lost_responses = ["subscribers.change_pin"]
     chat(build_text_message("change pin", "change_pin"))
     assert "may already be changed" in chat(f"{PIN} {NEW_PIN}")
     assert not chat.conversation.uncertain
@@ -264,9 +262,14 @@ def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome
     chat(yes)
     assert chat.conversation.is_awaiting_pin
     assert welcome in chat(PIN)
-    (registered,) = chat.list_requests(gateway_requests.RegisterSubscriber)
-    assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
-    assert registered.language == language
+    (registered,) = chat.list_requests("subscribers.register")
+    assert registered.fields == {
+        "phone_number": PHONE,
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "pin": PIN,
+        "language": language,
+    }
 
 
 def test_registration_with_the_pin_form_succeeds():
@@ -283,9 +286,7 @@ def test_existing_subscriber_cannot_register_again():
     assert "already has a wallet" in ConversationDriver()("register")
     chat = ConversationDriver()
     chat.gateway.subscriber = None
-    chat.gateway.overrides = {
-        gateway_requests.RegisterSubscriber: [RequestRejected(code="DUPLICATE_PHONE")]
-    }
+    chat.gateway.overrides = {"subscribers.register": [RequestRejected(code="DUPLICATE_PHONE")]}
     for word in ("register", "Aminata Kamara", "yes"):
         chat(word)
     assert "already has a wallet" in chat(PIN)
@@ -295,7 +296,7 @@ def test_rejected_registration_field_can_be_entered_again():
     chat = ConversationDriver()
     chat.gateway.subscriber = None
     chat.gateway.overrides = {
-        gateway_requests.RegisterSubscriber: [
+        "subscribers.register": [
             RequestRejected(code="VALIDATION_FAILED", details={"fields": {"pin": "is too easy"}}),
             RequestRejected(code="VALIDATION_FAILED", details={"fields": {"first_name": "is odd"}}),
         ]
@@ -320,7 +321,10 @@ def test_documents_are_submitted_one_by_one(language, next_question):
     chat.send_image()
     chat.choose_option("enough")
     assert chat.conversation.stage == "idle"
-    sent = [request.document_type for request in chat.list_requests(gateway_requests.AddDocument)]
+    sent = [
+        request.fields["document_type"]
+        for request in chat.list_requests("subscribers.add_kyc_document")
+    ]
     assert sent == ["id_front", "selfie"]
 
 
@@ -400,7 +404,7 @@ def test_number_of_kept_images_is_limited():
 def test_failed_document_upload_can_be_retried():
     chat = ConversationDriver()
     chat.gateway.overrides = {
-        gateway_requests.AddDocument: [
+        "subscribers.add_kyc_document": [
             RequestRejected(code="VALIDATION_FAILED"),
             GatewayUnreachable(uncertain=True),
         ]

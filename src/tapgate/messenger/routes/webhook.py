@@ -9,7 +9,7 @@ from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import delivery_parser
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError
 from tapgate.messenger.flows import data_endpoint
-from tapgate.messenger.gateway_requests import ReportProviderWarnings
+from tapgate.messenger.gateway_requests import client_request
 from tapgate.messenger.model import GatewayUnreachable
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes.access import CHANNEL, FLOW, HANDSHAKE
@@ -146,7 +146,7 @@ async def _report_provider_warnings(services: Services, reports: list[ProviderRe
     """
     if not reports:
         return
-    request = ReportProviderWarnings(reports=tuple(reports[-MAX_WARNINGS:]))
+    request = client_request("messages.report_provider_warnings", reports[-MAX_WARNINGS:])
     if isinstance(await services.perform_request(request), GatewayUnreachable):
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 

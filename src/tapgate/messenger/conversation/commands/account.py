@@ -14,10 +14,11 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Turn
-from tapgate.messenger.gateway_requests import ChangePin, FindSubscriber, RegisterSubscriber
+from tapgate.messenger.gateway_requests import FindSubscriber, client_request, to_subscriber
 from tapgate.messenger.model import RequestRejected, Subscriber
 from tapgate.messenger.understanding.names import parse_person_names
 from tapgate_client.errors import Code
+from tapgate_client.schemas.subscribers import SubscriberRegistered
 
 
 def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:
@@ -33,7 +34,8 @@ def _parse_names(turn: Turn, text: str) -> ParsedAnswer:
     return {"names": "given", "first_name": names[0], "last_name": names[1]}
 
 
-def _handle_registered(turn: Turn, subscriber: Subscriber) -> Next:
+def _handle_registered(turn: Turn, registered: SubscriberRegistered) -> Next:
+    subscriber = to_subscriber(registered.subscriber)
     turn.update(subscriber=subscriber)
     if not turn.person.trusted:
         turn.mark_trusted()
@@ -98,8 +100,9 @@ SCRIPTS: Final = (
                 name="registered",
                 form="new_pin",
                 prompt=lambda turn: turn.translate("register.pin"),
-                build_request=lambda turn, pins: RegisterSubscriber(
-                    phone=turn.phone,
+                build_request=lambda turn, pins: client_request(
+                    "subscribers.register",
+                    phone_number=turn.phone,
                     first_name=turn.facts["first_name"],
                     last_name=turn.facts["last_name"],
                     pin=pins.pin,
@@ -118,8 +121,11 @@ SCRIPTS: Final = (
                 name="changed",
                 form="change_pin",
                 prompt=lambda turn: turn.translate("change_pin.ask"),
-                build_request=lambda turn, pins: ChangePin(
-                    subscriber_id=turn.subscriber.id, old_pin=pins.pin, new_pin=pins.new_pin
+                build_request=lambda turn, pins: client_request(
+                    "subscribers.change_pin",
+                    turn.subscriber.id,
+                    old_pin=pins.pin,
+                    new_pin=pins.new_pin,
                 ),
                 on_success=lambda turn, result: turn.finish("change_pin.done", "menu"),
                 on_rejection=_handle_change_pin_rejected,

@@ -21,7 +21,13 @@ from tapgate.messenger.conversation.steps import (
     looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import BlockCard, LinkCard, ListCards, UnblockCard
+from tapgate.messenger.gateway_requests import (
+    BlockCard,
+    ClientRequest,
+    ListCards,
+    UnblockCard,
+    client_request,
+)
 from tapgate.messenger.model import Card, RequestRejected
 from tapgate.messenger.understanding.secret_detection import find_tap_url
 from tapgate.messenger.understanding.transfers import parse_card_serial
@@ -132,11 +138,15 @@ def _prompt_for_link_pin(turn: Turn) -> str:
     return turn.translate("link.pin", card=turn.facts["serial"])
 
 
-def _build_link_request(turn: Turn, pins: PinInput) -> LinkCard:
+def _build_link_request(turn: Turn, pins: PinInput) -> ClientRequest:
+    """Link the card with a serial, or the card whose link the person pasted."""
     tap_url = turn.facts.get("tap_url")
-    serial = None if tap_url is not None else turn.facts["serial"]
-    return LinkCard(
-        subscriber_id=turn.subscriber.id, card_serial=serial, tap_url=tap_url, pin=pins.pin
+    return client_request(
+        "cards.link",
+        subscriber_id=turn.subscriber.id,
+        card_serial=None if tap_url is not None else turn.facts["serial"],
+        card_proof=tap_url,
+        pin=pins.pin,
     )
 
 
@@ -197,8 +207,8 @@ SCRIPTS: Final = (
                 prompt=_prompt_for_link_pin,
                 build_request=_build_link_request,
                 on_rejection=_handle_link_rejected,
-                on_success=lambda turn, card: turn.finish(
-                    "link.done", "cards", "menu", card=card.serial
+                on_success=lambda turn, linked: turn.finish(
+                    "link.done", "cards", "menu", card=linked.card.serial
                 ),
             ),
         ),

@@ -19,7 +19,7 @@ from tapgate.messenger.gateway_requests import (
     GatewayRequest,
     SendOneTimeCode,
     VerifyOneTimeCode,
-    VerifyPin,
+    client_request,
 )
 from tapgate.messenger.model import Command, RequestRejected, Subscriber
 from tapgate.messenger.understanding.transfers import parse_phone
@@ -135,7 +135,9 @@ SUBSCRIBER_STEPS: Final = (
         name="trust",
         is_needed=lambda turn: not turn.person.trusted,
         prompt=lambda turn: turn.translate("trust.ask"),
-        build_request=lambda turn, pins: VerifyPin(subscriber_id=turn.subscriber.id, pin=pins.pin),
+        build_request=lambda turn, pins: client_request(
+            "subscribers.verify_pin", turn.subscriber.id, pin=pins.pin
+        ),
         on_success=_handle_pin_verified,
     ),
 )

@@ -12,7 +12,12 @@ from tapgate.messenger.conversation.steps import (
     Script,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.gateway_requests import AddDocument, AddKeptDocument, CountKeptImages
+from tapgate.messenger.gateway_requests import (
+    AddKeptDocument,
+    ClientRequest,
+    CountKeptImages,
+    client_request,
+)
 from tapgate.messenger.model import RequestRejected
 from tapgate_client.errors import Code
 from tapgate_client.schemas.subscribers import KycDocumentType
@@ -107,11 +112,12 @@ def _delete_kept_images(turn: Turn) -> None:
         turn.add_reply("picture.discarded" if kept_count == 1 else "picture.all_discarded")
 
 
-def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocument:
-    return AddDocument(
-        subscriber_id=turn.subscriber.id,
+def _build_add_document_request(turn: Turn, picture: EncodedImage) -> ClientRequest:
+    return client_request(
+        "subscribers.add_kyc_document",
+        turn.subscriber.id,
         document_type=KycDocumentType(turn.facts["type"]),
-        image=picture,
+        image=picture.content,
     )
 
 

@@ -8,8 +8,6 @@ import math
 import re
 from typing import Final
 
-import msgspec
-
 from tapgate.messenger import texts
 from tapgate.messenger.conversation.commands.account import get_invalid_fields
 from tapgate.messenger.conversation.commands.common_steps import PHONE_STEPS
@@ -24,11 +22,10 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
+    ClientRequest,
     FindPinHolders,
     PinHolders,
-    PinHolderType,
-    RequestPinReset,
-    ResetPin,
+    client_request,
 )
 from tapgate.messenger.model import RequestRejected
 from tapgate.messenger.understanding import resolver
@@ -97,17 +94,16 @@ def _get_only_holder(turn: Turn) -> str | None:
     return choices[0].value if len(choices) == 1 else None
 
 
-def _get_holder(turn: Turn) -> tuple[PinHolderType, str]:
+def _build_request(turn: Turn, operation: str, **fields: str) -> ClientRequest:
+    """Build the request of an operation on the PIN's holder. A card's ID is its serial."""
     kind, _, serial = turn.facts["holder"].partition(":")
-    holder_type = msgspec.convert(kind, PinHolderType)
-    if holder_type == "subscriber":
-        return holder_type, turn.subscriber.id
-    return holder_type, turn.facts["agent_id"] if holder_type == "agent" else serial
-
-
-def _build_code_request(turn: Turn) -> RequestPinReset:
-    holder_type, holder_id = _get_holder(turn)
-    return RequestPinReset(holder_type=holder_type, holder_id=holder_id)
+    match kind:
+        case "subscriber":
+            return client_request(f"subscribers.{operation}", turn.subscriber.id, **fields)
+        case "agent":
+            return client_request(f"agents.{operation}", turn.facts["agent_id"], **fields)
+        case _:
+            return client_request(f"cards.{operation}", serial, **fields)
 
 
 def _handle_code_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -135,12 +131,9 @@ def _render_prompt(turn: Turn) -> str:
     return turn.translate("reset_pin.ask" if is_new else "reset_pin.ask_again", holder=holder)
 
 
-def _build_reset_request(turn: Turn, pins: PinInput) -> ResetPin:
-    holder_type, holder_id = _get_holder(turn)
+def _build_reset_request(turn: Turn, pins: PinInput) -> ClientRequest:
     assert pins.code is not None, "the form and the text require a code"
-    return ResetPin(
-        holder_type=holder_type, holder_id=holder_id, code=pins.code, new_pin=pins.new_pin
-    )
+    return _build_request(turn, "reset_pin", otp=pins.code, new_pin=pins.new_pin)
 
 
 def _handle_reset_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -181,7 +174,7 @@ SCRIPTS: Final = (
             RequestStep(
                 name="reset_code",
                 is_needed=lambda turn: "has_code" not in turn.facts,
-                build_request=_build_code_request,
+                build_request=lambda turn: _build_request(turn, "request_pin_reset"),
                 on_rejection=_handle_code_rejected,
             ),
             PinStep(

@@ -11,18 +11,20 @@ from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, Re
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.gateway_requests import (
     AgentSummary,
+    ClientRequest,
     FindAgents,
     FindSubscriber,
     GetLastDecline,
     GetSupportContact,
-    QuoteTransfer,
     TransactionSummary,
+    client_request,
 )
 from tapgate.messenger.model import Command, Subscriber
 from tapgate.messenger.understanding.amounts import parse_amount, parse_amount_in_question
 from tapgate.messenger.understanding.places import parse_place, parse_place_in_question
 from tapgate_client.errors import Code
 from tapgate_client.schemas.subscribers import SubscriberStatus
+from tapgate_client.schemas.transactions import TransactionType
 from tapgate_client.schemas.wallets import Quote
 
 _MAX_LISTED_AGENTS: Final = 5
@@ -77,7 +79,7 @@ def _handle_fee_subscriber(turn: Turn, found: Subscriber | None) -> Next:
     return "on"
 
 
-def _build_fee_request(turn: Turn) -> QuoteTransfer:
+def _build_fee_request(turn: Turn) -> ClientRequest:
     """Quote for the subscriber, whose limits are shown only to a trusted person."""
     subscriber = turn.conversation.subscriber
     is_known = (
@@ -85,9 +87,11 @@ def _build_fee_request(turn: Turn) -> QuoteTransfer:
         and turn.person.trusted
         and subscriber.status.upper() == SubscriberStatus.ACTIVE
     )
-    return QuoteTransfer(
-        sender_id=subscriber.id if subscriber is not None and is_known else None,
+    return client_request(
+        "wallet.quote",
+        type=TransactionType.TRANSFER_P2P,
         amount=turn.facts["amount"],
+        sender_id=subscriber.id if subscriber is not None and is_known else None,
     )
 
 

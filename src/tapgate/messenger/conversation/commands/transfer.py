@@ -20,12 +20,13 @@ from tapgate.messenger.conversation.steps import (
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
+    ClientRequest,
     FindPayeeByCard,
     FindPayeeByPhone,
     GatewayRequest,
     Payee,
-    QuoteTransfer,
     SendMoney,
+    client_request,
     is_phone_payee,
 )
 from tapgate.messenger.model import Command, Recipient, RequestRejected
@@ -40,7 +41,7 @@ from tapgate.messenger.understanding.transfers import (
     parse_transfer,
 )
 from tapgate_client.errors import Code
-from tapgate_client.schemas.transactions import TransactionStatus
+from tapgate_client.schemas.transactions import TransactionStatus, TransactionType
 from tapgate_client.schemas.wallets import P2pReceipt, Quote
 
 _MAX_NAME_LENGTH: Final = 24
@@ -178,11 +179,13 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     return facts
 
 
-def _build_quote_request(turn: Turn) -> QuoteTransfer:
+def _build_quote_request(turn: Turn) -> ClientRequest:
     payee = turn.facts["payee_card"]
-    return QuoteTransfer(
-        sender_id=turn.subscriber.id,
+    return client_request(
+        "wallet.quote",
+        type=TransactionType.TRANSFER_P2P,
         amount=turn.facts["amount"],
+        sender_id=turn.subscriber.id,
         recipient_card_serial=None if is_phone_payee(payee) else payee,
     )
 

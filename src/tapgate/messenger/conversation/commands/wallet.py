@@ -11,16 +11,14 @@ from tapgate.messenger.conversation.commands.common_steps import (
 from tapgate.messenger.conversation.steps import AskStep, Next, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import (
-    CreateStatement,
-    GetBalance,
-    GetLimits,
     ListTransactions,
     TransactionSummary,
+    client_request,
 )
 from tapgate.messenger.model import DocumentReply
 from tapgate.messenger.understanding.periods import parse_period
 from tapgate_client.schemas.subscribers import Limits
-from tapgate_client.schemas.wallets import Balance
+from tapgate_client.schemas.wallets import Balance, StatementRecord
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
 _MAX_NAME_LENGTH: Final = 24
@@ -109,7 +107,8 @@ def _begin_statement(turn: Turn, text: str) -> None:
     turn.set_facts(**_parse_period(turn, text) or {})
 
 
-def _reply_with_statement(turn: Turn, link: str) -> Next:
+def _reply_with_statement(turn: Turn, statement: StatementRecord) -> Next:
+    link = statement.statement_url or ""
     from_date, to_date = turn.facts["from_date"], turn.facts["to_date"]
     first, last = (
         texts.format_date(date.fromisoformat(text), turn.language) for text in (from_date, to_date)
@@ -126,7 +125,9 @@ def _reply_with_statement(turn: Turn, link: str) -> Next:
 
 SCRIPTS: Final = (
     build_lookup_script(
-        "balance", lambda turn: GetBalance(subscriber_id=turn.subscriber.id), _reply_with_balance
+        "balance",
+        lambda turn: client_request("balances.get", turn.subscriber.id),
+        _reply_with_balance,
     ),
     build_lookup_script(
         "history",
@@ -136,7 +137,9 @@ SCRIPTS: Final = (
         _reply_with_history,
     ),
     build_lookup_script(
-        "limits", lambda turn: GetLimits(subscriber_id=turn.subscriber.id), _reply_with_limits
+        "limits",
+        lambda turn: client_request("subscribers.get_limits", turn.subscriber.id),
+        _reply_with_limits,
     ),
     Script(
         command="statement",
@@ -155,10 +158,12 @@ SCRIPTS: Final = (
             ),
             RequestStep(
                 name="statement",
-                build_request=lambda turn: CreateStatement(
+                build_request=lambda turn: client_request(
+                    "wallet.create_statement",
                     subscriber_id=turn.subscriber.id,
                     from_date=turn.facts["from_date"],
                     to_date=turn.facts["to_date"],
+                    format="pdf",
                 ),
                 on_success=_reply_with_statement,
             ),

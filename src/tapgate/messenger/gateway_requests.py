@@ -1,0 +1,490 @@
+"""Requests from the conversation engine, and how each is sent through the gateway's client.
+
+The engine only creates requests. `perform` sends one and returns its outcome, which is the engine's
+next event. A request that is one operation of the client is a `ClientRequest`; the other classes
+combine operations or reduce a response to what the conversation may know. The gateway makes all
+decisions about money. Names of other subscribers are masked here, and so is the existence of cards
+that do not belong to the subscriber.
+"""
+
+import operator
+from datetime import datetime
+from typing import Any, ClassVar
+
+import msgspec
+import structlog
+
+from tapgate.messenger.model import (
+    Agent,
+    Card,
+    GatewayUnreachable,
+    Language,
+    RequestOutcome,
+    RequestRejected,
+    RequestSucceeded,
+    SecretStruct,
+    Subscriber,
+)
+from tapgate_client import AsyncTapgateClient, TapgateError
+from tapgate_client import exceptions as client
+from tapgate_client.errors import Code
+from tapgate_client.names import (
+    build_public_name,
+    clean_business_name,
+    clean_person_name,
+    get_counterparty_name,
+    mask_person_name,
+)
+from tapgate_client.schemas.agents import AgentStatus
+from tapgate_client.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
+from tapgate_client.schemas.subscribers import (
+    KycDocumentType,
+    SubscriberLanguage,
+    SubscriberRecord,
+)
+from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH
+from tapgate_client.schemas.transactions import (
+    Direction,
+    FeePayer,
+    PartyRecord,
+    PartyType,
+    TransactionRecord,
+    TransactionStatus,
+)
+from tapgate_client.schemas.wallets import P2pReceipt
+
+_log = structlog.get_logger()
+
+
+class GatewayRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Base class of requests. The result of `perform` is the `result` of `RequestSucceeded`."""
+
+    #: Whether a response of 503 leaves open if money has moved.
+    moves_money: ClassVar[bool] = False
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Any:
+        raise NotImplementedError
+
+
+class ClientRequest(GatewayRequest, SecretStruct, frozen=True):
+    """Operation of the client, such as `subscribers.verify_pin`. The result is its response."""
+
+    operation: str
+    arguments: tuple[Any, ...]
+    fields: dict[str, Any]
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Any:
+        send = operator.attrgetter(self.operation)(gateway)
+        return await send(*self.arguments, **self.fields)
+
+
+def client_request(operation: str, *arguments: Any, **fields: Any) -> ClientRequest:
+    """Build the request of one client operation, with the arguments of its method."""
+    return ClientRequest(operation, arguments, fields)
+
+
+class CardNotOwnedError(Exception):
+    """The card is not the subscriber's own; reported as not found to hide that it exists."""
+
+
+async def perform(gateway: AsyncTapgateClient, request: GatewayRequest) -> RequestOutcome:
+    """Send a request through the client; errors become outcomes."""
+    try:
+        return RequestSucceeded(result=await request.perform(gateway))
+    except client.ApiError as error:
+        return _map_error(request, error)
+    except client.ApiConnectionError:
+        return GatewayUnreachable(uncertain=False)
+    except client.TapgateError:
+        return GatewayUnreachable(uncertain=True)
+    except CardNotOwnedError:
+        return RequestRejected(code=Code.CARD_NOT_FOUND)
+
+
+def _map_error(
+    request: GatewayRequest, error: client.ApiError
+) -> RequestRejected | GatewayUnreachable:
+    if isinstance(error, client.UnavailableError):
+        # A 503 can come before or during the commit, so the transfer may have been executed.
+        return GatewayUnreachable(uncertain=request.moves_money)
+    if isinstance(error, client.RateLimitedError) and not error.details:
+        return GatewayUnreachable(uncertain=False)
+    if isinstance(error, client.ServerError):
+        return GatewayUnreachable(uncertain=True)
+    is_postponed = error.code == Code.FORBIDDEN and "until" in error.details
+    if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN) and not is_postponed:
+        # The person cannot fix the messenger's credentials; the log entry is for the operator.
+        _log.error("gateway.access_denied", code=error.code)
+        return GatewayUnreachable(uncertain=False)
+    return RequestRejected(code=error.code, message=error.message, details=error.details)
+
+
+# Subscribers
+
+
+class FindSubscriber(GatewayRequest, frozen=True, kw_only=True):
+    """Find a subscriber by the person's own phone number."""
+
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Subscriber | None:
+        found = await find_subscriber(gateway, self.phone)
+        return None if found is None else to_subscriber(found)
+
+
+class FindLanguage(GatewayRequest, frozen=True, kw_only=True):
+    """Find the language that is stored for a phone number's subscriber.
+
+    The result is None for the default language: nobody may have chosen it, so the first recognized
+    words decide.
+    """
+
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Language | None:
+        found = await find_subscriber(gateway, self.phone)
+        if found is None or found.language == SubscriberLanguage.EN:
+            return None
+        language: Language = msgspec.convert(found.language, Language)
+        return language
+
+
+class SendOneTimeCode(GatewayRequest, frozen=True, kw_only=True):
+    """Send a one-time code to the phone number that a person has entered.
+
+    The messenger handles this request itself, in `one_time_codes.py`. The request also succeeds if
+    no code is sent because of a limit.
+    """
+
+    phone: str
+
+
+class VerifyOneTimeCode(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Verify a one-time code. The result is whether it is correct.
+
+    The messenger handles this request itself, in `one_time_codes.py`. The request is rejected with
+    INVALID_OTP if no valid code or no further attempt is left.
+    """
+
+    phone: str
+    code: str
+
+
+class CountKeptImages(GatewayRequest, frozen=True, kw_only=True):
+    """Count the person's images that wait for their document type."""
+
+
+class AddKeptDocument(GatewayRequest, frozen=True, kw_only=True):
+    """Upload the oldest kept image. The result is the number of images that are left.
+
+    Without a `document_type`, the image is discarded. The result is None if the image has expired.
+    """
+
+    subscriber_id: str
+    document_type: KycDocumentType | None
+
+
+async def find_subscriber(gateway: AsyncTapgateClient, phone: str) -> SubscriberRecord | None:
+    page = await gateway.subscribers.list(phone_number=phone, limit=1).get_page()
+    return page.data[0] if page.data else None
+
+
+def to_subscriber(record: SubscriberRecord) -> Subscriber:
+    subscriber = msgspec.convert(record, Subscriber, from_attributes=True)
+    return msgspec.structs.replace(subscriber, first_name=clean_person_name(record.first_name))
+
+
+# Cards and PINs
+
+
+class ListCards(GatewayRequest, frozen=True, kw_only=True):
+    subscriber_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[Card]:
+        listed = gateway.cards.list(subscriber_id=self.subscriber_id)
+        return [to_card(item) for item in (await listed.get_page()).data]
+
+
+class BlockCard(GatewayRequest, frozen=True, kw_only=True):
+    subscriber_id: str
+    card_serial: str
+    reason: str  # lost, stolen, damaged, customer_request
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Card:
+        await _require_own_card(gateway, self.subscriber_id, self.card_serial)
+        return to_card((await gateway.cards.block(self.card_serial, reason=self.reason)).card)
+
+
+class UnblockCard(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Unblock a card after verifying the subscriber's PIN."""
+
+    subscriber_id: str
+    card_serial: str
+    pin: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Card:
+        await _require_own_card(gateway, self.subscriber_id, self.card_serial)
+        await gateway.subscribers.verify_pin(self.subscriber_id, pin=self.pin)
+        return to_card((await gateway.cards.unblock(self.card_serial)).card)
+
+
+class PinHolders(msgspec.Struct, frozen=True, kw_only=True):
+    """Holders of the PINs that a phone number can reset."""
+
+    subscriber: Subscriber | None
+    agent: Agent | None
+    child_cards: list[Card]
+
+
+class FindPinHolders(GatewayRequest, frozen=True, kw_only=True):
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> PinHolders:
+        found = await find_subscriber(gateway, self.phone)
+        agents = await gateway.agents.list(phone_number=self.phone, limit=1).get_page()
+        cards = [] if found is None else await ListCards(subscriber_id=found.id).perform(gateway)
+        return PinHolders(
+            subscriber=None if found is None else to_subscriber(found),
+            agent=next(
+                (
+                    Agent(id=item.id, name=clean_business_name(item.business_name or item.name))
+                    for item in agents.data
+                ),
+                None,
+            ),
+            child_cards=[
+                card
+                for card in cards
+                if card.type == CardType.CHILD
+                and card.status in (CardStatus.ACTIVE, CardStatus.BLOCKED)
+            ],
+        )
+
+
+def to_card(record: CardRecord | DisclosedCard) -> Card:
+    return Card(
+        serial=record.serial,
+        type=record.type or None,  # unset on the card of a restricted subscriber
+        status=record.status,
+        holder_name=clean_person_name(record.holder_name) if record.holder_name else None,
+    )
+
+
+async def _require_own_card(
+    gateway: AsyncTapgateClient, subscriber_id: str, card_serial: str
+) -> None:
+    card = await gateway.cards.get(card_serial)
+    if card.subscriber_id != subscriber_id:
+        raise CardNotOwnedError
+
+
+# Transfers and transactions
+
+
+class Payee(msgspec.Struct, frozen=True, kw_only=True):
+    name: str  # masked: `Aminata K.`
+    #: False if the card is not active.
+    can_receive: bool
+    #: Card serial, or phone number, which starts with a plus sign.
+    payee: str
+    subscriber_id: str
+
+
+class FindPayeeByCard(GatewayRequest, frozen=True, kw_only=True):
+    card_serial: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Payee | None:
+        try:
+            card = await gateway.cards.get(self.card_serial)
+        except client.NotFoundError:
+            return None
+        if card.subscriber_id is None:
+            return None
+        if card.type == CardType.PARENT:
+            name = _format_public_name(await gateway.subscribers.get(card.subscriber_id))
+        else:
+            name = mask_person_name(card.holder_name or "?")
+        return Payee(
+            name=name,
+            can_receive=card.status == CardStatus.ACTIVE,
+            payee=card.serial,
+            subscriber_id=card.subscriber_id,
+        )
+
+
+class FindPayeeByPhone(GatewayRequest, frozen=True, kw_only=True):
+    phone: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> Payee | None:
+        found = await find_subscriber(gateway, self.phone)
+        if found is None:
+            return None
+        return Payee(
+            name=_format_public_name(found),
+            can_receive=True,
+            payee=self.phone,
+            subscriber_id=found.id,
+        )
+
+
+class SendMoney(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Send money. `request_id` is the operation ID and serves as the idempotency key."""
+
+    moves_money: ClassVar[bool] = True
+
+    request_id: str
+    sender_id: str
+    #: Card serial, or phone number, which starts with a plus sign.
+    payee: str
+    amount: str
+    pin: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> P2pReceipt:
+        is_phone = is_phone_payee(self.payee)
+        return await gateway.wallet.transfer_p2p(
+            sender_id=self.sender_id,
+            recipient_card_serial=None if is_phone else self.payee,
+            recipient_phone_number=self.payee if is_phone else None,
+            amount=self.amount,
+            pin=self.pin,
+            request_id=self.request_id,
+        )
+
+
+class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    status: str
+    is_credit: bool
+    amount: str
+    #: Fee that the subscriber paid: in addition to the amount sent, or out of the amount received.
+    fee: str
+    currency: str
+    counterparty_name: str | None  # masked for a subscriber
+    at: datetime
+    failure_code: str | None = None
+
+
+class ListTransactions(GatewayRequest, frozen=True, kw_only=True):
+    """List a subscriber's transactions, newest first."""
+
+    subscriber_id: str
+    limit: int
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[TransactionSummary]:
+        listed = gateway.transactions.list(user_id=self.subscriber_id, limit=self.limit)
+        return [_to_transaction_summary(record) for record in (await listed.get_page()).data]
+
+
+class GetLastDecline(GatewayRequest, frozen=True, kw_only=True):
+    """Find the subscriber's last failed transaction as the payer."""
+
+    subscriber_id: str
+
+    async def perform(self, gateway: AsyncTapgateClient) -> TransactionSummary | None:
+        listed = gateway.transactions.list(
+            user_id=self.subscriber_id, status=TransactionStatus.FAILED, limit=20
+        )
+        for record in (await listed.get_page()).data:
+            if record.direction != Direction.CREDIT:
+                return _to_transaction_summary(record)
+        return None
+
+
+def is_phone_payee(payee: str) -> bool:
+    """Return whether a payee is a phone number, not a card serial."""
+    return payee.startswith("+")
+
+
+def _format_public_name(record: SubscriberRecord) -> str:
+    """Return the name in the form the gateway prints on receipts."""
+    return build_public_name(record.first_name, record.last_name)
+
+
+def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
+    is_credit = record.direction == Direction.CREDIT
+    counterparty = record.from_ if is_credit else record.to
+    fee_payer = FeePayer.RECEIVER if is_credit else FeePayer.SENDER
+    return TransactionSummary(
+        type=record.type,
+        status=record.status,
+        is_credit=is_credit,
+        amount=record.amount,
+        fee=record.fee_amount if record.fee_payer == fee_payer else "0.00",
+        currency=record.currency,
+        counterparty_name=_get_counterparty_name(record.merchant_name, counterparty),
+        at=datetime.fromisoformat(record.created_at),
+        failure_code=record.failure_code,
+    )
+
+
+def _get_counterparty_name(merchant_name: str | None, party: PartyRecord | None) -> str | None:
+    """Return the counterparty's name, masked for a subscriber, or None if it is unknown."""
+    name = "" if party is None else party.name or ""
+    if not (merchant_name or name):
+        return None
+    is_person = party is not None and party.type == PartyType.SUBSCRIBER
+    shown = get_counterparty_name(merchant_name, name, is_person=is_person)
+    return mask_person_name(shown) if is_person and not merchant_name else shown
+
+
+# Agents and support
+
+
+class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the public may know about an agent."""
+
+    name: str
+    address: str
+
+
+class FindAgents(GatewayRequest, frozen=True, kw_only=True):
+    """Find active agents by a part of their address."""
+
+    place: str
+    limit: int
+
+    async def perform(self, gateway: AsyncTapgateClient) -> list[AgentSummary]:
+        listed = gateway.agents.list(
+            address=self.place, status=AgentStatus.ACTIVE, limit=self.limit
+        )
+        return [
+            AgentSummary(
+                name=clean_business_name(agent.business_name or agent.name),
+                address=agent.address or "",
+            )
+            for agent in (await listed.get_page()).data
+        ]
+
+
+class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):
+    """Get the support contact of the branding; None if there is none or the request fails."""
+
+    async def perform(self, gateway: AsyncTapgateClient) -> str | None:
+        try:
+            return (await gateway.admin.get_branding()).support_contact
+        except TapgateError:
+            return None
+
+
+class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
+    """Pass a text to support staff. The runner adds `transcript` and `message_id`.
+
+    With `append_only`, no support request is opened: the gateway rejects the text with
+    REQUEST_NOT_FOUND if the phone number has none.
+    """
+
+    phone: str
+    text: str
+    append_only: bool = False
+    transcript: tuple[str, ...] = ()
+    #: Identifies the customer's message, so that an interrupted turn passes it on once.
+    message_id: str | None = None
+
+    async def perform(self, gateway: AsyncTapgateClient) -> None:
+        text = "\n".join((self.text, "", "Last messages in the chat:", *self.transcript))
+        await gateway.support.send_message(
+            phone_number=self.phone,
+            text=(text if self.transcript else self.text)[:MAX_CUSTOMER_TEXT_LENGTH],
+            append_only=self.append_only,
+            message_id=self.message_id,
+        )
