@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self, cast
 
@@ -38,7 +39,6 @@ from tapgate_client.errors import ApiError, Code, unavailable
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.fields import (
     Amount,
-    Choice,
     Email,
     FreeText,
     ListLength,
@@ -47,7 +47,7 @@ from tapgate_client.schemas.fields import (
     Pin,
     Text,
 )
-from tapgate_client.schemas.health import Replication
+from tapgate_client.schemas.health import Replication, ReplicationMode
 from tapgate_client.schemas.nodes import NodeRole
 from tapgate_client.schemas.pagination import Page, PageQuery, paginate
 
@@ -152,7 +152,9 @@ class FakeLedger:
 
     is_healthy: bool = True
     server_status = ServerStatus(
-        is_read_only=False, clock_offset=0.0, replication=Replication(mode="none", standbys=0)
+        is_read_only=False,
+        clock_offset=0.0,
+        replication=Replication(mode=ReplicationMode.NONE, standbys=0),
     )
     probes: int = 0
 
@@ -168,11 +170,16 @@ class Part(msgspec.Struct):
     weight: int = 1
 
 
+class Colour(StrEnum):
+    RED = "red"
+    GREEN = "green"
+
+
 class Thing(msgspec.Struct):
     name: Text
     pin: Pin
     amount: Amount
-    colour: Annotated[str, Choice("red", "green")] = "red"
+    colour: Colour = Colour.RED
     phone_number: Phone | None = None
     email: Email | None = None
     note: FreeText | None = None
@@ -191,7 +198,7 @@ class ThingResponse(msgspec.Struct):
 
 
 class ThingQuery(PageQuery):
-    colour: Annotated[str, Choice("red", "green")] | None = None
+    colour: Colour | None = None
     from_: Text | None = msgspec.field(default=None, name="from")
 
 

@@ -127,6 +127,26 @@ def test_invalid_value_returns_422(changes: dict[str, Any], field: str) -> None:
     assert (status, list(fields)) == (422, [field])
 
 
+def test_unknown_enum_value_is_reported_with_all_other_invalid_values() -> None:
+    body = build_body(colour=CANARY, pin="12345", parts=[{"label": ""}], note=None)
+    assert get_validation_error(body) == (
+        422,
+        {
+            "pin": "must be 4 digits",
+            "colour": "must be one of red, green",
+            "parts[0].label": "must have 1 to 255 characters",
+        },
+    )
+
+
+def test_wrong_type_takes_precedence_over_an_unknown_enum_value() -> None:
+    assert get_validation_error(build_body(colour=CANARY, pin=1234)) == (
+        400,
+        {"pin": "must be a string"},
+    )
+    assert get_validation_error(build_body(colour=7)) == (400, {"colour": "must be a string"})
+
+
 @each("value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000])
 def test_metadata_values_are_kept_unchanged(value: Any) -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body(metadata={"a": value}))

@@ -1,6 +1,7 @@
 """Compiler that turns the field rules of a type into one check function for decoded values."""
 
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -16,6 +17,7 @@ from tapgate_client.schemas.fields import (
     InvalidValueError,
     PhoneRule,
     Rule,
+    get_enum_rule,
 )
 
 #: Returns the normalized value. Raises InvalidValueError with the problems found.
@@ -46,7 +48,16 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
                 return rule, kind  # the rule, if any, handles every member of the union
             (kind,) = choices
         else:
-            return rule or _DEFAULT_RULES.get(origin or kind), kind
+            return rule or get_default_rule(origin or kind), kind
+
+
+def get_default_rule(kind: Any) -> Rule | None:
+    """Return the rule of a type without an annotated rule, or None."""
+    return get_enum_rule(kind) if is_enum(kind) else _DEFAULT_RULES.get(kind)
+
+
+def is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
 
 
 def is_struct(kind: Any) -> bool:
@@ -61,6 +72,8 @@ def compile_check(kind: Any, currency: str) -> Check | None:
         return _compile_struct_check(bare, currency)
     if get_origin(bare) is list:
         return _compile_list_check(compile_check(get_args(bare)[0], currency), own_check)
+    if is_enum(bare) and rule is get_enum_rule(bare):
+        return None  # the decoder accepts only values of the enum
     if own_check is None and bare not in _UNCHECKED_TYPES:
         raise TypeError(f"{bare} needs a rule that defines the accepted values")
     return own_check

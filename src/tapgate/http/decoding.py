@@ -6,6 +6,9 @@ msgspec's decoder for the body type handles nearly every request. It does not im
 the API: null means the same as an absent field, and a lone surrogate is an invalid value rather
 than malformed JSON. If a failure may be due to one of these rules, the body is decoded again with
 nullable fields. Both passes build only declared fields, so the cost is bounded by the body size.
+
+An unknown value of an enum is an invalid value too, not a wrong type. It is found in another pass
+with open enums, whose check then reports every invalid field.
 """
 
 import re
@@ -15,10 +18,11 @@ from typing import Any, Final, NoReturn, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import compile_check, get_rule_and_type, is_struct
+from tapgate.http.checks import compile_check, get_rule_and_type, is_enum, is_struct
 from tapgate.http.router import decode_percent
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.fields import InvalidValueError
+from tapgate_client.schemas.open_enums import is_unknown_value, open_enums
 
 _TYPE_NAMES = {
     "str": "a string",
@@ -55,6 +59,7 @@ class BodyDecoder:
         invalid: Code = Code.VALIDATION_FAILED,
     ) -> None:
         self._kind = kind
+        self._currency = currency
         self._decoder = msgspec.json.Decoder(kind)
         self._check = compile_check(kind, currency) if currency else None
         self._can_be_empty = not any(field.required for field in msgspec.structs.fields(kind))
@@ -70,6 +75,8 @@ class BodyDecoder:
             decoded = self._decode(body)
             if require is not None:
                 require(decoded)
+            if type(decoded) is not self._kind:
+                _raise_unknown_values(decoded, self._currency)
             return decoded if self._check is None else self._check(decoded)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.INVALID_REQUEST)
@@ -89,14 +96,35 @@ class BodyDecoder:
             body.decode()  # the decoder does not validate UTF-8 in fields that it skips
         try:
             return self._decoder.decode(body)
-        except msgspec.DecodeError:
-            if b"null" not in body and b"\\u" not in body:
+        except msgspec.DecodeError as error:
+            if b"null" not in body and b"\\u" not in body and not is_unknown_value(error):
                 raise
         if self._check is not None and b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
             body = _SURROGATE_PATTERN.sub(lambda match: match[1] or _NUL, body)
         # `to_builtins` omits null fields, so `convert` uses their defaults.
         fields = msgspec.to_builtins(msgspec.json.decode(body, type=_make_nullable(self._kind)))
-        return msgspec.convert(fields, self._kind)
+        return _convert(fields, self._kind, self._currency)
+
+
+def _convert(
+    fields: Any, kind: type[msgspec.Struct], currency: str | None, *, strict: bool = True
+) -> Any:
+    """Convert fields to a type, or to its open type if an enum does not have one of the values."""
+    try:
+        return msgspec.convert(fields, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        if currency is None or not is_unknown_value(error):
+            raise
+    return msgspec.convert(fields, open_enums(kind), strict=strict)
+
+
+def _raise_unknown_values(decoded: Any, currency: str | None) -> None:
+    """Raise InvalidValueError for all invalid values of an open type."""
+    assert currency is not None
+    check = compile_check(type(decoded), currency)
+    assert check is not None
+    check(decoded)
+    raise AssertionError("an open type has an unknown value")
 
 
 @cache
@@ -119,7 +147,7 @@ def _make_fields_nullable(kind: Any) -> Any:
         return _make_nullable(bare)
     if get_origin(bare) is list:
         return list[_make_fields_nullable(get_args(bare)[0])]  # type: ignore[misc]
-    return bare
+    return str if is_enum(bare) else bare
 
 
 def require_declared_parameters(raw: bytes, names: frozenset[str]) -> None:
@@ -144,6 +172,7 @@ class QueryDecoder:
         accepted_names: frozenset[str] | None = None,
     ) -> None:
         self._kind = kind
+        self._currency = currency
         self._accepted_names = accepted_names
         self._check = compile_check(kind, currency) if currency else None
         self._field_names = frozenset(field.encode_name for field in msgspec.structs.fields(kind))
@@ -151,7 +180,9 @@ class QueryDecoder:
     def decode(self, raw: bytes) -> Any:
         try:
             values = self._parse_values(raw.decode("latin-1")) if raw else {}
-            query = msgspec.convert(values, self._kind, strict=False)
+            query = _convert(values, self._kind, self._currency, strict=False)
+            if type(query) is not self._kind:
+                _raise_unknown_values(query, self._currency)
             return query if self._check is None else self._check(query)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.VALIDATION_FAILED)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate.http.checks import get_rule_and_type, is_struct
-from tapgate_client.schemas.fields import Choice, Rule
+from tapgate.http.checks import get_rule_and_type, is_enum, is_struct
+from tapgate_client.schemas.fields import Choice, Rule, get_enum_rule
 
 Schema = dict[str, Any]
 
@@ -57,7 +57,9 @@ class Schemas:
             item for kind in response_types for item in _iter_structs(kind) if item not in inputs
         ]
         kinds = dict.fromkeys([*inputs, *outputs, *response_types])
-        self._references, self.components = build_components(list(kinds))
+        self._references, components = build_components(list(kinds))
+        # Enums are described by their rules, which keep the order of the values.
+        self.components = {name: item for name, item in components.items() if "enum" not in item}
         self._enums: dict[str, Choice] = {}
         for struct in inputs:
             self._describe_request(struct)
@@ -144,8 +146,12 @@ class Schemas:
     def _apply_rule(self, schema: Schema, rule: Rule) -> None:
         if self._currency is not None:
             rule = rule.for_currency(self._currency)
-        if not isinstance(rule, Choice) or rule.name is None:
+        if not isinstance(rule, Choice):
             schema.update(rule.to_json_schema())
+            return
+        if rule.name is None:
+            schema.pop("$ref", None)
+            schema.update({"type": "string", **rule.to_json_schema()})
             return
         known = self._enums.setdefault(rule.name, rule)
         if known.values != rule.values:
@@ -298,6 +304,8 @@ def iter_rules(kind: Any) -> Iterator[Rule]:
     for member in iter_union_members(kind):
         if get_origin(member) is Annotated:
             yield from (note for note in get_args(member)[1:] if isinstance(note, Rule))
+        elif is_enum(member):
+            yield get_enum_rule(member)
 
 
 def _get_item_type(kind: Any) -> Any:

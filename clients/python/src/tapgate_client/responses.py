@@ -15,6 +15,7 @@ from tapgate_client.exceptions import (
 from tapgate_client.operation import Operation
 from tapgate_client.schemas.approvals import ApprovalResponse
 from tapgate_client.schemas.common import ErrorBody
+from tapgate_client.schemas.open_enums import is_unknown_value, open_enums
 from tapgate_client.schemas.transactions import Receipt
 
 T = TypeVar("T")
@@ -71,10 +72,23 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
 
 def _decode_json(operation: Operation[Any], response: httpx2.Response, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(response.content, type=kind)
+        return decode_json_content(response.content, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # Not chained: the decoder's message may quote the response body.
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
+
+
+def decode_json_content(content: bytes, kind: Any) -> Any:
+    """Decode JSON. A value that an enum does not have remains a string.
+
+    A newer gateway may return values that this client does not know.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        if not is_unknown_value(error):
+            raise
+    return msgspec.json.decode(content, type=open_enums(kind))
 
 
 def _is_replayed(response: httpx2.Response) -> bool:

@@ -6,6 +6,8 @@ repeat the value, because the value may be a secret.
 
 from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
 from typing import Annotated, Any, Final
 
 from tapgate_client import clock, ids, money, names, phone_numbers
@@ -143,10 +145,11 @@ class BusinessNameRule(PersonNameRule):
 
 
 class Choice(Rule):
-    """One of a fixed set of strings: `Annotated[str, Choice("active", "suspended")]`.
+    """One of a fixed set of strings, for fields that accept only some values of an enum.
 
-    `name` is the name of the enum in the OpenAPI document. On a response field the rule only
-    describes the value.
+    `Annotated[AlertStatus, Choice(AlertStatus.RESOLVED, ...)]`. A field whose type is an enum has
+    the rule of `get_enum_rule`. `name` is the name of the enum in the OpenAPI document. On a
+    response field the rule only describes the value.
     """
 
     def __init__(self, *words: str, name: str | None = None) -> None:
@@ -163,6 +166,12 @@ class Choice(Rule):
 
     def to_json_schema(self) -> dict[str, Any]:
         return {"enum": [str(word) for word in self.values]}
+
+
+@cache
+def get_enum_rule(kind: type[Enum]) -> Choice:
+    """Return the rule of fields whose type is an enum of strings."""
+    return Choice(*(member.value for member in kind), name=kind.__name__)
 
 
 class IntegerRange(Rule):
