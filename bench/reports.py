@@ -38,7 +38,7 @@ from tapgate.gateway_services import open_services
 from tapgate.settings import load_settings
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339, system_clock
-from tapgate_client.schemas.admin import NewApiKey
+from tapgate_client.schemas.admin import NewApiKey, Scope
 
 _EXPORTS, _STATEMENTS = 4, 8
 _CARDS = 200
@@ -232,7 +232,7 @@ async def _create_history(
             _, key = await api_keys.create(
                 tx,
                 SYSTEM_ACTOR,
-                NewApiKey(name="reports", scopes=["payments:read"]),
+                NewApiKey(name="reports", scopes=[Scope.PAYMENTS_READ]),
                 created_by=admin_id,
                 api_keys=services.authenticator.api_keys,
             )

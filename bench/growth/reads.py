@@ -14,7 +14,7 @@ from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate_client.clock import get_platform_day
-from tapgate_client.schemas.admin import NewApiKey
+from tapgate_client.schemas.admin import NewApiKey, Scope
 
 PAGE_SIZE = 20
 _HISTORY_PATH = "/api/v1/transactions"
@@ -97,7 +97,7 @@ class _ReadPlanner:
 async def _create_api_key(services: Services) -> str:
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
-    new_key = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
+    new_key = NewApiKey(name="reader", scopes=[Scope.PAYMENTS_READ, Scope.BALANCE_READ])
     async with services.transaction() as tx:
         _, key = await api_keys.create(
             tx,

@@ -24,7 +24,7 @@ from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.webhooks import operations as webhooks
 from tapgate_client import ids
-from tapgate_client.schemas.admin import NewApiKey
+from tapgate_client.schemas.admin import NewApiKey, Scope
 from tapgate_client.schemas.card_proofs import NewKeyset
 from tapgate_client.schemas.processors import NewProcessor, NewTerminal
 from tapgate_client.schemas.webhooks import NewWebhookEndpoint
@@ -100,7 +100,9 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
         _, api_key = await api_keys.create(
             tx,
             SYSTEM_ACTOR,
-            NewApiKey(name="bench", scopes=["payments:write", "payments:read", "balance:read"]),
+            NewApiKey(
+                name="bench", scopes=[Scope.PAYMENTS_WRITE, Scope.PAYMENTS_READ, Scope.BALANCE_READ]
+            ),
             created_by=admin_id,
             api_keys=services.authenticator.api_keys,
         )

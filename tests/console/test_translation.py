@@ -61,7 +61,7 @@ from tapgate_client.schemas.general_ledger import GlCode
 from tapgate_client.schemas.partners import PartnerRecord
 from tapgate_client.schemas.processors import ProcessorRecord, TerminalRecord
 from tapgate_client.schemas.subscribers import SubscriberRecord
-from tapgate_client.schemas.support import SupportStatus
+from tapgate_client.schemas.support import SupportRequestStatus
 from tapgate_client.schemas.transactions import TransactionStatus
 from tapgate_client.schemas.webhooks import WebhookEndpointRecord
 
@@ -140,7 +140,7 @@ def test_states_agree_with_feminine_nouns() -> None:
         "approval": ApprovalStatus,
         "card": CardStatus,
         "rule": RuleStatus,
-        "support_request": SupportStatus,
+        "support_request": SupportRequestStatus,
         "transaction": TransactionStatus,
     }
     masculine = ("é", "é en partie", "if", "u", "ert", "it")

@@ -18,7 +18,7 @@ from tapgate.runtime import http_client
 from tapgate.runtime.http_client import encode_request, parse_target
 from tapgate.webhooks import sender as webhook_sender
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
-from tapgate_client.schemas.webhooks import AttemptError
+from tapgate_client.schemas.webhooks import WebhookAttemptError
 
 HOST = "shop.example.com"
 
@@ -120,27 +120,29 @@ async def test_untrusted_certificate_is_rejected(certificate: Path) -> None:
         sender = WebhookSender(public_only=False, resolve=FakeResolver(["127.0.0.1"]))
         with pytest.raises(NoResponseError, match="ConnectError") as failure:
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
-    assert failure.value.reason == AttemptError.TLS_FAILED
+    assert failure.value.reason == WebhookAttemptError.TLS_FAILED
     assert receiver.received == []
 
 
 async def test_reason_of_a_missing_response_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_sender, "RESPONSE_TIMEOUT_SECONDS", 0.2)
 
-    async def find_reason(url: str, *, public_only: bool = False) -> AttemptError:
+    async def find_reason(url: str, *, public_only: bool = False) -> WebhookAttemptError:
         with pytest.raises(NoResponseError) as failure:
             await WebhookSender(public_only=public_only).send(url, {}, b"{}")
         return failure.value.reason
 
-    assert await find_reason("http://127.0.0.1:9/") == AttemptError.CONNECTION_REFUSED
-    assert await find_reason("http://127.0.0.1/", public_only=True) == AttemptError.URL_REJECTED
-    assert await find_reason(f"http://{'a' * 63}.invalid/") == AttemptError.HOST_NOT_FOUND
+    assert await find_reason("http://127.0.0.1:9/") == WebhookAttemptError.CONNECTION_REFUSED
+    assert (
+        await find_reason("http://127.0.0.1/", public_only=True) == WebhookAttemptError.URL_REJECTED
+    )
+    assert await find_reason(f"http://{'a' * 63}.invalid/") == WebhookAttemptError.HOST_NOT_FOUND
     async with Server([]).listen() as server:
         url = f"http://127.0.0.1:{server.port}/"
-        assert await find_reason(url) == AttemptError.CONNECTION_CLOSED
+        assert await find_reason(url) == WebhookAttemptError.CONNECTION_CLOSED
     receiver = WebhookReceiver()
     async with receiver.listen():
-        assert await find_reason(f"{receiver.url}/slow") == AttemptError.TIMEOUT
+        assert await find_reason(f"{receiver.url}/slow") == WebhookAttemptError.TIMEOUT
         receiver.allow_responses.set()
 
 

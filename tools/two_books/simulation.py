@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from bench.payments.installation import Installation, run_installation
 from tapgate_client import AsyncTapgateClient, Login
+from tapgate_client.schemas.transactions import TransactionStatus
 from tools.two_books.coordinator import BookAccess
 from tools.two_books.protocol import State, Transfer
 
@@ -86,7 +87,11 @@ class SimulatedBook:
         """Return how often each step was executed, by idempotency key."""
         page = self.admin.transactions.list(user_id=self.access.partner_id, limit=100)
         return Counter(
-            [record.request_id or "" async for record in page if record.status == State.COMPLETED]
+            [
+                record.request_id or ""
+                async for record in page
+                if record.status == TransactionStatus.COMPLETED
+            ]
         )
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from tapgate.http.endpoint import Endpoint
 from tapgate.store.transaction import Transaction
+from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 
 
@@ -24,7 +25,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     operation: Operation | None = None
-    roles: list[str]
+    roles: list[AdminRole]
     approvers: int
     expires_in: int
 

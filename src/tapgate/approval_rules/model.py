@@ -6,15 +6,16 @@ import msgspec
 
 from tapgate.api.guards import Requirement
 from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.approvals import Operation
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Approval rule, with the amount in minor units."""
 
     id: int
-    operation: str
+    operation: Operation
     above: int | None
-    roles: list[str]
+    roles: list[AdminRole]
     approvers: int
     expires_in: int
 

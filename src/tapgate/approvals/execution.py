@@ -28,7 +28,7 @@ from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.approvals import ApprovalStatus, Verdict
+from tapgate_client.schemas.approvals import ApprovalStatus, ApprovalVerdict
 
 _log = structlog.get_logger()
 _POLL_SECONDS: Final = 5.0
@@ -100,7 +100,7 @@ async def _require_valid_approvals(services: Services, approval: Approval) -> in
     if approval.executed_by is not None:
         return approval.executed_by
     # Approved by a process of the previous release.
-    return [item.admin_id for item in decisions if item.decision == Verdict.APPROVE][-1]
+    return [item.admin_id for item in decisions if item.decision == ApprovalVerdict.APPROVE][-1]
 
 
 async def _open_request(services: Services, approval: Approval) -> StoredRequest:

@@ -14,7 +14,7 @@ from tapgate.audit.trail import is_secret
 from tapgate.auth.disclosure import Subject
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.admin import Invitation
+from tapgate_client.schemas.admin import AdminRole, Invitation
 from tapgate_client.schemas.approvals import (
     AMOUNT_OPERATIONS,
     ApprovalDecision,
@@ -22,7 +22,8 @@ from tapgate_client.schemas.approvals import (
     ApprovalRule,
     ApprovalRules,
     ApprovalStatus,
-    Verdict,
+    ApprovalVerdict,
+    Operation,
 )
 
 #: Period over which the amounts of a maker's requests are added.
@@ -56,7 +57,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     admin_id: int
     admin_name: str
     person: str
-    decision: str
+    decision: ApprovalVerdict
     reason: str | None
     decided_at: datetime
     role: str
@@ -65,8 +66,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    operation: str
-    operations: list[str]  # all that the request counts as
+    operation: Operation
+    operations: list[Operation]  # all that the request counts as
     summary: str
     changes: dict[str, Any]
     amount: int | None
@@ -81,9 +82,9 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     executed_by: int | None
     #: The admin who receives the secrets in the result.
     result_for: int | None
-    roles: list[str]
+    roles: list[AdminRole]
     required_approvers: int
-    status: str
+    status: ApprovalStatus
     code: str | None
     result: dict[str, Any] | None
     has_secrets: bool
@@ -96,7 +97,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     def public_id(self) -> str:
         return ids.encode(ids.APPROVAL, self.id)
 
-    def get_status(self, now: datetime) -> str:
+    def get_status(self, now: datetime) -> ApprovalStatus:
         """Return the status; a pending approval expires even if this is not stored yet."""
         if self.status == ApprovalStatus.PENDING and self.expires_at <= now:
             return ApprovalStatus.EXPIRED
@@ -112,7 +113,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
         persons = {
             groups.get(decision.person)
             for decision in decisions
-            if decision.decision == Verdict.APPROVE
+            if decision.decision == ApprovalVerdict.APPROVE
             and decision.is_active
             and decision.role in self.roles
             and not self.is_made_by(decision.person, groups)
@@ -254,7 +255,7 @@ def to_record(
         approvers=[
             ids.encode(ids.ADMIN, decision.admin_id)
             for decision in decisions
-            if decision.decision == Verdict.APPROVE
+            if decision.decision == ApprovalVerdict.APPROVE
         ],
         required_approvers=approval.required_approvers,
         roles=approval.roles,

@@ -36,8 +36,8 @@ from tapgate_client.schemas.approvals import (
     ApprovalRule,
     ApprovalStatus,
     ApprovalSuspension,
+    ApprovalVerdict,
     Operation,
-    Verdict,
 )
 from tapgate_client.schemas.audit import AuditResult
 
@@ -253,7 +253,7 @@ async def approve(tx: Transaction, actor: Actor, approval_id: int) -> bool:
             "an access code first.",
         )
     if not any(decision.admin_id == approver.admin_id for decision in decisions):
-        await _add_decision(tx, approval_id, approver, Verdict.APPROVE, None)
+        await _add_decision(tx, approval_id, approver, ApprovalVerdict.APPROVE, None)
         await _trail.record(tx, actor, approval.public_id, "approved")
     if not approval.has_enough_approvals(await _load_decisions(tx, approval_id), groups):
         return False
@@ -274,7 +274,7 @@ async def reject(
     approval = await _lock_pending(tx, actor, approval_id)
     decisions = await _load_decisions(tx, approval_id)
     approver = await _require_approver(tx, actor, approval, decisions)
-    await _add_decision(tx, approval_id, approver, Verdict.REJECT, reason)
+    await _add_decision(tx, approval_id, approver, ApprovalVerdict.REJECT, reason)
     await queries.change_status(tx, approval_id, ApprovalStatus.PENDING, ApprovalStatus.REJECTED)
     await _trail.record(tx, actor, approval.public_id, "rejected", reason=reason)
     await _publish_stored(tx, "approval.rejected", approval_id, currency)
@@ -408,7 +408,11 @@ async def _require_approver(
 
 
 async def _add_decision(
-    tx: Transaction, approval_id: int, approver: Person, verdict: Verdict, reason: str | None
+    tx: Transaction,
+    approval_id: int,
+    approver: Person,
+    verdict: ApprovalVerdict,
+    reason: str | None,
 ) -> None:
     await tx.execute(
         """INSERT INTO approval_decisions

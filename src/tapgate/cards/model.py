@@ -10,7 +10,7 @@ from tapgate.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 from tapgate_client import clock, money
 from tapgate_client.errors import ApiError, Code, invalid_field
-from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.card_proofs import CardAuthenticity
 from tapgate_client.schemas.cards import (
     CardBlockReason,
     CardRecord,
@@ -46,7 +46,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     day_spent: int = 0
     expires_at: datetime | None = None
     linked_at: datetime | None = None
-    authenticity: Authenticity = Authenticity.NONE
+    authenticity: CardAuthenticity = CardAuthenticity.NONE
     keyset_id: int | None = None
     key_version: int | None = None
     last_counter: int | None = None

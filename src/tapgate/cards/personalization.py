@@ -37,7 +37,7 @@ from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.card_proofs import (
-    Authenticity,
+    CardAuthenticity,
     CardKeys,
     KeysetStatus,
     Personalization,
@@ -176,7 +176,7 @@ async def _require_same_card(tx: Transaction, uid: bytes, decrypted: DecryptedPr
 def _activate_pending_keys(card: Card, *, is_retired: bool) -> Card:
     return msgspec.structs.replace(
         card,
-        authenticity=Authenticity.SUN,
+        authenticity=CardAuthenticity.SUN,
         keyset_id=card.pending_keyset_id,
         key_version=card.pending_key_version,
         last_counter=None,

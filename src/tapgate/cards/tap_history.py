@@ -20,7 +20,7 @@ from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.card_proofs import CardTapRecord, TapResult
+from tapgate_client.schemas.card_proofs import CardTapRecord, CardTapResult
 
 #: Field of a transaction's context with the counter of the tap that it consumed.
 COUNTER_FIELD: Final = "card_counter"
@@ -35,7 +35,7 @@ class _Tap(NamedTuple):
     at: datetime
     counter: int | None
     terminal_id: str | None
-    result: str
+    result: CardTapResult
     is_repeated: bool = False
 
 
@@ -61,7 +61,9 @@ async def list_taps(database: Database, card: Card, now: datetime) -> list[CardT
             MAX_TAPS,
             newest=ids.first_id_at(now),
         )
-        found += [_Tap(at, counter, terminal, TapResult.ACCEPTED) for at, counter, terminal in paid]
+        found += [
+            _Tap(at, counter, terminal, CardTapResult.ACCEPTED) for at, counter, terminal in paid
+        ]
     found.sort(key=lambda tap: (not tap.is_repeated, tap.at), reverse=True)
     listed = sorted(found[:MAX_TAPS], key=lambda tap: tap.at, reverse=True)
     names = await find_terminal_names(database, (tap.terminal_id for tap in listed))
@@ -97,7 +99,7 @@ async def store_accepted(tx: Transaction, card: Card) -> None:
         id=tx.new_id(),
         at=tx.now(),
         counter=card.last_counter,
-        result=TapResult.ACCEPTED,
+        result=CardTapResult.ACCEPTED,
     )
 
 

@@ -31,9 +31,9 @@ from tapgate_client import (
 )
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.webhooks import (
-    DeliveryStatus,
-    EndpointStatus,
     WebhookDelivery,
+    WebhookDeliveryStatus,
+    WebhookEndpointStatus,
     WebhookEndpointWithSecret,
 )
 
@@ -96,7 +96,7 @@ class Listener:
     async def run(self, stop: asyncio.Event) -> None:
         endpoint = await self._endpoints.create(url=self._forward_to, events=self._events)
         try:
-            await self._endpoints.update(endpoint.id, status=EndpointStatus.PAUSED)
+            await self._endpoints.update(endpoint.id, status=WebhookEndpointStatus.PAUSED)
             print(f"Forwarding events to {self._forward_to}. Press Ctrl-C to stop.")
             print(f"Signing secret: {endpoint.secret}", flush=True)
             while not stop.is_set():
@@ -141,7 +141,7 @@ class Listener:
     async def _forward(
         self, endpoint: WebhookEndpointWithSecret, delivery: WebhookDelivery
     ) -> None:
-        if delivery.status != DeliveryStatus.PENDING:
+        if delivery.status != WebhookDeliveryStatus.PENDING:
             result = f"{delivery.last_status or 'no response'} (sent by the gateway)"
         else:
             result = await self._send(endpoint, delivery.id)

@@ -20,7 +20,7 @@ from tapgate.general_ledger.model import ROOTS
 from tapgate.ledger import chart
 from tapgate_client import ids, money
 from tapgate_client.clock import get_platform_day
-from tapgate_client.schemas.general_ledger import GlCode, JournalFormat, JournalRow
+from tapgate_client.schemas.general_ledger import AccountKind, GlCode, JournalFormat, JournalRow
 
 _JSON_CONTENT_TYPE: Final = "application/json"
 _TEXT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
@@ -137,7 +137,7 @@ class _AccountingBuilder(CsvJournalBuilder):
                     lines += self.format_posting(posting, account_id)
         return "".join(f"{line}\n" for line in lines).encode()
 
-    def get_account(self, kind: str) -> str:
+    def get_account(self, kind: AccountKind) -> str:
         return f"{ROOTS[kind]}:{to_account_component(self._codes_by_kind[kind])}"
 
     def format_head(self, entry: Any) -> list[str]:

@@ -8,7 +8,7 @@ from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import to_account_component
 from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.general_ledger import GlCode, GlCodes, GlCodeUpdate
+from tapgate_client.schemas.general_ledger import AccountKind, GlCode, GlCodes, GlCodeUpdate
 
 _trail: Final = AuditTrail("gl_codes")
 
@@ -34,7 +34,7 @@ async def update_codes(tx: Transaction, actor: Actor, updates: list[GlCodeUpdate
     return GlCodes(data=await queries.list_codes(tx))
 
 
-def _apply(update: GlCodeUpdate, before: dict[str, GlCode]) -> GlCode:
+def _apply(update: GlCodeUpdate, before: dict[AccountKind, GlCode]) -> GlCode:
     name = before[update.kind].name if update.name is None else update.name
     return GlCode(kind=update.kind, gl_code=update.gl_code, name=name)
 
@@ -43,7 +43,7 @@ def _describe(code: GlCode) -> dict[str, str]:
     return {"gl_code": code.gl_code, "name": code.name}
 
 
-def _require_unique(updates: list[GlCodeUpdate], after: dict[str, GlCode]) -> None:
+def _require_unique(updates: list[GlCodeUpdate], after: dict[AccountKind, GlCode]) -> None:
     """Reject a kind that is listed twice, and a code that two kinds would share.
 
     Codes must also differ in accounting files, which replace dots.

@@ -14,7 +14,7 @@ from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.ids import IdGenerator
-from tapgate_client.schemas.card_proofs import TapResult
+from tapgate_client.schemas.card_proofs import CardTapResult
 from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each card has at most one unresolved alert, to which further taps are added.
@@ -32,8 +32,8 @@ RETENTION_PERIOD: Final = timedelta(days=400)
 
 #: Results of rejected taps by error code.
 TAP_RESULTS: Final = {
-    Code.CARD_NOT_GENUINE: TapResult.NOT_GENUINE,
-    Code.CARD_PROOF_USED: TapResult.USED,
+    Code.CARD_NOT_GENUINE: CardTapResult.NOT_GENUINE,
+    Code.CARD_PROOF_USED: CardTapResult.USED,
 }
 
 #: Taps of the cards $1, and whether each is repeated.

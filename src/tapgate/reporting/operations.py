@@ -33,6 +33,7 @@ from tapgate_client.schemas.reporting import (
     LedgerState,
     OpenAlertCounts,
     Overview,
+    OverviewPeriod,
     PreviousPeriod,
 )
 
@@ -45,7 +46,7 @@ _ALERT_ROLES: Final = frozenset({AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_US
 async def get_overview(
     database: Database,
     caller: Principal,
-    period: str,
+    period: OverviewPeriod,
     now: datetime,
     *,
     settings: Settings,

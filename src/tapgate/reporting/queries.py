@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.store.database import Database
+from tapgate_client.schemas.transactions import TransactionType
 
 #: On a large platform, counting all accounts and cards may exceed the usual query timeout.
 _QUERY_TIMEOUT_SECONDS: Final = 60.0
@@ -14,7 +15,7 @@ _MAX_UNSEALED_COUNT: Final = 100_000
 
 class Rollup(NamedTuple):
     bucket: int  # 1-based
-    type: str
+    type: TransactionType
     outcome: str
     failure_code: str | None
     transactions: int

@@ -16,7 +16,12 @@ from tapgate_client.schemas.reporting import (
     TransactionTotals,
     TypeTotals,
 )
-from tapgate_client.schemas.transactions import FLOW_TYPES, MoneyFlow, TransactionStatus
+from tapgate_client.schemas.transactions import (
+    FLOW_TYPES,
+    MoneyFlow,
+    TransactionStatus,
+    TransactionType,
+)
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:
@@ -45,7 +50,7 @@ def build_buckets(
 
 
 def build_type_totals(rollups: Sequence[Rollup], currency: str) -> list[TypeTotals]:
-    groups: dict[str, list[Rollup]] = {}
+    groups: dict[TransactionType, list[Rollup]] = {}
     for rollup in rollups:
         groups.setdefault(rollup.type, []).append(rollup)
     totals = [

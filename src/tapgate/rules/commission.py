@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tapgate_client.schemas.transactions import TransactionType
+
 _RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a percent
 _MATCH_WINDOW: Final = timedelta(hours=24)
 #: Upper bound of the matching window for a transaction released from a long review.
@@ -19,7 +21,7 @@ _MAX_LOOKBACK: Final = timedelta(days=7)
 
 
 class CommissionRate(msgspec.Struct, frozen=True, kw_only=True):
-    type: str
+    type: TransactionType
     tier: int
     rate: int  # thousandths of a percent
     minimum_amount: int  # minor units

@@ -6,17 +6,17 @@ from typing import Final
 import msgspec
 
 from tapgate_client import money
-from tapgate_client.schemas.transactions import FeePayer
+from tapgate_client.schemas.transactions import FeePayer, TransactionType
 
 #: A plain string, because every command compares it and enum members are slow.
 SENDER: Final = FeePayer.SENDER.value
 
 
 class FeeTier(msgspec.Struct, frozen=True, kw_only=True):
-    type: str
+    type: TransactionType
     up_to: int | None  # minor units; None: no upper bound
     rate: int  # thousandths of a percent
-    payer: str
+    payer: FeePayer
 
 
 def calculate_fee(tiers: Iterable[FeeTier], amount: int) -> tuple[int, str]:

@@ -28,6 +28,7 @@ from tapgate.store.migrate import NODES_LOCK_KEY
 from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
 from tapgate.vault import Vault
 from tapgate_client.errors import ApiError
+from tapgate_client.schemas.health import NotReadyReason
 from tapgate_client.schemas.nodes import NodeRole, NodeStatus
 
 _log = structlog.get_logger()
@@ -64,12 +65,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """A registered node. `settings` are hashes; see `settings.fingerprint`."""
 
     id: str
-    role: str
+    role: NodeRole
     host: str
     port: int
     version: str
     settings: dict[str, str]
-    problems: list[str]
+    problems: list[NotReadyReason]
     clock_offset: float | None
     #: Number of the newest migration that its release knows; None if it does not report it.
     newest_migration: str | None

@@ -15,6 +15,7 @@ from tapgate_client.names import build_public_name
 from tapgate_client.schemas.records import build_record, get_given_fields
 from tapgate_client.schemas.subscribers import (
     DisclosedSubscriber,
+    IdType,
     KycStatus,
     Limits,
     LimitUsage,
@@ -50,12 +51,12 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None = None
     date_of_birth: date | None = None
     address: str | None = None
-    id_type: str | None = None
+    id_type: IdType | None = None
     id_number: str | None = None
-    category: str = SubscriberCategory.STANDARD
-    language: str = SubscriberLanguage.EN
+    category: SubscriberCategory = SubscriberCategory.STANDARD
+    language: SubscriberLanguage = SubscriberLanguage.EN
     kyc_level: int = 1
-    kyc_status: str = KycStatus.NONE
+    kyc_status: KycStatus = KycStatus.NONE
     #: None while the subscriber does not wait for a KYC decision.
     kyc_pending_since: datetime | None = None
     restricted: bool = False

@@ -12,7 +12,7 @@ from tapgate_client.schemas.support import (
     SupportMessageRecord,
     SupportRequestEvent,
     SupportRequestRecord,
-    SupportStatus,
+    SupportRequestStatus,
 )
 
 
@@ -75,5 +75,5 @@ def to_record(
 
 
 def require_not_closed(request: SupportRequest) -> None:
-    if request.status == SupportStatus.CLOSED:
+    if request.status == SupportRequestStatus.CLOSED:
         raise ApiError(Code.ALREADY_RESOLVED, "The support request is closed.")

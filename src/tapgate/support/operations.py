@@ -22,8 +22,8 @@ from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.support import (
     MAX_MESSAGES,
     NewSupportMessage,
+    SupportRequestStatus,
     SupportSender,
-    SupportStatus,
 )
 
 REPLY_TEMPLATE: Final = "support_reply"
@@ -80,7 +80,12 @@ async def receive(
         tx, request, SupportSender.CUSTOMER, message.text, vault, message_id=message.message_id
     )
     after = await _save(
-        tx, actor, request, "message_received", status=SupportStatus.OPEN, assignee=request.assignee
+        tx,
+        actor,
+        request,
+        "message_received",
+        status=SupportRequestStatus.OPEN,
+        assignee=request.assignee,
     )
     return after, False
 
@@ -128,7 +133,7 @@ async def reply(
         actor,
         request,
         "replied",
-        status=SupportStatus.ANSWERED,
+        status=SupportRequestStatus.ANSWERED,
         assignee=request.assignee or _get_admin_id(actor),
     )
 
@@ -158,7 +163,7 @@ async def _enqueue(
 
 async def _close(tx: Transaction, actor: Actor, request: SupportRequest) -> SupportRequest:
     return await _save(
-        tx, actor, request, "closed", status=SupportStatus.CLOSED, assignee=request.assignee
+        tx, actor, request, "closed", status=SupportRequestStatus.CLOSED, assignee=request.assignee
     )
 
 

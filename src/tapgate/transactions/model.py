@@ -17,11 +17,14 @@ from tapgate_client.names import (
     hide_links,
 )
 from tapgate_client.schemas.transactions import (
+    Channel,
     Direction,
+    FeePayer,
     PartyRecord,
     PartyType,
     TransactionRecord,
     TransactionStatus,
+    TransactionType,
 )
 
 
@@ -31,7 +34,7 @@ class UserKind(NamedTuple):
     The first account kind is the one that the user's balance refers to.
     """
 
-    type: str
+    type: PartyType
     prefix: str
     accounts: tuple[str, ...]
 
@@ -61,7 +64,7 @@ def parse_user_id(public_id: str) -> User | None:
 
 
 @lru_cache(maxsize=1024)  # a list has many transactions of a few holders
-def get_holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
+def get_holder(account_kind: str, owner_id: int | None) -> tuple[PartyType, str | None]:
     """Return the type and public ID of an account's holder; the platform has no ID."""
     kind = _KIND_BY_ACCOUNT.get(account_kind)
     if kind is None or owner_id is None:
@@ -89,12 +92,12 @@ class Transaction(msgspec.Struct, frozen=True):
     """A stored transaction, with amounts in minor units."""
 
     id: int
-    type: str
-    status: str
-    channel: str
+    type: TransactionType
+    status: TransactionStatus
+    channel: Channel
     amount: int
     fee_amount: int
-    fee_payer: str | None
+    fee_payer: FeePayer | None
     fee_refunded: int
     refunded_amount: int
     currency: str
@@ -232,7 +235,7 @@ def _show(text: str | None, clean: Callable[[str], str | None], *, full: bool) -
 
 def _find_own_side(
     transaction: Transaction, own_accounts: Collection[int]
-) -> tuple[str | None, TransactionSide | None]:
+) -> tuple[Direction | None, TransactionSide | None]:
     """Return the direction and the account from the user's point of view, or (None, None).
 
     A transfer between two accounts of the user counts as a credit.

@@ -11,12 +11,12 @@ import msgspec
 from tapgate_client import clock, ids, signing
 from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.webhooks import (
-    AttemptError,
-    DeliveryStatus,
     DisabledEndpoint,
     WebhookAttempt,
+    WebhookAttemptError,
     WebhookDelivery,
     WebhookDeliveryDetails,
+    WebhookDeliveryStatus,
     WebhookEndpointRecord,
     WebhookEndpointWithSecret,
 )
@@ -56,7 +56,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None  # None if the attempt succeeded
-    error: AttemptError | None = None
+    error: WebhookAttemptError | None = None
     status: int | None = None
     duration_ms: int | None = None
     response: str | None = None
@@ -65,7 +65,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_internal(self) -> bool:
         """Whether nothing was sent because of an error in the gateway."""
-        return self.error is AttemptError.INTERNAL
+        return self.error is WebhookAttemptError.INTERNAL
 
 
 class LoggedAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class LoggedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     attempted_at: datetime
     http_status: int | None
     duration_ms: int | None
-    error: AttemptError | None
+    error: WebhookAttemptError | None
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
@@ -132,7 +132,7 @@ def to_delivery_details(
 def _list_attempts(row: Mapping[str, Any]) -> list[WebhookAttempt]:
     """Return the logged attempts. The last one of a delivered event is the delivery itself."""
     logged = msgspec.convert(row["attempt_log"] or [], list[LoggedAttempt])
-    if row["status"] == DeliveryStatus.DELIVERED:
+    if row["status"] == WebhookDeliveryStatus.DELIVERED:
         logged.append(
             LoggedAttempt(
                 number=row["attempts"],

@@ -24,9 +24,9 @@ from tapgate_client.schemas.urls import TargetRejectedError
 from tapgate_client.schemas.webhooks import (
     ENDPOINT_DISABLED,
     TEST_EVENT,
-    EndpointStatus,
     NewWebhookEndpoint,
     WebhookEndpointRecord,
+    WebhookEndpointStatus,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
@@ -71,7 +71,7 @@ async def update(
     status = before["status"] if update.status is None else update.status
     if (url, events, status) == (before["url"], before["events"], before["status"]):
         return model.to_record(before)
-    reason = StatusReason.PAUSED if status == EndpointStatus.PAUSED else None
+    reason = StatusReason.PAUSED if status == WebhookEndpointStatus.PAUSED else None
     after = await queries.save(
         tx,
         endpoint_id,
@@ -135,7 +135,7 @@ async def disable(
         disabled.id,
         "disabled",
         reason=reason,
-        changes={"status": (EndpointStatus.ACTIVE, disabled.status)},
+        changes={"status": (WebhookEndpointStatus.ACTIVE, disabled.status)},
     )
     await publish(tx, ENDPOINT_DISABLED, disabled)
     await _publish_change(tx, signals)

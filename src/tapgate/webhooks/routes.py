@@ -16,7 +16,6 @@ from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.pagination import Page, paginate
 from tapgate_client.schemas.records import DeliveryId, WebhookEndpointId
 from tapgate_client.schemas.webhooks import (
-    EndpointStatus,
     NewWebhookEndpoint,
     SecretRotation,
     WebhookDelivery,
@@ -24,6 +23,7 @@ from tapgate_client.schemas.webhooks import (
     WebhookDeliveryFilters,
     WebhookEndpointFilters,
     WebhookEndpointRecord,
+    WebhookEndpointStatus,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
@@ -52,7 +52,7 @@ async def _describe_update(
         for name, value in msgspec.to_builtins(body).items()
         if value is not None and value != before.get(name)
     }
-    if changed in ({}, {"status": EndpointStatus.PAUSED}):
+    if changed in ({}, {"status": WebhookEndpointStatus.PAUSED}):
         return None  # pausing never waits
     return Proposal(
         operations=(Operation.WEBHOOK_ENDPOINTS,),

@@ -29,7 +29,7 @@ from tapgate.webhooks.target_urls import (
     resolve_with_system,
 )
 from tapgate_client.schemas.urls import TargetRejectedError
-from tapgate_client.schemas.webhooks import AttemptError
+from tapgate_client.schemas.webhooks import WebhookAttemptError
 
 #: Timeout for receiving the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0
@@ -69,26 +69,26 @@ class NoResponseError(Exception):
         self.duration_ms = duration_ms
 
 
-def _classify(error: BaseException) -> AttemptError:
+def _classify(error: BaseException) -> WebhookAttemptError:
     match error:
         case ConnectError() if error.__cause__ is not None:
             reason = _classify(error.__cause__)
         case TimeoutError():
-            reason = AttemptError.TIMEOUT
+            reason = WebhookAttemptError.TIMEOUT
         case ssl.SSLError():
-            reason = AttemptError.TLS_FAILED
+            reason = WebhookAttemptError.TLS_FAILED
         case ConnectionRefusedError():
-            reason = AttemptError.CONNECTION_REFUSED
+            reason = WebhookAttemptError.CONNECTION_REFUSED
         case HostNotFoundError():
-            reason = AttemptError.HOST_NOT_FOUND
+            reason = WebhookAttemptError.HOST_NOT_FOUND
         case ConnectionReset():
-            reason = AttemptError.CONNECTION_CLOSED
+            reason = WebhookAttemptError.CONNECTION_CLOSED
         case RemoteProtocolError():
-            reason = AttemptError.INVALID_RESPONSE
+            reason = WebhookAttemptError.INVALID_RESPONSE
         case TargetRejectedError() | httpx2.InvalidURL():
-            reason = AttemptError.URL_REJECTED
+            reason = WebhookAttemptError.URL_REJECTED
         case _:
-            reason = AttemptError.CONNECTION_FAILED
+            reason = WebhookAttemptError.CONNECTION_FAILED
     return reason
 
 

@@ -29,7 +29,7 @@ from tapgate.webhooks.retry_after import parse_retry_after
 from tapgate.webhooks.retry_schedule import get_retry_delay
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 from tapgate_client import ids
-from tapgate_client.schemas.webhooks import AttemptError
+from tapgate_client.schemas.webhooks import WebhookAttemptError
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 MAX_CONCURRENT_ATTEMPTS: Final = 200
@@ -176,7 +176,9 @@ class WebhookWorker:
                 secrets = attempts[0].secrets if attempts else self._open_secrets(delivery)
                 attempts.append(_Attempt(delivery, event_data, secrets, generation))
             except Exception as error:
-                problem = AttemptResult(problem=type(error).__name__, error=AttemptError.INTERNAL)
+                problem = AttemptResult(
+                    problem=type(error).__name__, error=WebhookAttemptError.INTERNAL
+                )
                 self._failed.add(_Result(delivery, problem))
         return attempts
 
@@ -224,11 +226,11 @@ class WebhookWorker:
                 problem=str(error), error=error.reason, duration_ms=error.duration_ms
             )
         except Exception as error:
-            return AttemptResult(problem=type(error).__name__, error=AttemptError.INTERNAL)
+            return AttemptResult(problem=type(error).__name__, error=WebhookAttemptError.INTERNAL)
         is_success = 200 <= response.status < 300
         return AttemptResult(
             problem=None if is_success else f"status {response.status}",
-            error=None if is_success else AttemptError.HTTP_STATUS,
+            error=None if is_success else WebhookAttemptError.HTTP_STATUS,
             status=response.status,
             duration_ms=response.duration_ms,
             response=response.text,

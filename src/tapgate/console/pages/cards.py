@@ -20,7 +20,7 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.card_proofs import CardAuthenticity
 from tapgate_client.schemas.cards import CardBlockReason, CardType
 
 pages = Pages()
@@ -157,14 +157,14 @@ async def show_taps(request: PageRequest, serial: str) -> Reply[bytes]:
 
 async def _load_taps(request: PageRequest, card: dict[str, Any]) -> Any:
     """Return the taps of a card that signs them; None if it does not, or without access."""
-    if card["authenticity"] != Authenticity.SUN:
+    if card["authenticity"] != CardAuthenticity.SUN:
         return None
     return await request.get_if_allowed(_TAPS_PATH, serial=card["serial"])
 
 
 async def _load_clone_alert(request: PageRequest, card: dict[str, Any]) -> Any:
     """Return the unresolved alert about a clone of a card, or None."""
-    if card["authenticity"] != Authenticity.SUN:
+    if card["authenticity"] != CardAuthenticity.SUN:
         return None
     alerts = await get_alerts(request, card_serial=card["serial"], limit=1)
     return None if alerts is None else next(iter(alerts["data"]), None)

@@ -11,7 +11,7 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.support import MAX_REPLY_LENGTH, SupportStatus
+from tapgate_client.schemas.support import MAX_REPLY_LENGTH, SupportRequestStatus
 
 pages = Pages()
 
@@ -47,7 +47,7 @@ ACTIONS: Final = (
 
 @pages.get(_QUEUE_PATH)
 async def list_requests(request: PageRequest) -> Reply[bytes]:
-    tab = request.query.get("status") or SupportStatus.OPEN
+    tab = request.query.get("status") or SupportRequestStatus.OPEN
     page = await request.get(
         _REQUESTS_PATH,
         {**get_filters(request), "limit": _PAGE_SIZE, **request.query.pick("cursor")},
@@ -64,10 +64,10 @@ async def list_requests(request: PageRequest) -> Reply[bytes]:
 def get_filters(request: PageRequest) -> dict[str, str]:
     """Return the API's filters for the query of the list page."""
     filters = {
-        "status": SupportStatus.OPEN.value,
+        "status": SupportRequestStatus.OPEN.value,
         **request.query.pick("status", "assignee", "subscriber_id"),
     }
-    if filters["status"] == SupportStatus.OPEN:
+    if filters["status"] == SupportRequestStatus.OPEN:
         filters["order"] = "oldest"
     elif filters["status"] == "all":
         del filters["status"]
@@ -77,7 +77,7 @@ def get_filters(request: PageRequest) -> dict[str, str]:
 @pages.get(_NEXT_PATH)
 async def show_next(request: PageRequest) -> Reply[bytes]:
     """Redirect to the request that has been open longest, or to the queue if there is none."""
-    query = {"status": SupportStatus.OPEN.value, "order": "oldest"}
+    query = {"status": SupportRequestStatus.OPEN.value, "order": "oldest"}
     next_id = await find_next(request, _REQUESTS_PATH, query)
     return request.redirect(_QUEUE_PATH if next_id is None else f"{_QUEUE_PATH}/{next_id}")
 
@@ -92,7 +92,7 @@ async def show_request(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         "support/request.html",
         support_request=support_request,
-        is_closed=support_request["status"] == SupportStatus.CLOSED,
+        is_closed=support_request["status"] == SupportRequestStatus.CLOSED,
         max_reply_length=MAX_REPLY_LENGTH,
         **parts,
     )

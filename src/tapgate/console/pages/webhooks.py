@@ -15,7 +15,7 @@ from tapgate.console.rendering import format_duration, format_json
 from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
-from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
+from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, WebhookEndpointStatus
 
 pages = Pages()
 
@@ -64,10 +64,10 @@ ACTIONS = (
         "pause",
         "No events are sent while the webhook is paused. Events are queued for up to 30 days"
         " and sent when you resume it.",
-        status=EndpointStatus.PAUSED,
+        status=WebhookEndpointStatus.PAUSED,
     ),
     _build_state_action(
-        "resume", "Queued events are sent immediately.", status=EndpointStatus.ACTIVE
+        "resume", "Queued events are sent immediately.", status=WebhookEndpointStatus.ACTIVE
     ),
     Action(
         name="webhook.rotate_secret",

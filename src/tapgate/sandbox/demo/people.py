@@ -10,6 +10,7 @@ from tapgate.pins.verifier import is_weak_pin
 from tapgate.sandbox.demo.country import Merchant, Person
 from tapgate.sandbox.demo.signing_cards import SigningCards
 from tapgate_client import ids
+from tapgate_client.schemas.subscribers import SubscriberCategory
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Resident:
     person: Person
     pin: str
     serial: str
-    category: str
+    category: SubscriberCategory
     kyc_level: int
     activity: float
     salary: int  # per month, in minor units; 0 for none

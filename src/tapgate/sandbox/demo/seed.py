@@ -25,7 +25,7 @@ from tapgate.subscribers.kyc_documents import operations as kyc_documents
 from tapgate.subscribers.kyc_documents.model import Document
 from tapgate.support import operations as support
 from tapgate_client import money
-from tapgate_client.schemas.agents import AgentRegistration
+from tapgate_client.schemas.agents import AgentRegistration, AgentType
 from tapgate_client.schemas.cards import CardBlockReason, CardLink, NewChildCard
 from tapgate_client.schemas.partners import NewPartner
 from tapgate_client.schemas.processors import NewProcessor, NewTerminal
@@ -176,7 +176,7 @@ class Seeder:
             parent=parent,
         )
         registration = AgentRegistration(
-            agent_type="sub_agent" if parent else "super_agent",
+            agent_type=AgentType.SUB_AGENT if parent else AgentType.SUPER_AGENT,
             name=agent.name,
             business_name=agent.business_name,
             phone_number=f"+{_AGENT_PHONE_BASE + number + 1}",

@@ -17,7 +17,7 @@ from tapgate.sandbox.software_card import load_chip_keys
 from tapgate.settings.nodes import Environment
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.card_proofs import Authenticity
+from tapgate_client.schemas.card_proofs import CardAuthenticity
 from tapgate_client.schemas.cards import CardStatus
 
 pages: Final = Pages()
@@ -92,7 +92,7 @@ async def _find_signing_serials(
     rows = await request.context.services.database.fetch(
         "SELECT serial FROM cards WHERE serial = ANY($1) AND authenticity = $2",
         [person.card for person in people],
-        Authenticity.SUN,
+        CardAuthenticity.SUN,
     )
     return {row["serial"] for row in rows}
 

@@ -8,7 +8,7 @@ import msgspec
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.records import build_record
-from tapgate_client.schemas.subscribers import DocumentRecord, KycDocumentStatus
+from tapgate_client.schemas.subscribers import DocumentRecord, KycDocumentStatus, KycDocumentType
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ class Document(msgspec.Struct, frozen=True):
     """KYC document without its image."""
 
     id: int
-    document_type: str
+    document_type: KycDocumentType
     created_at: datetime
     decided_at: datetime | None = None
     #: Whether the decision was a rejection.

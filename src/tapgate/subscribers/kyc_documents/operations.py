@@ -103,7 +103,7 @@ async def add(
     if error is not None:
         raise error
     await queries.add(tx, document, subscriber_id, sealed)
-    changes = {document.document_type: (None, encode_document_id(document.id))}
+    changes = {str(document.document_type): (None, encode_document_id(document.id))}
     await _trail.record(tx, actor, before.public_id, "kyc_document_added", changes=changes)
     after = msgspec.structs.replace(
         before,

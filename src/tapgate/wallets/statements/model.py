@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -22,8 +22,6 @@ from tapgate_client.schemas.wallets import (
 MAX_PERIOD_DAYS: Final = 366
 #: Leaves a margin, so that no time zone moves a bound of the period out of the range of `datetime`.
 _ALLOWED_YEARS: Final = range(1000, 9999)
-
-FileFormat = Literal["csv", "pdf"]
 
 #: transaction type -> description of a debit, description of a credit
 _DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {

@@ -19,12 +19,13 @@ from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.vault import Vault
 from tapgate.wallets.statements import csv_file, queries
-from tapgate.wallets.statements.model import FileFormat, Period, Statement
+from tapgate.wallets.statements.model import Period, Statement
 from tapgate.wallets.statements.queries import StatementFile
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.subscribers import SubscriberStatus
+from tapgate_client.schemas.wallets import StatementFormat
 
 _trail = AuditTrail("subscriber")
 
@@ -74,7 +75,7 @@ async def build_statement(
 
 
 async def render_file(
-    statement: Statement, format: FileFormat, vault: Vault, *, branding: Branding
+    statement: Statement, format: StatementFormat, vault: Vault, *, branding: Branding
 ) -> StatementFile:
     """Render and encrypt a file, so that later transactions do not change an issued statement."""
     compressed = await rendering_threads.run(_render_compressed, statement, format, branding)
@@ -146,12 +147,12 @@ async def remove_expired(database: Database, clock: Clock) -> NoReturn:
     await run_periodically(remove_batches, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
-def _render_compressed(statement: Statement, format: FileFormat, branding: Branding) -> bytes:
+def _render_compressed(statement: Statement, format: StatementFormat, branding: Branding) -> bytes:
     return zlib.compress(_render(statement, format, branding))
 
 
-def _render(statement: Statement, format: FileFormat, branding: Branding) -> bytes:
-    if format == "csv":
+def _render(statement: Statement, format: StatementFormat, branding: Branding) -> bytes:
+    if format == StatementFormat.CSV:
         return csv_file.render(statement)
     # Imported for the first PDF file: ReportLab would delay the start of every process.
     from tapgate.wallets.statements import pdf_file  # noqa: PLC0415

@@ -14,9 +14,10 @@ from tapgate.store.id_ranges import MAX_ID
 from tapgate.store.pipeline import send_ahead
 from tapgate.store.rows import insert_values
 from tapgate.store.transaction import Transaction
-from tapgate.wallets.statements.model import FileFormat, Movement, Period
+from tapgate.wallets.statements.model import Movement, Period
 from tapgate_client import ids
 from tapgate_client.names import get_counterparty_name, hide_links
+from tapgate_client.schemas.wallets import StatementFormat
 
 #: A long history may take longer than the default timeout allows.
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
@@ -198,7 +199,7 @@ async def _find_range(
 
 class StatementFile(NamedTuple):
     id: int
-    format: FileFormat
+    format: StatementFormat
     period: Period
     sealed: bytes
 

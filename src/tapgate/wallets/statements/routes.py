@@ -1,7 +1,6 @@
 """Endpoints for account statements."""
 
 import asyncio
-from typing import cast
 
 from tapgate.api.access import Access
 from tapgate.api.guards import Unguarded
@@ -12,11 +11,11 @@ from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.pins import pin_operations
 from tapgate.wallets.statements import csv_file, operations
-from tapgate.wallets.statements.model import FileFormat, parse_period, to_entry_records, to_record
+from tapgate.wallets.statements.model import parse_period, to_entry_records, to_record
 from tapgate_client import clock, ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.records import require_id
-from tapgate_client.schemas.wallets import StatementRecord, StatementRequest
+from tapgate_client.schemas.wallets import StatementFormat, StatementRecord, StatementRequest
 
 endpoints = Endpoints("Wallet")
 
@@ -76,13 +75,13 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
         zone=services.settings.timezone,
     )
     record = to_record(statement)
-    if body.format == "json":
+    if body.format == StatementFormat.JSON:
         # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
     file = await operations.render_file(
         statement,
-        cast(FileFormat, body.format),
+        body.format,
         services.vault,
         branding=await get_branding(services.database, services.settings, services.clock()),
     )

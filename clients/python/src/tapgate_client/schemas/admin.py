@@ -10,7 +10,6 @@ from tapgate_client import ids
 from tapgate_client.schemas.clearable_fields import OrEmptyRule
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import (
-    Choice,
     CompanyEmail,
     IdRule,
     IntegerRange,
@@ -53,10 +52,6 @@ class Scope(StrEnum):
     SUBSCRIBERS_WRITE = "subscribers:write"
     CARDS_READ = "cards:read"
     CARDS_WRITE = "cards:write"
-
-
-AdminRoleField = Annotated[str, Choice(*AdminRole, name="AdminRole")]
-ScopeField = Annotated[str, Choice(*Scope, name="Scope")]
 
 
 class OtpRule(TextRule):
@@ -127,14 +122,14 @@ class NewAdmin(msgspec.Struct, kw_only=True):
     email: CompanyEmail
     password: Password | None = None
     name: Label
-    role: AdminRoleField
+    role: AdminRole
 
 
 class AdminChanges(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their values."""
 
     name: Label | None = None
-    role: AdminRoleField | None = None
+    role: AdminRole | None = None
 
 
 class Factor(StrEnum):
@@ -148,7 +143,7 @@ class AdminFields(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     email: str
     name: str
-    role: AdminRoleField
+    role: AdminRole
     created_at: str
     last_login_at: str | None
 
@@ -159,12 +154,12 @@ class Me(AdminFields, frozen=True, kw_only=True):
     `factors` are the enrolled second factors, `recovery_codes` is the number of unused codes.
     """
 
-    factors: list[Annotated[str, Choice(*Factor, name="Factor")]]
+    factors: list[Factor]
     recovery_codes: int
 
 
 class Admin(AdminFields, frozen=True, kw_only=True):
-    status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
+    status: AdminStatus
     #: Whether the admin signs in with single sign-on and has no password.
     sso: bool
     #: IDs of the admins who have seen the admin's invitation or reset link, until a third admin
@@ -227,7 +222,7 @@ class CidrRule(Rule):
         return {"description": "Network in CIDR notation, IPv4 or IPv6"}
 
 
-Scopes = Annotated[list[ScopeField], NotEmptyRule()]
+Scopes = Annotated[list[Scope], NotEmptyRule()]
 RATE_RULE: Final = IntegerRange(1, _MAX_RATE_LIMIT)
 RATE_RULE.example = 50
 AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETWORKS)]
@@ -256,7 +251,7 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    scopes: list[ScopeField]
+    scopes: list[Scope]
     prefix: str
     rate_limit: int | None
     burst: int | None

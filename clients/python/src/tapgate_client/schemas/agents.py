@@ -11,7 +11,6 @@ from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.fields import (
     Amount,
     BusinessName,
-    Choice,
     Email,
     FreeText,
     IdRule,
@@ -37,8 +36,6 @@ class AgentStatus(StrEnum):
     TERMINATED = "terminated"
 
 
-AgentTypeField = Annotated[str, Choice(*AgentType, name="AgentType")]
-AgentStatusField = Annotated[str, Choice(*AgentStatus, name="AgentStatus")]
 CommissionTier = Annotated[int, IntegerRange(1, 3)]
 
 
@@ -46,7 +43,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Agent as returned by the API. All fields are present; those without a value are null."""
 
     id: str
-    agent_type: AgentTypeField
+    agent_type: AgentType
     parent_agent_id: str | None
     name: str
     business_name: str | None
@@ -54,7 +51,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None
     address: str | None
     commission_tier: int
-    status: AgentStatusField
+    status: AgentStatus
     account_id: str
     float_balance: str
     commission_balance: str
@@ -71,7 +68,7 @@ class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRegistration(msgspec.Struct, kw_only=True):
-    agent_type: AgentTypeField
+    agent_type: AgentType
     name: BusinessName
     phone_number: Phone
     pin: Pin
@@ -101,8 +98,8 @@ class AgentUpdate(msgspec.Struct, kw_only=True):
 class AgentFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     address: Text | None = None
-    status: AgentStatusField | None = None
-    agent_type: AgentTypeField | None = None
+    status: AgentStatus | None = None
+    agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
     search: SearchText | None = None
     #: Whether the agent is active and its float is below `TAPGATE_FLOAT_LOW`.

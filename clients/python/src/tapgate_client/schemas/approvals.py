@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.admin import AdminRole, AdminRoleField
+from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.fields import (
     AmountOrZero,
     Choice,
@@ -73,14 +73,15 @@ class ApprovalStatus(StrEnum):
     EXPIRED = "expired"
 
 
-class Verdict(StrEnum):
+class ApprovalVerdict(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
 
 
-OperationField = Annotated[str, Choice(*Operation, name="ApprovalOperation")]
-GuardableOperationField = Annotated[str, Choice(*GUARDABLE_OPERATIONS, name="GuardableOperation")]
-ApprovalStatusField = Annotated[str, Choice(*ApprovalStatus, name="ApprovalStatus")]
+OperationField = Annotated[Operation, Choice(*Operation, name="ApprovalOperation")]
+GuardableOperationField = Annotated[
+    Operation, Choice(*GUARDABLE_OPERATIONS, name="GuardableOperation")
+]
 
 
 class RolesRule(Rule):
@@ -106,7 +107,7 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
 
     operation: GuardableOperationField
     above: AmountOrZero | None = None
-    roles: Annotated[list[AdminRoleField], RolesRule()]
+    roles: Annotated[list[AdminRole], RolesRule()]
     approvers: Annotated[int, IntegerRange(1, 2)] = 1
     expires_in: Annotated[int, IntegerRange(MIN_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS)] = (
         _DEFAULT_EXPIRY_SECONDS
@@ -137,7 +138,7 @@ class ApprovalRulesRecord(msgspec.Struct, kw_only=True):
 
 
 class ApprovalFilters(PageQuery, kw_only=True):
-    status: ApprovalStatusField | None = None
+    status: ApprovalStatus | None = None
     operation: OperationField | None = None
     maker: Annotated[str, IdRule(ids.ADMIN)] | None = None
     resource_id: Text | None = None
@@ -146,7 +147,7 @@ class ApprovalFilters(PageQuery, kw_only=True):
 class ApprovalDecision(msgspec.Struct, frozen=True, kw_only=True):
     admin_id: str
     admin_name: str
-    decision: Annotated[str, Choice(*Verdict, name="ApprovalVerdict")]
+    decision: ApprovalVerdict
     reason: str | None
     at: str
 
@@ -178,9 +179,9 @@ class ApprovalRecord(msgspec.Struct, frozen=True, kw_only=True):
     maker_name: str
     approvers: list[str]
     required_approvers: int
-    roles: list[AdminRoleField]
+    roles: list[AdminRole]
     decisions: list[ApprovalDecision]
-    status: ApprovalStatusField
+    status: ApprovalStatus
     code: str | None
     result: dict[str, Any] | None
     created_at: str

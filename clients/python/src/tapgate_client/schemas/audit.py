@@ -1,11 +1,10 @@
 """Requests and responses of the audit log."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice
 from tapgate_client.schemas.pagination import Page, PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 
@@ -14,9 +13,6 @@ class AuditResult(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     DENIED = "denied"
-
-
-AuditResultField = Annotated[str, Choice(*AuditResult, name="AuditResult")]
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +25,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     actor: dict[str, Any]
     resource_type: str
     resource_id: str | None
-    result: AuditResultField
+    result: AuditResult
     reason: str | None
     changes: dict[str, Any]
     ip: str | None
@@ -58,7 +54,7 @@ class AuditLogQuery(PageQuery, kw_only=True):
     event: str | None = None
     resource_type: str | None = None
     resource_id: str | None = None
-    result: AuditResultField | None = None
+    result: AuditResult | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
 

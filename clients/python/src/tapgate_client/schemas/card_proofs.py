@@ -8,14 +8,7 @@ import msgspec
 
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.common import Redacted, build_missing_field_error
-from tapgate_client.schemas.fields import (
-    Choice,
-    IntegerRange,
-    InvalidValueError,
-    NameRule,
-    Rule,
-    Text,
-)
+from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, NameRule, Rule, Text
 
 _PICC_DATA_DIGITS: Final = 32
 _CMAC_DIGITS: Final = 16
@@ -23,7 +16,7 @@ _KEY_DIGITS: Final = 32
 _MAX_URL_LENGTH: Final = 500
 
 
-class Authenticity(StrEnum):
+class CardAuthenticity(StrEnum):
     """How a card proves that it is genuine."""
 
     NONE = "none"
@@ -35,7 +28,7 @@ class KeysetStatus(StrEnum):
     RETIRED = "retired"
 
 
-class TapResult(StrEnum):
+class CardTapResult(StrEnum):
     ACCEPTED = "accepted"
     USED = "used"
     NOT_GENUINE = "not_genuine"
@@ -134,8 +127,6 @@ def require_card(serial: str | None, proof: CardProof | None) -> None:
 
 
 IssuerKey = Annotated[str, HexRule(_KEY_DIGITS, example="00112233445566778899AABBCCDDEEFF")]
-AuthenticityField = Annotated[str, Choice(*Authenticity, name="CardAuthenticity")]
-KeysetStatusField = Annotated[str, Choice(*KeysetStatus, name="KeysetStatus")]
 
 
 class NewKeyset(Redacted, msgspec.Struct, kw_only=True):
@@ -159,7 +150,7 @@ class KeysetRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: int
     kcv: str
-    status: KeysetStatusField
+    status: KeysetStatus
     cards: int
     created_at: str
 
@@ -213,4 +204,4 @@ class CardTapRecord(msgspec.Struct, frozen=True, kw_only=True):
     counter: int | None
     terminal_id: str | None
     terminal_name: str | None
-    result: Annotated[str, Choice(*TapResult, name="CardTapResult")]
+    result: CardTapResult

@@ -6,12 +6,11 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.card_proofs import AuthenticityField, CardProof, require_card
+from tapgate_client.schemas.card_proofs import CardAuthenticity, CardProof, require_card
 from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.fields import (
     Amount,
     CardSerial,
-    Choice,
     IdRule,
     PersonName,
     Pin,
@@ -45,17 +44,13 @@ class CardBlockReason(StrEnum):
     COMPLIANCE = "compliance"
 
 
-CardStatusField = Annotated[str, Choice(*CardStatus, name="CardStatus")]
-CardTypeField = Annotated[str, Choice(*CardType, name="CardType")]
-
-
 class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Card as returned by the API. All fields are present; those without a value are null."""
 
     serial: str
     mac_address: str | None
-    type: CardTypeField | None
-    status: CardStatusField
+    type: CardType | None
+    status: CardStatus
     status_reason: str | None
     subscriber_id: str | None
     holder_name: str | None
@@ -64,7 +59,7 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: str | None
     spent_today: str | None
     currency: str
-    authenticity: AuthenticityField
+    authenticity: CardAuthenticity
     keyset_id: str | None
     last_counter: int | None
     expires_at: str | None
@@ -82,8 +77,8 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
 
     serial: str
     mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
-    type: CardTypeField | msgspec.UnsetType | None = msgspec.UNSET
-    status: CardStatusField
+    type: CardType | msgspec.UnsetType | None = msgspec.UNSET
+    status: CardStatus
     status_reason: str | None
     subscriber_id: str | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
@@ -93,7 +88,7 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
     spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
     currency: str | msgspec.UnsetType = msgspec.UNSET
-    authenticity: AuthenticityField | msgspec.UnsetType = msgspec.UNSET
+    authenticity: CardAuthenticity | msgspec.UnsetType = msgspec.UNSET
     keyset_id: str | msgspec.UnsetType | None = msgspec.UNSET
     last_counter: int | msgspec.UnsetType | None = msgspec.UNSET
     expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -144,13 +139,13 @@ class ChildCardUpdate(msgspec.Struct, kw_only=True):
 
 class CardFilters(PageQuery, kw_only=True):
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
-    status: CardStatusField | None = None
-    type: CardTypeField | None = None
+    status: CardStatus | None = None
+    type: CardType | None = None
     search: SearchText | None = None
 
 
 class CardBlock(msgspec.Struct, kw_only=True):
-    reason: Annotated[str, Choice(*CardBlockReason, name="CardBlockReason")]
+    reason: CardBlockReason
 
 
 class CardResponse(SuccessResponse, kw_only=True):

@@ -8,7 +8,6 @@ import msgspec
 
 from tapgate_client import ids
 from tapgate_client.schemas.fields import (
-    Choice,
     IdRule,
     IntegerRange,
     InvalidValueError,
@@ -62,10 +61,6 @@ class SymbolRule(Rule):
         return {"pattern": self._pattern}
 
 
-ChatChannelField = Annotated[str, Choice(*ChatChannel, name="ChatChannel")]
-ChatInputField = Annotated[str, Choice(*ChatInput, name="ChatInput")]
-
-
 class ChatTurn(msgspec.Struct, kw_only=True):
     """Turn of the chat. `turn_id` contains the time at which it ended.
 
@@ -75,9 +70,9 @@ class ChatTurn(msgspec.Struct, kw_only=True):
 
     turn_id: Annotated[str, IdRule(ids.CHAT_TURN)]
     phone_number: Phone
-    channel: ChatChannelField
-    input: ChatInputField
-    outcome: Annotated[str, Choice(*ChatOutcome, name="ChatOutcome")]
+    channel: ChatChannel
+    input: ChatInput
+    outcome: ChatOutcome
     command: Annotated[str, SymbolRule("a-z", example="balance")] | None = None
     error_code: Annotated[str, SymbolRule("A-Z", example="INSUFFICIENT_FUNDS")] | None = None
     replies: Annotated[int, IntegerRange(0, MAX_REPLIES)] = 0

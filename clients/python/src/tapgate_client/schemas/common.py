@@ -7,6 +7,7 @@ import msgspec
 from tapgate_client.errors import Code
 from tapgate_client.schemas.fields import Choice, FreeText, IntegerRange
 
+#: A string, because any later version can return further codes.
 ErrorCode = Annotated[str, Choice(*Code, name="ErrorCode")]
 
 

@@ -26,7 +26,7 @@ from tapgate_client.schemas.fields import (
     Text,
 )
 from tapgate_client.schemas.pagination import OrderedPageQuery
-from tapgate_client.schemas.transactions import TransactionType, TransactionTypeField
+from tapgate_client.schemas.transactions import TransactionType
 
 #: Upper bound of every rule's window.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
@@ -81,8 +81,6 @@ class RuleStatus(StrEnum):
     INACTIVE = "inactive"
 
 
-SeverityField = Annotated[str, Choice(*Severity, name="Severity")]
-AlertStatusField = Annotated[str, Choice(*AlertStatus, name="AlertStatus")]
 RESOLVED_STATUSES: Final = (AlertStatus.RESOLVED, AlertStatus.FALSE_POSITIVE)
 
 
@@ -99,8 +97,8 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: str | None
     rule_id: str | None
     alert_type: str
-    severity: SeverityField
-    status: AlertStatusField
+    severity: Severity
+    status: AlertStatus
     details: dict[str, Any]
     occurrences: int
     assignee: str | None
@@ -115,8 +113,8 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertFilters(OrderedPageQuery, kw_only=True):
-    status: AlertStatusField | None = None
-    severity: SeverityField | None = None
+    status: AlertStatus | None = None
+    severity: Severity | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
     assignee: AssigneeFilter | None = None
@@ -129,7 +127,7 @@ class NewAlert(msgspec.Struct, kw_only=True):
     subscriber_id: Text | None = None
     transaction_id: Text | None = None
     alert_type: Text
-    severity: SeverityField = Severity.MEDIUM
+    severity: Severity = Severity.MEDIUM
     details: Metadata
     rule_id: Text | None = None
 
@@ -139,11 +137,9 @@ class Investigation(msgspec.Struct, kw_only=True):
 
 
 class Resolution(msgspec.Struct, kw_only=True):
-    status: Annotated[str, Choice(*RESOLVED_STATUSES, name="AlertResolution")]
+    status: Annotated[AlertStatus, Choice(*RESOLVED_STATUSES, name="AlertResolution")]
     resolution_notes: FreeText
-    transaction_decision: (
-        Annotated[str, Choice(*TransactionDecision, name="TransactionDecision")] | None
-    ) = None
+    transaction_decision: TransactionDecision | None = None
 
 
 class AlertCreated(SuccessResponse, kw_only=True):
@@ -167,56 +163,52 @@ class ThresholdRule(Rule):
         return {"description": "A decimal amount or a count, depending on the rule's type"}
 
 
-RuleTypeField = Annotated[str, Choice(*RuleType, name="RuleType")]
-TransactionTypes = Annotated[list[TransactionTypeField], ListLength(1, 50)]
+TransactionTypes = Annotated[list[TransactionType], ListLength(1, 50)]
 Threshold = Annotated[str | int, ThresholdRule()]
-RuleSubjectField = Annotated[str, Choice(*RuleSubject, name="RuleSubject")]
 WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
-RuleActionField = Annotated[str, Choice(*RuleAction, name="RuleAction")]
-RuleStatusField = Annotated[str, Choice(*RuleStatus, name="RuleStatus")]
 
 
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    type: RuleTypeField
-    subject: RuleSubjectField
-    transaction_types: list[TransactionTypeField]
+    type: RuleType
+    subject: RuleSubject
+    transaction_types: list[TransactionType]
     threshold: str | int
     currency: str | None
     window_seconds: int | None
-    action: RuleActionField
-    severity: SeverityField
-    status: RuleStatusField
+    action: RuleAction
+    severity: Severity
+    status: RuleStatus
 
 
 class NewRule(msgspec.Struct, kw_only=True):
     """Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it."""
 
     name: Label
-    type: RuleTypeField
-    subject: RuleSubjectField = RuleSubject.PAYER
+    type: RuleType
+    subject: RuleSubject = RuleSubject.PAYER
     transaction_types: TransactionTypes
     threshold: Threshold
     currency: Text | None = None
     window_seconds: WindowSeconds | None = None
-    action: RuleActionField
-    severity: SeverityField = Severity.MEDIUM
-    status: RuleStatusField = RuleStatus.ACTIVE
+    action: RuleAction
+    severity: Severity = Severity.MEDIUM
+    status: RuleStatus = RuleStatus.ACTIVE
 
 
 class RuleUpdate(msgspec.Struct, kw_only=True):
     """Fields to change. Omitted fields keep their value."""
 
     name: Label | None = None
-    subject: RuleSubjectField | None = None
+    subject: RuleSubject | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None
     currency: Text | None = None
     window_seconds: WindowSeconds | None = None
-    action: RuleActionField | None = None
-    severity: SeverityField | None = None
-    status: RuleStatusField | None = None
+    action: RuleAction | None = None
+    severity: Severity | None = None
+    status: RuleStatus | None = None
 
 
 #: Transaction types that involve a subscriber. Refunds are excluded, because the decision depends
@@ -236,7 +228,7 @@ CHECKED_TYPES: Final = (
 class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     amount: Amount
-    transaction_type: Annotated[str, Choice(*CHECKED_TYPES)]
+    transaction_type: Annotated[TransactionType, Choice(*CHECKED_TYPES)]
     currency: Currency | None = None
 
 
@@ -247,7 +239,7 @@ class Violation(msgspec.Struct, frozen=True):
 
 class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
-    risk_level: SeverityField
+    risk_level: Severity
     score: int
     violations: list[Violation]
 

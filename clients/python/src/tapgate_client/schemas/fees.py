@@ -17,7 +17,7 @@ from tapgate_client.schemas.fields import (
     ListLength,
     Rule,
 )
-from tapgate_client.schemas.transactions import FeePayerField, TransactionType, TransactionTypeField
+from tapgate_client.schemas.transactions import FeePayer, TransactionType
 
 _RATE_PATTERN: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?", re.ASCII)
 _MAX_RATE: Final = 100_000
@@ -55,10 +55,10 @@ Rate = Annotated[str, RateRule()]
 class FeeRule(msgspec.Struct, kw_only=True):
     """Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit)."""
 
-    type: TransactionTypeField
+    type: TransactionType
     up_to: Amount | None = None
     rate: Rate
-    payer: FeePayerField
+    payer: FeePayer
 
 
 class FeeRules(msgspec.Struct, kw_only=True):
@@ -69,7 +69,7 @@ class CommissionRule(msgspec.Struct, kw_only=True):
     """Commission for one transaction type and tier. Amounts below the minimum earn nothing."""
 
     type: Annotated[
-        str,
+        TransactionType,
         Choice(TransactionType.AGENT_CASHIN, TransactionType.AGENT_CASHOUT, name="CommissionType"),
     ]
     tier: CommissionTier

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice, IntegerRange, InvalidValueError, ListLength, Rule
+from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, ListLength, Rule
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import Day, PeriodBound
 
@@ -64,7 +64,6 @@ class GlNameRule(Rule):
         return {"minLength": 1, "maxLength": 100}
 
 
-AccountKindField = Annotated[str, Choice(*AccountKind, name="AccountKind")]
 GlCodeField = Annotated[str, GlCodeRule()]
 GlName = Annotated[str, GlNameRule()]
 
@@ -72,7 +71,7 @@ GlName = Annotated[str, GlNameRule()]
 class GlCode(msgspec.Struct, frozen=True, kw_only=True):
     """GL code of an account kind: its account in the company's chart of accounts."""
 
-    kind: AccountKindField
+    kind: AccountKind
     gl_code: GlCodeField
     name: GlName
 
@@ -82,7 +81,7 @@ class GlCodes(msgspec.Struct, kw_only=True):
 
 
 class GlCodeUpdate(msgspec.Struct, kw_only=True):
-    kind: AccountKindField
+    kind: AccountKind
     gl_code: GlCodeField
     name: GlName | None = None
 
@@ -106,12 +105,12 @@ class KindBalance(msgspec.Struct, kw_only=True):
     is the platform's account, and null for kinds with many accounts.
     """
 
-    kind: AccountKindField
+    kind: AccountKind
     gl_code: GlCodeField
     name: GlName
     account_id: str | None
     accounts: int
-    normal_side: Annotated[str, Choice(*NormalSide, name="NormalSide")]
+    normal_side: NormalSide
     debit: str
     credit: str
     balance: str
@@ -151,7 +150,7 @@ class JournalQuery(PageQuery, kw_only=True):
     day: Day | None = None
     from_: Day | None = msgspec.field(default=None, name="from")
     to: Day | None = None
-    format: Annotated[str, Choice(*JournalFormat, name="JournalFormat")] = JournalFormat.JSON
+    format: JournalFormat = JournalFormat.JSON
     limit: Annotated[int, IntegerRange(1, MAX_JOURNAL_TRANSACTIONS)] = MAX_JOURNAL_TRANSACTIONS
 
 

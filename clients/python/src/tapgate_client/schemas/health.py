@@ -1,11 +1,8 @@
 """Responses of the health endpoints of both services."""
 
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
-
-from tapgate_client.schemas.fields import Choice
 
 
 class NotReadyReason(StrEnum):
@@ -38,7 +35,7 @@ class Live(msgspec.Struct, kw_only=True):
 class ReadinessProblem(msgspec.Struct, kw_only=True, frozen=True):
     """Why a node must not receive requests."""
 
-    code: Annotated[str, Choice(*NotReadyReason, name="NotReadyReason")]
+    code: NotReadyReason
     message: str
 
 
@@ -52,7 +49,7 @@ class Readiness(msgspec.Struct, kw_only=True):
 class Replication(msgspec.Struct, kw_only=True, frozen=True):
     """Replication of the database. The counts are of connected standbys; null if unknown."""
 
-    mode: Annotated[str, Choice(*ReplicationMode, name="ReplicationMode")]
+    mode: ReplicationMode
     standbys: int | None = None
     synchronous_standbys: int | None = None
 

@@ -29,14 +29,12 @@ STATUS_ORDER: Final = (
 )
 MAX_REPORTS: Final = 100
 
-MessageStatusField = Annotated[str, Choice(*MessageStatus, name="MessageStatus")]
-
 
 class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     template: str
     language: str
-    status: MessageStatusField
+    status: MessageStatus
     error_code: str | None
     created_at: str
     updated_at: str | None
@@ -44,7 +42,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class StatusReport(msgspec.Struct, kw_only=True):
     message_id: Annotated[str, IdRule(ids.MESSAGE)]
-    status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]
+    status: Annotated[MessageStatus, Choice(*STATUS_ORDER, name="MessageReportStatus")]
     error_code: Annotated[str, TextRule(40)] | None = None
 
 

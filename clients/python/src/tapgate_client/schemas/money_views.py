@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.agents import AgentStatusField, AgentTypeField
+from tapgate_client.schemas.agents import AgentStatus, AgentType
 from tapgate_client.schemas.fields import IdRule, IntegerRange, SearchText, Text
-from tapgate_client.schemas.partners import PartnerStatusField
+from tapgate_client.schemas.partners import PartnerStatus
 from tapgate_client.schemas.periods import PeriodBound
-from tapgate_client.schemas.processors import ProcessorStatusField
+from tapgate_client.schemas.processors import ProcessorStatus
 from tapgate_client.schemas.subscribers import PhoneQueryRule
 
 
@@ -55,20 +55,20 @@ class ProcessorSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorTotalsQuery(msgspec.Struct, kw_only=True):
-    status: ProcessorStatusField | None = None
+    status: ProcessorStatus | None = None
     search: SearchText | None = None
 
 
 class PartnerTotalsQuery(msgspec.Struct, kw_only=True):
-    status: PartnerStatusField | None = None
+    status: PartnerStatus | None = None
     search: SearchText | None = None
 
 
 class AgentTotalsQuery(msgspec.Struct, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     address: Text | None = None
-    status: AgentStatusField | None = None
-    agent_type: AgentTypeField | None = None
+    status: AgentStatus | None = None
+    agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
     search: SearchText | None = None
     low_float: bool | None = None

@@ -1,11 +1,9 @@
 """Response of the list of nodes."""
 
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice
 from tapgate_client.schemas.health import NotReadyReason, Replication
 
 
@@ -28,12 +26,12 @@ class NodeRecord(msgspec.Struct, kw_only=True):
     """
 
     id: str
-    role: Annotated[str, Choice(*NodeRole, name="NodeRole")]
+    role: NodeRole
     host: str
     port: int
     version: str
-    status: Annotated[str, Choice(*NodeStatus, name="NodeStatus")]
-    reasons: list[Annotated[str, Choice(*NotReadyReason, name="NotReadyReason")]]
+    status: NodeStatus
+    reasons: list[NotReadyReason]
     differences: list[str]
     #: Seconds by which the node's clock is ahead of the database's; null if unknown.
     clock_offset: float | None

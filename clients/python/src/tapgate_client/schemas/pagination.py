@@ -14,7 +14,7 @@ import msgspec
 
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
-from tapgate_client.schemas.fields import Choice, IntegerRange, InvalidValueError, Rule
+from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, Rule
 
 Row = TypeVar("Row")
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class PageOrder(StrEnum):
 class OrderedPageQuery(PageQuery, kw_only=True):
     """Query parameters of a list that can also start with the oldest record."""
 
-    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+    order: PageOrder = PageOrder.NEWEST
 
 
 class NameOrder(StrEnum):
@@ -100,7 +100,7 @@ class NameOrder(StrEnum):
 class NamedPageQuery(PageQuery, kw_only=True):
     """Query parameters of a list that can also be in the order of names."""
 
-    order: Annotated[str, Choice(*NameOrder, name="NameOrder")] = NameOrder.NEWEST
+    order: NameOrder = NameOrder.NEWEST
 
 
 class Page(msgspec.Struct, Generic[T]):

@@ -1,7 +1,7 @@
 """Requests and responses of partners: accounts, signing keys and top-ups."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -12,7 +12,6 @@ from tapgate_client.schemas.fields import (
     AmountOrZero,
     BusinessName,
     CardSerial,
-    Choice,
     Currency,
     Phone,
     SearchText,
@@ -27,15 +26,12 @@ class PartnerStatus(StrEnum):
     SUSPENDED = "suspended"
 
 
-PartnerStatusField = Annotated[str, Choice(*PartnerStatus, name="PartnerStatus")]
-
-
 class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Partner as returned by the API. The balance is negative while the overdraft is in use."""
 
     id: str
     name: str
-    status: PartnerStatusField
+    status: PartnerStatus
     account_id: str
     balance: str
     overdraft_limit: str
@@ -44,7 +40,7 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartnerFilters(NamedPageQuery, kw_only=True):
-    status: PartnerStatusField | None = None
+    status: PartnerStatus | None = None
     search: SearchText | None = None
 
 

@@ -6,12 +6,13 @@ Browsers convert to and from this format with `PublicKeyCredential.parseCreation
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from tapgate_client.schemas.common import Redacted
-from tapgate_client.schemas.fields import Choice, InvalidValueError, NameRule, Rule
+from tapgate_client.schemas.fields import InvalidValueError, NameRule, Rule
 
 _PATTERN: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -51,8 +52,11 @@ def decode_binary(text: str) -> bytes:
 
 CredentialId = Annotated[str, Base64UrlRule(1023)]
 _ClientData = Annotated[str, Base64UrlRule(2048)]
-_CredentialType = Annotated[str, Choice("public-key", name="PublicKeyCredentialType")]
 PasskeyName = Annotated[str, NameRule(64)]
+
+
+class PublicKeyCredentialType(StrEnum):
+    PUBLIC_KEY = "public-key"
 
 
 class AttestationResponse(msgspec.Struct, kw_only=True):
@@ -67,7 +71,7 @@ class AttestedCredential(msgspec.Struct, kw_only=True):
 
     id: CredentialId
     raw_id: CredentialId = msgspec.field(name="rawId")
-    type: _CredentialType
+    type: PublicKeyCredentialType
     response: AttestationResponse
 
 
@@ -87,7 +91,7 @@ class AssertedCredential(msgspec.Struct, kw_only=True):
 
     id: CredentialId
     raw_id: CredentialId = msgspec.field(name="rawId")
-    type: _CredentialType
+    type: PublicKeyCredentialType
     response: AssertionResponse
 
 
@@ -130,12 +134,12 @@ class UserEntity(msgspec.Struct, frozen=True, rename="camel"):
 
 class CredentialParameters(msgspec.Struct, frozen=True):
     alg: int
-    type: _CredentialType = "public-key"
+    type: PublicKeyCredentialType = PublicKeyCredentialType.PUBLIC_KEY
 
 
 class CredentialDescriptor(msgspec.Struct, frozen=True):
     id: str
-    type: _CredentialType = "public-key"
+    type: PublicKeyCredentialType = PublicKeyCredentialType.PUBLIC_KEY
 
 
 class AuthenticatorSelection(msgspec.Struct, frozen=True, rename="camel"):

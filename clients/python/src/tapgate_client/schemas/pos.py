@@ -5,13 +5,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from tapgate_client.schemas.card_proofs import CardProof, require_card
-from tapgate_client.schemas.cards import CardStatusField, CardTypeField
+from tapgate_client.schemas.cards import CardStatus, CardType
 from tapgate_client.schemas.common import ErrorCode, SuccessResponse, build_missing_field_error
 from tapgate_client.schemas.fields import Amount, CardSerial, Choice, FreeText, Metadata, Pin, Text
 from tapgate_client.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
 
 PaymentOutcomeStatus = Annotated[
-    str,
+    TransactionStatus,
     Choice(
         TransactionStatus.COMPLETED,
         TransactionStatus.UNDER_REVIEW,
@@ -130,6 +130,6 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
 class LookupCardResponse(SuccessResponse, kw_only=True):
     message: str = "Card found"
     card_serial: str
-    card_type: CardTypeField | None
-    status: CardStatusField
+    card_type: CardType | None
+    status: CardStatus
     holder_name: str | None

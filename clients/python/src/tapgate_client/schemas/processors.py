@@ -1,7 +1,6 @@
 """Requests and responses of processors, their terminals and their signing keys."""
 
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
@@ -9,7 +8,6 @@ from tapgate_client.schemas.common import Redacted, SuccessResponse
 from tapgate_client.schemas.fields import (
     Amount,
     BusinessName,
-    Choice,
     Email,
     FreeText,
     Label,
@@ -31,9 +29,6 @@ class TerminalStatus(StrEnum):
     BLOCKED = "blocked"
 
 
-ProcessorStatusField = Annotated[str, Choice(*ProcessorStatus, name="ProcessorStatus")]
-
-
 class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Processor as returned by the API. All fields are present; those without a value are null."""
 
@@ -41,7 +36,7 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     phone_number: str
     email: str
-    status: ProcessorStatusField
+    status: ProcessorStatus
     suspend_reason: str | None
     account_id: str
     balance: str
@@ -57,7 +52,7 @@ class NewProcessor(msgspec.Struct, kw_only=True):
 
 
 class ProcessorFilters(NamedPageQuery, kw_only=True):
-    status: ProcessorStatusField | None = None
+    status: ProcessorStatus | None = None
     search: SearchText | None = None
 
 
@@ -92,7 +87,7 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     processor_id: str
     name: str
-    status: Annotated[str, Choice(*TerminalStatus, name="TerminalStatus")]
+    status: TerminalStatus
     api_key_id: str | None
     last_seen_at: str | None
     created_at: str

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice, ListLength, TextRule, Timestamp
+from tapgate_client.schemas.fields import ListLength, TextRule, Timestamp
 
 MAX_WARNINGS: Final = 100
 MAX_SUBJECT_LENGTH: Final = 200
@@ -19,13 +19,10 @@ class ProviderWarningKind(StrEnum):
     PHONE_NUMBER = "phone_number"
 
 
-KindField = Annotated[str, Choice(*ProviderWarningKind, name="ProviderWarningKind")]
-
-
 class ProviderReport(msgspec.Struct, kw_only=True):
     """State of a template, of the account or of the phone number, as the provider reports it."""
 
-    kind: KindField
+    kind: ProviderWarningKind
     subject: Annotated[str, TextRule(MAX_SUBJECT_LENGTH)]
     state: Annotated[str, TextRule(MAX_STATE_LENGTH)]
     reason: Annotated[str, TextRule(MAX_REASON_LENGTH)] | None = None
@@ -42,7 +39,7 @@ class ProviderReportsResponse(msgspec.Struct, kw_only=True):
 
 
 class ProviderWarningRecord(msgspec.Struct, frozen=True, kw_only=True):
-    kind: KindField
+    kind: ProviderWarningKind
     subject: str
     state: str
     reason: str | None

@@ -1,12 +1,10 @@
 """Requests and responses of the overview and of ledger verification."""
 
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice
-from tapgate_client.schemas.transactions import MoneyFlowField, TransactionTypeField
+from tapgate_client.schemas.transactions import MoneyFlow, TransactionType
 
 
 class OverviewPeriod(StrEnum):
@@ -15,11 +13,8 @@ class OverviewPeriod(StrEnum):
     MONTH = "month"
 
 
-OverviewPeriodField = Annotated[str, Choice(*OverviewPeriod, name="OverviewPeriod")]
-
-
 class OverviewQuery(msgspec.Struct, kw_only=True):
-    period: OverviewPeriodField = OverviewPeriod.DAY
+    period: OverviewPeriod = OverviewPeriod.DAY
 
 
 class TransactionTotals(msgspec.Struct, kw_only=True):
@@ -47,11 +42,11 @@ class Bucket(TransactionTotals, kw_only=True):
 
 
 class TypeTotals(TransactionTotals, kw_only=True):
-    type: TransactionTypeField
+    type: TransactionType
 
 
 class FlowTotals(TransactionTotals, kw_only=True):
-    flow: MoneyFlowField
+    flow: MoneyFlow
 
 
 class PreviousPeriod(msgspec.Struct, kw_only=True):
@@ -170,7 +165,7 @@ class LedgerState(msgspec.Struct, kw_only=True):
 class Overview(msgspec.Struct, kw_only=True):
     currency: str
     timezone: str
-    period: OverviewPeriodField
+    period: OverviewPeriod
     from_: str = msgspec.field(name="from")
     to: str
     totals: Totals
@@ -209,11 +204,8 @@ class OnboardingStepName(StrEnum):
     APPROVAL_RULES = "approval_rules"
 
 
-OnboardingStepField = Annotated[str, Choice(*OnboardingStepName, name="OnboardingStepName")]
-
-
 class OnboardingStep(msgspec.Struct, frozen=True, kw_only=True):
-    name: OnboardingStepField
+    name: OnboardingStepName
     done: bool
 
 

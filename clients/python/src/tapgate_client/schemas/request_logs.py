@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate_client import ids
-from tapgate_client.schemas.fields import Choice, IdRule, IntegerRange, Text
+from tapgate_client.schemas.fields import IdRule, IntegerRange, Text
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 
@@ -31,18 +31,13 @@ class LoggedCaller(StrEnum):
     PARTNER = "partner"
 
 
-RequestResultField = Annotated[str, Choice(*RequestResult, name="RequestResult")]
-LoggedMethodField = Annotated[str, Choice(*LoggedMethod, name="LoggedMethod")]
-LoggedCallerField = Annotated[str, Choice(*LoggedCaller, name="LoggedCaller")]
-
-
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request with an API key or a signing key. `endpoint` is the path template."""
 
     id: str
     created_at: str
     api_key_id: str
-    caller_type: LoggedCallerField
+    caller_type: LoggedCaller
     caller_name: str
     method: str
     endpoint: str
@@ -68,10 +63,10 @@ class LoggedRequestDetails(LoggedRequest, frozen=True, kw_only=True):
 
 class RequestLogQuery(PageQuery, kw_only=True):
     api_key_id: Annotated[str, IdRule(ids.KEY)] | None = None
-    method: LoggedMethodField | None = None
+    method: LoggedMethod | None = None
     endpoint: Text | None = None
     status: Annotated[int, IntegerRange(100, 599)] | None = None
-    result: RequestResultField | None = None
+    result: RequestResult | None = None
     error_code: Text | None = None
     request_id: Text | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tapgate_client.schemas.fields import Choice, IntegerRange, InvalidValueError, Rule, TextRule
+from tapgate_client.schemas.fields import IntegerRange, InvalidValueError, Rule, TextRule
 
 MAX_SEARCH_LENGTH: Final = 100
 #: Title or subtitle of a result, instead of the name of a restricted subscriber.
@@ -51,7 +51,7 @@ class SearchQuery(msgspec.Struct, kw_only=True):
 class SearchResult(msgspec.Struct, kw_only=True):
     """A record that matches. `id` is the serial if it is a card."""
 
-    type: Annotated[str, Choice(*SearchType, name="SearchType")]
+    type: SearchType
     id: str
     title: str
     subtitle: str | None

@@ -7,7 +7,6 @@ import msgspec
 
 from tapgate_client.schemas.common import SuccessResponse, build_missing_field_error
 from tapgate_client.schemas.fields import (
-    Choice,
     Date,
     Email,
     FreeText,
@@ -78,14 +77,7 @@ class SubscriberLanguage(StrEnum):
 
 MAX_KYC_LEVEL: Final = 3
 
-CategoryField = Annotated[str, Choice(*SubscriberCategory, name="SubscriberCategory")]
-IdTypeField = Annotated[str, Choice(*IdType, name="IdType")]
 KycLevelField = Annotated[int, IntegerRange(1, MAX_KYC_LEVEL)]
-KycStatusField = Annotated[str, Choice(*KycStatus, name="KycStatus")]
-SubscriberStatusField = Annotated[str, Choice(*SubscriberStatus, name="SubscriberStatus")]
-DocumentTypeField = Annotated[str, Choice(*KycDocumentType, name="KycDocumentType")]
-DocumentStatusField = Annotated[str, Choice(*KycDocumentStatus, name="KycDocumentStatus")]
-LanguageField = Annotated[str, Choice(*SubscriberLanguage, name="SubscriberLanguage")]
 
 _IMAGE_PREFIXES: Final = ("data:image/jpeg;base64,", "data:image/png;base64,")
 
@@ -100,15 +92,15 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None
     date_of_birth: str | None
     address: str | None
-    id_type: IdTypeField | None
+    id_type: IdType | None
     id_number: str | None
-    category: CategoryField
-    language: LanguageField
+    category: SubscriberCategory
+    language: SubscriberLanguage
     kyc_level: int
-    kyc_status: KycStatusField
+    kyc_status: KycStatus
     kyc_pending_since: str | None
     restricted: bool
-    status: SubscriberStatusField
+    status: SubscriberStatus
     status_reason: str | None
     account_id: str
     balance: str
@@ -134,15 +126,15 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     email: str | msgspec.UnsetType | None = msgspec.UNSET
     date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
     address: str | msgspec.UnsetType | None = msgspec.UNSET
-    id_type: IdTypeField | msgspec.UnsetType | None = msgspec.UNSET
+    id_type: IdType | msgspec.UnsetType | None = msgspec.UNSET
     id_number: str | msgspec.UnsetType | None = msgspec.UNSET
-    category: CategoryField | msgspec.UnsetType = msgspec.UNSET
-    language: LanguageField | msgspec.UnsetType = msgspec.UNSET
+    category: SubscriberCategory | msgspec.UnsetType = msgspec.UNSET
+    language: SubscriberLanguage | msgspec.UnsetType = msgspec.UNSET
     kyc_level: int | msgspec.UnsetType = msgspec.UNSET
-    kyc_status: KycStatusField | msgspec.UnsetType = msgspec.UNSET
+    kyc_status: KycStatus | msgspec.UnsetType = msgspec.UNSET
     kyc_pending_since: str | msgspec.UnsetType | None = msgspec.UNSET
     restricted: bool
-    status: SubscriberStatusField
+    status: SubscriberStatus
     status_reason: str | None
     account_id: str | msgspec.UnsetType = msgspec.UNSET
     balance: str | msgspec.UnsetType = msgspec.UNSET
@@ -162,10 +154,10 @@ class Registration(msgspec.Struct, kw_only=True):
     email: Email | None = None
     date_of_birth: Date | None = None
     address: Text | None = None
-    id_type: IdTypeField | None = None
+    id_type: IdType | None = None
     id_number: Text | None = None
-    category: CategoryField = SubscriberCategory.STANDARD
-    language: LanguageField = SubscriberLanguage.EN
+    category: SubscriberCategory = SubscriberCategory.STANDARD
+    language: SubscriberLanguage = SubscriberLanguage.EN
 
 
 class SubscriberUpdate(msgspec.Struct, kw_only=True):
@@ -177,12 +169,12 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     email: Email | None = None
     date_of_birth: Date | None = None
     address: Text | None = None
-    id_type: IdTypeField | None = None
+    id_type: IdType | None = None
     id_number: Text | None = None
-    category: CategoryField | None = None
-    language: LanguageField | None = None
+    category: SubscriberCategory | None = None
+    language: SubscriberLanguage | None = None
     kyc_level: KycLevelField | None = None
-    kyc_status: KycStatusField | None = None
+    kyc_status: KycStatus | None = None
     restricted: bool | None = None
 
 
@@ -195,9 +187,9 @@ class PhoneQueryRule(PhoneRule):
 
 class SubscriberFilters(NamedPageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
-    status: SubscriberStatusField | None = None
+    status: SubscriberStatus | None = None
     kyc_level: KycLevelField | None = None
-    kyc_status: KycStatusField | None = None
+    kyc_status: KycStatus | None = None
     search: SearchText | None = None
 
 
@@ -288,27 +280,27 @@ class ImageRule(Rule):
 
 
 class NewDocument(msgspec.Struct, kw_only=True):
-    document_type: DocumentTypeField
+    document_type: KycDocumentType
     image: Annotated[str, ImageRule()]
 
 
 class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
     document_id: str
-    document_type: DocumentTypeField
-    status: DocumentStatusField
+    document_type: KycDocumentType
+    status: KycDocumentStatus
     created_at: str
 
 
 class DocumentAdded(msgspec.Struct, kw_only=True):
     document_id: str
-    document_type: DocumentTypeField
-    kyc_status: KycStatusField
+    document_type: KycDocumentType
+    kyc_status: KycStatus
 
 
 class KycDecisionRequest(msgspec.Struct, kw_only=True):
     OMITTED_IN_EXAMPLES: ClassVar = ("kyc_level", "reason")
 
-    decision: Annotated[str, Choice(*KycDecision, name="KycDecision")]
+    decision: KycDecision
     kyc_level: KycLevelField | None = None
     reason: FreeText | None = None
 

@@ -8,7 +8,7 @@ import msgspec
 from tapgate_client import ids
 from tapgate_client.schemas.assignees import AssigneeFilter
 from tapgate_client.schemas.common import Redacted
-from tapgate_client.schemas.fields import Choice, IdRule, Phone, TextRule
+from tapgate_client.schemas.fields import IdRule, Phone, TextRule
 from tapgate_client.schemas.pagination import OrderedPageQuery
 
 #: Longest text of a customer: that of a chat message.
@@ -22,7 +22,7 @@ MAX_MESSAGES: Final = 100
 MAX_COUNTED_REQUESTS: Final = 100
 
 
-class SupportStatus(StrEnum):
+class SupportRequestStatus(StrEnum):
     OPEN = "open"  # waits for support staff
     ANSWERED = "answered"  # waits for the customer
     CLOSED = "closed"
@@ -31,9 +31,6 @@ class SupportStatus(StrEnum):
 class SupportSender(StrEnum):
     CUSTOMER = "customer"
     STAFF = "staff"
-
-
-SupportStatusField = Annotated[str, Choice(*SupportStatus, name="SupportRequestStatus")]
 
 
 class NewSupportMessage(Redacted, msgspec.Struct, kw_only=True):
@@ -54,14 +51,14 @@ class SupportReply(Redacted, msgspec.Struct, kw_only=True):
 
 
 class SupportRequestFilters(OrderedPageQuery, kw_only=True):
-    status: SupportStatusField | None = None
+    status: SupportRequestStatus | None = None
     assignee: AssigneeFilter | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     phone_number: Phone | None = None
 
 
 class SupportMessageRecord(Redacted, msgspec.Struct, frozen=True, kw_only=True):
-    from_: Annotated[str, Choice(*SupportSender, name="SupportSender")] = msgspec.field(name="from")
+    from_: SupportSender = msgspec.field(name="from")
     text: str
     at: str
 
@@ -75,7 +72,7 @@ class SupportRequestEvent(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     subscriber_id: str | None
     phone_number: str | None
-    status: SupportStatusField
+    status: SupportRequestStatus
     assignee: str | None
     assignee_name: str | None
     created_at: str
@@ -94,7 +91,7 @@ class SupportRequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     subscriber_id: str | None
     phone_number: str | None
     subscriber_name: str | None
-    status: SupportStatusField
+    status: SupportRequestStatus
     messages: list[SupportMessageRecord]
     assignee: str | None
     assignee_name: str | None

@@ -1,14 +1,12 @@
 """Timeline of a subscriber."""
 
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
-from tapgate_client.schemas.chat import ChatChannelField, ChatInputField
-from tapgate_client.schemas.fields import Choice
+from tapgate_client.schemas.chat import ChatChannel, ChatInput
 from tapgate_client.schemas.pagination import PageQuery
-from tapgate_client.schemas.transactions import DirectionField
+from tapgate_client.schemas.transactions import Direction
 
 
 class TimelineKind(StrEnum):
@@ -22,11 +20,8 @@ class TimelineKind(StrEnum):
     ACTION = "action"  # other changes of the subscriber and the subscriber's cards
 
 
-TimelineKindField = Annotated[str, Choice(*TimelineKind, name="TimelineKind")]
-
-
 class TimelineFilters(PageQuery, kw_only=True):
-    kind: TimelineKindField | None = None
+    kind: TimelineKind | None = None
 
 
 class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,20 +35,20 @@ class TimelineItem(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     at: str
-    kind: TimelineKindField
+    kind: TimelineKind
     event: str
     resource_id: str | None = None
     status: str | None = None
     amount: str | None = None
     currency: str | None = None
-    direction: DirectionField | None = None
+    direction: Direction | None = None
     counterparty: str | None = None
     failure_code: str | None = None
     #: Attempts in the same millisecond, for wrong PINs.
     count: int | None = None
     #: Where the subscriber wrote to the chat, what was sent, and the number of replies.
-    channel: ChatChannelField | None = None
-    input: ChatInputField | None = None
+    channel: ChatChannel | None = None
+    input: ChatInput | None = None
     replies: int | None = None
     actor_type: str | None = None
     actor_name: str | None = None

@@ -19,7 +19,7 @@ from tapgate_client.schemas.fields import (
     Rule,
     Text,
 )
-from tapgate_client.schemas.pagination import PageOrder, PageQuery
+from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.periods import PeriodBound
 
 #: Maximum number of transactions in one exported file.
@@ -52,7 +52,7 @@ class MoneyFlow(StrEnum):
     INTERNAL = "internal"  # between accounts of agents, merchants, partners and the platform
 
 
-FLOW_TYPES: Final[Mapping[str, tuple[TransactionType, ...]]] = {
+FLOW_TYPES: Final[Mapping[MoneyFlow, tuple[TransactionType, ...]]] = {
     MoneyFlow.PAYMENTS: (
         TransactionType.POS_PAYMENT,
         TransactionType.ONLINE_PAYMENT,
@@ -108,16 +108,10 @@ class PartyType(StrEnum):
     PLATFORM = "platform"
 
 
-TransactionTypeField = Annotated[str, Choice(*TransactionType, name="TransactionType")]
-TransactionStatusField = Annotated[str, Choice(*TransactionStatus, name="TransactionStatus")]
-MoneyFlowField = Annotated[str, Choice(*MoneyFlow, name="MoneyFlow")]
-ChannelField = Annotated[str, Choice(*Channel, name="Channel")]
-DirectionField = Annotated[str, Choice(*Direction, name="Direction")]
-FeePayerField = Annotated[str, Choice(*FeePayer, name="FeePayer")]
-PartyTypeField = Annotated[str, Choice(*PartyType, name="PartyType")]
 #: A declined or rejected request gets an error instead of a receipt.
 ReceiptStatus = Annotated[
-    str, Choice(TransactionStatus.COMPLETED, TransactionStatus.UNDER_REVIEW, name="ReceiptStatus")
+    TransactionStatus,
+    Choice(TransactionStatus.COMPLETED, TransactionStatus.UNDER_REVIEW, name="ReceiptStatus"),
 ]
 
 
@@ -178,14 +172,12 @@ class TransactionOrder(StrEnum):
 
 
 class TransactionFilters(PageQuery, kw_only=True):
-    order: Annotated[str, Choice(*TransactionOrder, name="TransactionOrder")] = (
-        TransactionOrder.NEWEST
-    )
+    order: TransactionOrder = TransactionOrder.NEWEST
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
-    type: TransactionTypeField | None = None
-    flow: MoneyFlowField | None = None
-    status: TransactionStatusField | None = None
+    type: TransactionType | None = None
+    flow: MoneyFlow | None = None
+    status: TransactionStatus | None = None
     failure_code: Text | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
@@ -197,7 +189,9 @@ class TransactionFilters(PageQuery, kw_only=True):
 
 
 class ExportFilters(TransactionFilters, kw_only=True):
-    order: Annotated[str, Choice(*PageOrder, name="PageOrder")] = PageOrder.NEWEST
+    order: Annotated[
+        TransactionOrder, Choice(TransactionOrder.NEWEST, TransactionOrder.OLDEST, name="PageOrder")
+    ] = TransactionOrder.NEWEST
     limit: Annotated[int, IntegerRange(1, MAX_EXPORT_ROWS)] = MAX_EXPORT_ROWS
 
 
@@ -206,9 +200,9 @@ class TransactionTotalsFilters(msgspec.Struct, kw_only=True):
 
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
-    type: TransactionTypeField | None = None
-    flow: MoneyFlowField | None = None
-    status: TransactionStatusField | None = None
+    type: TransactionType | None = None
+    flow: MoneyFlow | None = None
+    status: TransactionStatus | None = None
     failure_code: Text | None = None
     from_: PeriodBound | None = msgspec.field(default=None, name="from")
     to: PeriodBound | None = None
@@ -231,7 +225,7 @@ class TransactionListTotals(msgspec.Struct, frozen=True, kw_only=True):
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
 
-    type: PartyTypeField
+    type: PartyType
     id: str
     name: str | msgspec.UnsetType | None = msgspec.UNSET
     card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -253,16 +247,16 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    type: TransactionTypeField
-    status: TransactionStatusField
+    type: TransactionType
+    status: TransactionStatus
     amount: str
     fee_amount: str
-    fee_payer: FeePayerField | None
+    fee_payer: FeePayer | None
     fee_refunded: str
     currency: str
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None
-    direction: DirectionField | None
+    direction: Direction | None
     balance_after: str | None
     card_serial: str | None
     processor_id: str | None
@@ -279,7 +273,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     memo: str | None
     metadata: dict[str, Any] | None
-    channel: ChannelField
+    channel: Channel
     created_at: str
     completed_at: str | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET
@@ -296,7 +290,7 @@ class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
 
     account_id: str
     kind: str
-    holder_type: PartyTypeField
+    holder_type: PartyType
     holder_id: str | None
     name: str | None
     balance_after: str | None

@@ -1,5 +1,6 @@
 """Wallets: balances, quotes, transfers and statements."""
 
+from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 import msgspec
@@ -21,11 +22,17 @@ from tapgate_client.schemas.transactions import (
     MoneyRequest,
     Receipt,
     TransactionType,
-    TransactionTypeField,
 )
 
 #: Type of the statement entry for a fee; all other entries have the type of their transaction.
 STATEMENT_FEE_TYPE: Final = "fee"
+
+
+class StatementFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+    PDF = "pdf"
+
 
 #: Types in which the subscriber of a quote can take part with a card.
 _SUBSCRIBER_CARD_TYPES: Final = frozenset(
@@ -56,7 +63,7 @@ class QuoteRequest(msgspec.Struct, kw_only=True):
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
-    type: TransactionTypeField
+    type: TransactionType
     amount: Amount
     sender_id: Text | None = None
     card_serial: CardSerial | None = None
@@ -158,7 +165,7 @@ class StatementRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     from_date: Date
     to_date: Date
-    format: Annotated[str, Choice("json", "csv", "pdf", name="StatementFormat")] = "json"
+    format: StatementFormat = StatementFormat.JSON
     pin: Pin | None = None
 
 

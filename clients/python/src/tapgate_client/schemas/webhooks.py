@@ -69,7 +69,7 @@ TEST_EVENT: Final = "webhook.test"
 MAX_GRACE_SECONDS: Final = 86_400
 
 
-class EndpointStatus(StrEnum):
+class WebhookEndpointStatus(StrEnum):
     """Status of a webhook endpoint. Events are sent only to active endpoints."""
 
     ACTIVE = "active"
@@ -77,14 +77,14 @@ class EndpointStatus(StrEnum):
     DISABLED = "disabled"  # by the gateway; new events are not queued
 
 
-class DeliveryStatus(StrEnum):
+class WebhookDeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
     CANCELLED = "cancelled"  # in flight without success while the endpoint was disabled
 
 
-class AttemptError(StrEnum):
+class WebhookAttemptError(StrEnum):
     """Why an attempt failed."""
 
     HTTP_STATUS = "http_status"  # a status other than 2xx
@@ -105,12 +105,14 @@ DeliveredEventType = Annotated[
     str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
 ]
 EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
-EndpointStatusField = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
 SettableStatusField = Annotated[
-    str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
+    WebhookEndpointStatus,
+    Choice(
+        WebhookEndpointStatus.ACTIVE,
+        WebhookEndpointStatus.PAUSED,
+        name="SettableWebhookEndpointStatus",
+    ),
 ]
-AttemptErrorField = Annotated[str, Choice(*AttemptError, name="WebhookAttemptError")]
-DeliveryStatusField = Annotated[str, Choice(*DeliveryStatus, name="WebhookDeliveryStatus")]
 
 
 class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
@@ -134,7 +136,7 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     url: str
     events: list[EventFilter]
-    status: EndpointStatusField
+    status: WebhookEndpointStatus
     status_reason: str | None
     status_changed_at: str
     #: Start of the current series of failed attempts; null if the last attempt succeeded.
@@ -155,7 +157,7 @@ class WebhookEndpointFilters(PageQuery, kw_only=True):
 
 
 class WebhookDeliveryFilters(PageQuery, kw_only=True):
-    status: DeliveryStatusField | None = None
+    status: WebhookDeliveryStatus | None = None
 
 
 class WebhookEndpointWithSecret(Redacted, WebhookEndpointRecord, frozen=True, kw_only=True):
@@ -171,7 +173,7 @@ class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    status: EndpointStatusField
+    status: WebhookEndpointStatus
     status_reason: str | None
     status_changed_at: str
 
@@ -188,17 +190,17 @@ class WebhookAttempt(msgspec.Struct, frozen=True, kw_only=True):
     http_status: int | None
     duration_ms: int | None
     #: Null if the attempt succeeded.
-    error: AttemptErrorField | None
+    error: WebhookAttemptError | None
 
 
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     event: DeliveredEventType
-    status: DeliveryStatusField
+    status: WebhookDeliveryStatus
     attempts: int
     last_status: int | None
     #: Why the last attempt failed; null if none was made or the event is delivered.
-    last_error: AttemptErrorField | None
+    last_error: WebhookAttemptError | None
     duration_ms: int | None
     response: str | None
     created_at: str

@@ -1,11 +1,9 @@
 """Responses of the work queues."""
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
-
-from tapgate_client.schemas.fields import Choice
 
 #: Items beyond this number are not counted, so that counting stays fast.
 MAX_COUNTED_ITEMS: Final = 100
@@ -31,7 +29,7 @@ class WorkQueueRecord(msgspec.Struct, frozen=True, kw_only=True):
     `oldest_at` is null if nothing waits, and for agents with a low float.
     """
 
-    name: Annotated[str, Choice(*WorkQueueName, name="WorkQueueName")]
+    name: WorkQueueName
     waiting: int
     oldest_at: str | None
 
