@@ -21,7 +21,6 @@ import msgspec
 import uvicorn
 import uvloop
 
-from tapgate import settings
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.access import Access
 from tapgate.api.app import App
@@ -29,6 +28,7 @@ from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
+from tapgate.core import settings
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.throttle import Throttle

@@ -48,12 +48,12 @@ from harness import Harness
 from tapgate.api.services import Services
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
+from tapgate.core.settings import Settings, dev_secrets, load_settings
 from tapgate.gateway_services import open_services
 from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import health as health_module
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings import Settings, dev_secrets, load_settings
 from tapgate.store import database as database_module
 from tapgate.store import embedded as embedded_module
 from tapgate.store import signals as signals_module
@@ -163,7 +163,6 @@ _LONG_TEST_PATHS = (
     "tests/ledger/test_archive",
     "tests/cli/test_backup.py",
     "tests/messenger/test_startup.py",
-    "tests/store/test_split_under_load.py",
     "tests/wallets/test_statement_files.py",
     "tests/transactions/test_lists.py",
     "tests/rekey/",

@@ -1,7 +1,8 @@
 """One marker per capability, so that `pytest -m refund` runs everything about refunds.
 
-A test gets a marker if its folder, file or name contains one of the marker's words. A test about
-a capability that its name does not mention has the marker as `pytestmark` or decorator.
+A test gets a marker if its folder, file or name contains one of the marker's words, but not for
+the part of the system that contains the folder. A test about a capability that its name does not
+mention has the marker as `pytestmark` or decorator.
 pyproject.toml describes the markers.
 """
 
@@ -11,7 +12,7 @@ from typing import Final
 
 _WORDS: Final = {
     "access": "access|role|scope|ownership|permission|denial|denied|forbidden",
-    "admin": "admin",
+    "admin": "admin|staff",
     "agents": "agent|float",
     "approvals": "approval|approve|guarded",
     "api": "api|gateway|http|request_smuggling|openapi|endpoint",
@@ -51,7 +52,7 @@ _WORDS: Final = {
     "partners": "partner|top_up",
     "payment": "payment|pay|pos|paid|spending|overdraft",
     "pins": "pin",
-    "primitives": "kernel|ids",
+    "primitives": "core|ids",
     "processes": "process|processe|worker|concurrent|parallel|race",
     "processors": "processor|merchant|terminal",
     "rate_limits": "rate|throttle|flood|overload|brute_force",
@@ -72,6 +73,9 @@ _WORDS: Final = {
     "wallets": "wallet|balance|quote",
     "webhooks": "webhook|delivery|deliverie|event",
 }
+_PARTS: Final = re.compile(
+    r"\b(?:business/(?:(?:customers|finance|merchants|payments)/)?|(?:events|runtime|server|sites)/)"
+)
 _PATTERNS: Final = {
     name: re.compile(rf"(?<![a-z])(?:{words})(?:s|es|ed|ing)?(?![a-z])")
     for name, words in _WORDS.items()
@@ -81,7 +85,8 @@ _PATTERNS: Final = {
 @cache
 def list_markers(path_and_name: str) -> set[str]:
     """Return the markers of a test with this path and name, without its parameters."""
-    return {name for name, pattern in _PATTERNS.items() if pattern.search(path_and_name)}
+    text = _PARTS.sub("", path_and_name)
+    return {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
 
 
 def list_declared() -> set[str]:

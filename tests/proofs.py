@@ -19,7 +19,6 @@ PATHS: Final = (
     "tests/store/test_backup_upgrade.py",
     "tests/store/test_idempotency_key_upgrade.py",
     "tests/store/test_schema_upgrade.py",
-    "tests/store/test_split_under_load.py",
     "tests/tools/test_two_books.py",
     "tests/torture/test_cluster.py",
     "tests/torture/test_torture.py",

@@ -5,10 +5,10 @@ import os
 import sys
 from pathlib import Path
 
+from tapgate.core.settings import load_settings
 from tapgate.http.messages import Request, Response
 from tapgate.http.responses import render_json
 from tapgate.http.worker import run, serve
-from tapgate.settings import load_settings
 
 
 class StubApp:

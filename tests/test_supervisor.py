@@ -28,7 +28,7 @@ _SUPERVISOR_SCRIPT = """
 import asyncio, os, sys
 from tapgate import supervisor
 from tapgate.child_process import StartError
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
 from tapgate.store import StoreError
 
 async def prepare(settings, url):

@@ -58,7 +58,9 @@ def _find_mirror(tests: Path, path: Path) -> set[Path]:
 
 
 def _list_tests(folder: Path) -> set[Path]:
-    return {path.relative_to(ROOT) for path in (ROOT / folder).glob("test_*.py")}
+    """Return the tests in a folder, or below it if it has none."""
+    tests = [*(ROOT / folder).glob("test_*.py")] or (ROOT / folder).rglob("test_*.py")
+    return {path.relative_to(ROOT) for path in tests}
 
 
 def list_changes(branch: str) -> Iterator[Path]:

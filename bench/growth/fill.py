@@ -11,7 +11,7 @@ from bench.growth.history import PaymentHistory
 from bench.growth.months import create_past_months
 from bench.growth.results import FillSummary, Sizes
 from bench.payments.dataset import Card
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 

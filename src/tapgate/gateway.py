@@ -41,6 +41,7 @@ from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
 from tapgate.console.favicon import Favicon
 from tapgate.console.root_redirect import RootRedirect
+from tapgate.core.settings import load_settings
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.fees import routes as fees
 from tapgate.gateway_services import open_services
@@ -70,7 +71,6 @@ from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
 from tapgate.search import routes as search
-from tapgate.settings import load_settings
 from tapgate.subscribers import chat_turns
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews

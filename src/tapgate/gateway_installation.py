@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from tapgate import private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.api.services import Services
+from tapgate.core import private_files
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
 from tapgate.gateway_services import open_services
 from tapgate.ledger import rules
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
 from tapgate.store.installation import check_installation, start_onboarding
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"

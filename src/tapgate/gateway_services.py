@@ -15,6 +15,8 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.card_proofs.verifier import ProofVerifier
 from tapgate.compliance.alerts.operations import close_alert
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.chart import REFUND
@@ -29,14 +31,12 @@ from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.settings import Settings
 from tapgate.store import work_queue
 from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
 from tapgate.store.database import Database
 from tapgate.store.replica import Replica
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction, open_transaction
-from tapgate.vault import Vault
 from tapgate_client import ids, money
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole

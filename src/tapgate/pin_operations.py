@@ -7,6 +7,7 @@ from typing import Final, Generic, Literal, NamedTuple, TypeVar
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.core.vault import Vault
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.ledger.wrong_pins import get_phone_owner
 from tapgate.notifications import codes
@@ -15,7 +16,6 @@ from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.audit import AuditResult

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tapgate.child_process import ChildProcess, StartError, print_line
+from tapgate.core.settings import Settings
+from tapgate.core.settings.network import format_url
 from tapgate.runtime.handover import LISTEN_BACKLOG
-from tapgate.settings import Settings
-from tapgate.settings.network import format_url
 from tapgate.startup_responder import StartupResponder
 from tapgate.store import FolderInUseError, StoreError, postgres_releases
 from tapgate.store.connection_budget import list_capacity_warnings

@@ -20,7 +20,7 @@ from tapgate.admin.request_logs.redaction import (
 )
 from tapgate.api.services import Services
 from tapgate.audit.trail import is_secret
-from tapgate.settings import Settings, load_settings
+from tapgate.core.settings import Settings, load_settings
 from tapgate.store.database import Database
 from tapgate_client import ids
 

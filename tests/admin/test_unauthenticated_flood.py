@@ -10,10 +10,10 @@ import pytest
 
 from drivers.in_process import AppTransport
 from harness import Harness, HmacAuth
+from tapgate.core.settings import Settings, load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import create_first_admin
 from tapgate.gateway_services import open_services
-from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
 
 BURST_LIMIT = 20

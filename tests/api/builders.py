@@ -18,7 +18,6 @@ import pytest
 import structlog
 
 from drivers.in_process import AppTransport
-from tapgate import settings
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.api.access import Access
 from tapgate.api.app import App, Site
@@ -27,6 +26,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
+from tapgate.core import settings
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.http.throttle import Throttle
 from tapgate.runtime import logs

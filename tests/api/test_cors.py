@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from api.builders import READER, build_bearer_headers, load_settings, run_edge_app
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
 
 ORIGIN = "https://app.example.com"
 OTHERS = ["https://evil.example.com", "http://app.example.com", ORIGIN + ".evil.com", "null", ""]

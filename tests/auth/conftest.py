@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from builders.auth import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
-from tapgate import settings
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
-from tapgate.settings import Settings
+from tapgate.core import settings
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
-from tapgate.vault import Vault
 from tapgate_client import ids
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from builders.auth import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
 from tapgate.auth.api_keys import ApiKey, ApiKeys
+from tapgate.core.vault import Vault
 from tapgate.runtime.background import run_background_tasks
-from tapgate.vault import Vault
 from tapgate_client import ids
 
 INVALID_KEY_MESSAGE = "The API key is unknown, expired or deleted."

@@ -15,7 +15,7 @@ from builders.auth import (
 )
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.auth.principals import Principal
-from tapgate.vault import Vault, VaultError
+from tapgate.core.vault import Vault, VaultError
 from tapgate_client import ids, signing
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import Code

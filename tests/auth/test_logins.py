@@ -16,7 +16,7 @@ from builders.auth import (
 )
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import OWASP_PARAMETERS, Passwords
-from tapgate.vault import Vault
+from tapgate.core.vault import Vault
 from tapgate_client.errors import ApiError, Code, unavailable
 
 ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"

@@ -3,7 +3,7 @@
 import pytest
 
 from tapgate.auth.webhook_secrets import WebhookSecrets
-from tapgate.vault import Vault, VaultError
+from tapgate.core.vault import Vault, VaultError
 from tapgate_client import signing
 
 BODY = b'{"amount":"25.00"}'

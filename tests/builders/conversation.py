@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation, EngineOutput

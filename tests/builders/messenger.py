@@ -21,6 +21,8 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import FlowClient
 from harness import ServiceAuth
+from tapgate.core.settings import load_settings
+from tapgate.core.vault import Vault
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.graph import GraphClient
@@ -46,10 +48,8 @@ from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
-from tapgate.vault import Vault
 from tapgate_client import ids, signing
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import IdGenerator

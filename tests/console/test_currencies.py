@@ -8,9 +8,9 @@ import pytest
 from builders.payments import decode_id, list_alerts, update_rule
 from drivers.console import ConsoleClients
 from harness import Harness
+from tapgate.core.settings import Settings, load_settings
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.settings import Settings, load_settings
 from tapgate_client import money
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from cases import each
 from harness import PRODUCTION_ENVIRON
-from tapgate.settings import Settings, list_documented_secrets, load_settings
-from tapgate.settings.declaration import SettingsError
-from tapgate.settings.nodes import Environment
+from tapgate.core.settings import Settings, list_documented_secrets, load_settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.settings.nodes import Environment
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")

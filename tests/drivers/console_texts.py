@@ -23,10 +23,10 @@ from tapgate.console.translation.template_texts import (
     list_macros,
     parse_template,
 )
+from tapgate.core.settings import Settings
+from tapgate.core.settings.nodes import Environment
 from tapgate.ledger import chart
 from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
-from tapgate.settings import Settings
-from tapgate.settings.nodes import Environment
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
 

@@ -28,13 +28,13 @@ from drivers.processes import (
     send_round_robin,
 )
 from harness import Harness, ServiceAuth
+from tapgate.core.settings import Settings, load_settings
+from tapgate.core.vault import Vault
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify
 from tapgate.notifications.messages import list_pending
-from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.errors import Code
 
 

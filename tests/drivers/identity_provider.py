@@ -16,7 +16,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import get_default_algorithms
 
-from tapgate.settings.security import OidcSettings
+from tapgate.core.settings.security import OidcSettings
 
 CLIENT_ID = "tapgate"
 CLIENT_SECRET = "a client secret with spaces: & %"

@@ -22,8 +22,8 @@ from subscribers.test_kyc_documents import (
     encode_image,
 )
 from tapgate.cards import upload_parser
+from tapgate.core.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
-from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 from tapgate_client.errors import ApiError
 
 MEBIBYTE = 1024 * 1024

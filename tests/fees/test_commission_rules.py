@@ -8,8 +8,8 @@ import httpx2
 from builders.participants import cash_in, cash_out, create_agent
 from cases import each
 from harness import Harness
+from tapgate.core.settings import Settings
 from tapgate.gateway_services import open_services
-from tapgate.settings import Settings
 
 URL = "/api/v1/commission-rules"
 

@@ -21,7 +21,7 @@ from drivers.processes import (
     run_provider,
     run_services,
 )
-from tapgate.settings import Settings, load_settings
+from tapgate.core.settings import Settings, load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"

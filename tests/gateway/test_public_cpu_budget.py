@@ -24,13 +24,13 @@ from drivers.in_process import InProcessRequest
 from tapgate.api.app import App
 from tapgate.api.charges import LOGIN_RATE_LIMIT
 from tapgate.api.services import Services
+from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.guide.site import SEARCH_RATE_LIMIT
 from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
 from tapgate.http.messages import Application
 from tapgate.http.token_buckets import RateLimit
 from tapgate.messenger.app import App as Messenger
-from tapgate.settings import load_settings
 
 #: Share of one processor that one address may use.
 MAX_SHARE = 0.2

@@ -12,10 +12,10 @@ import pytest
 from drivers.in_process import AppTransport
 from drivers.standby import Standby
 from harness import PIN, Harness
+from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
-from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_status import get_server_status

@@ -20,10 +20,10 @@ from drivers.webhooks import (
     publish_event,
 )
 from harness import WRONG_PIN, Harness, split_words
-from tapgate import telemetry
+from tapgate.core import telemetry
+from tapgate.core.telemetry import TelemetryError
 from tapgate.gateway import create_app
 from tapgate.http.traced_app import TracedApp
-from tapgate.telemetry import TelemetryError
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 

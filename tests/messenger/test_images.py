@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from cases import each
-from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
+from tapgate.core.images import MAX_PIXELS, EncodedImage, ImageError
 from tapgate.messenger import images
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model import ImageFile

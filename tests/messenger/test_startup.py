@@ -16,9 +16,9 @@ import pytest
 from builders.messenger import BRIDGE_PATH, FLOWS_PATH
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from harness import PRODUCTION_ENVIRON
+from tapgate.core.settings import load_settings
+from tapgate.core.vault import Vault
 from tapgate.messenger.startup import add_development_form_key, list_warnings
-from tapgate.settings import load_settings
-from tapgate.vault import Vault
 
 
 @contextlib.contextmanager

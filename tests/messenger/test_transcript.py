@@ -2,6 +2,7 @@
 
 from builders.conversation import CODE, PIN
 from cases import each
+from tapgate.core.vault import Vault
 from tapgate.messenger import transcript
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import (
@@ -14,7 +15,6 @@ from tapgate.messenger.model import (
     TextMessage,
     TextReply,
 )
-from tapgate.vault import Vault
 
 OFFER = OptionList(
     text="Which?",

@@ -9,11 +9,11 @@ from builders.participants import create_card
 from builders.payments import create_processor, submit_and_get_id, submit_refund
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver, create_endpoint
 from harness import PIN, Harness
+from tapgate.core.settings import Settings
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.settings import Settings
 from tapgate.webhooks.event_data import REDACTORS
 from tapgate.webhooks.worker import WebhookWorker
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type

@@ -22,13 +22,13 @@ from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
 from tapgate import gateway
 from tapgate.api.services import Services
+from tapgate.core.settings import Settings
 from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications import receipts
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.settings import Settings
 from tapgate_client import ids
 
 MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cases import each
+from tapgate.core.vault import Vault, VaultError
 from tapgate.pins.lockout import PinState, PinVerdict, evaluate_pin
 from tapgate.pins.verifier import PinVerifier, StoredPin, is_weak_pin
-from tapgate.vault import Vault, VaultError
 from tapgate_client.errors import Code
 
 PINS = PinVerifier(Vault("k" * 32))

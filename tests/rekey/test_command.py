@@ -6,7 +6,7 @@ import subprocess
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, run_command_on
 from harness import Harness
 from rekey.conftest import AFTER, BEFORE, SWITCHED, OpenGateway
-from tapgate.vault import Vault
+from tapgate.core.vault import Vault
 
 OLD_KEY = Vault(BEFORE).key_id
 

@@ -15,11 +15,11 @@ from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
 from subscribers.test_kyc_documents import get_document, upload_document
 from tapgate.auth.actors import Actor
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import Vault
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.rekey.job import KeyStatus, open_rekey
-from tapgate.settings.declaration import SettingsError
 from tapgate.store import StoreError
-from tapgate.vault import Vault
 from tapgate_client import ids
 
 V1 = "/api/v1"

@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from harness import Harness
 from tapgate.api.services import Services
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.settings.fingerprint import compute_fingerprint
 from tapgate.messenger import startup
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
-from tapgate.settings.fingerprint import compute_fingerprint
 from tapgate.store.postgres_programs import read_embedded_version
 from tapgate.store.server_status import get_server_status
 from tapgate_client.schemas.nodes import NodeRole

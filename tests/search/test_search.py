@@ -7,7 +7,7 @@ import pytest
 from builders.participants import create_card
 from builders.payments import PosDriver, create_agent, create_partner, create_processor
 from harness import Harness
-from tapgate.phone_numbers import list_phone_prefixes, parse_phone_number
+from tapgate.core.phone_numbers import list_phone_prefixes, parse_phone_number
 from tapgate.transactions.model import calculate_approval_code, parse_approval_code
 from tapgate_client import ids
 from tapgate_client.schemas.search import SearchType

@@ -8,7 +8,7 @@ from secret_leaks import sources
 from secret_leaks.capture import TrafficRecorder, record_traffic
 from secret_leaks.secrets import Leak, SecretSet
 from secret_leaks.sources import Source
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 
 
 class LeakDetector:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from secret_leaks.detector import LeakDetector, detect_leaks
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID
 from drivers.identity_provider import CLIENT_SECRET as ENCODED_SECRET
 from generators.test_client_generators import NODE_MODULES
 from harness import Harness, parse_error
-from tapgate.settings.security import OidcSettings
+from tapgate.core.settings.security import OidcSettings
 
 FOLDER = Path(__file__).parent
 MODULE = NODE_MODULES / "oidc-provider" / "lib" / "index.js"

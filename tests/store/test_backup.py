@@ -16,12 +16,12 @@ import pytest
 from drivers.network_faults import run_proxy
 from harness import Harness
 from store.conftest import build_tcp_url
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError, restore
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.migrate import MIGRATION_LOCK_KEY, migrate
 from tapgate.store.postgres_programs import find_programs_dir
-from tapgate.vault import Vault
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import first_id_at
 

@@ -15,12 +15,12 @@ from store.test_schema_upgrade import (
     list_columns,
     verify_ledger,
 )
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError, restore
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader
 from tapgate.store.migrate import migrate
 from tapgate.store.migration_plan import LAST_1X_MIGRATION
-from tapgate.vault import Vault
 
 #: A restore changes or deletes rows of these tables to end sessions, codes and links.
 _CLEARED_TABLES = {

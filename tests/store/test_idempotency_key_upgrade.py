@@ -17,13 +17,13 @@ from store.test_schema_upgrade import (
     verify_ledger,
 )
 from tapgate.api.idempotency import calculate_fingerprint
+from tapgate.core.vault import Vault
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.schemas.pos import PosPaymentRequest
 

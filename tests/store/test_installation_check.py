@@ -2,10 +2,10 @@ import asyncio
 
 import pytest
 
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
-from tapgate.vault import Vault
 
 FIRST, OTHER = Vault("a" * 32), Vault("b" * 32)
 

@@ -6,7 +6,7 @@ import pytest
 
 from cases import each
 from tapgate import supervisor
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
 from tapgate.store import postgres_releases
 from tapgate.store.database import Database
 from tapgate.store.migrate import _MIN_POSTGRES_VERSION

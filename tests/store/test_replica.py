@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from drivers.standby import Standby
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.store import backup_source
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_source import BackupSource, choose_source
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.replica import Replica
-from tapgate.vault import Vault
 from tapgate_client.errors import ApiError
 
 

@@ -18,6 +18,8 @@ from harness import PIN, Harness
 from store.test_backup import VAULT, dump_schema, fetch_rows, restore_backup, save_backup
 from tapgate import VERSION
 from tapgate.audit import chain
+from tapgate.core.settings import Settings, load_settings
+from tapgate.core.vault import Vault
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import require_same_installation
 from tapgate.gateway_services import open_services
@@ -27,12 +29,10 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import Proof, verify
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.settings import Settings, load_settings
 from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.migrate import check_schema, migrate
 from tapgate.store.migration_plan import LAST_1X_MIGRATION, MIGRATIONS_DIR, load_migrations
-from tapgate.vault import Vault
 from tapgate_client import ids
 
 _MIGRATION_NAMES = [migration.name for migration in load_migrations()]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from cases import each
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError, sealed_file
 from tapgate.store.sealed_file import ARCHIVE, BACKUP, SealedWriter, read_sealed
-from tapgate.vault import Vault
 
 VAULT = Vault("the secret key of these tests")
 CHUNK_BYTES = 1000

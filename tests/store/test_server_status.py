@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from tapgate.core.settings import Settings
 from tapgate.runtime.health import HealthMonitor
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from cases import each, run_cases
 from harness import Harness, parse_error
-from tapgate import images
+from tapgate.core import images
 from tapgate.subscribers.kyc_documents import operations
 from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_IMAGES, image_threads
 from tapgate_client import ids

@@ -20,11 +20,11 @@ from drivers.in_process import AppTransport
 from examples import limit_examples
 from harness import Harness
 from tapgate.api.services import Services
+from tapgate.core.settings import Settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
-from tapgate.settings import Settings
 from tapgate.wallets.statements.queries import load_activity
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator

@@ -15,7 +15,7 @@ import asyncpg
 import msgspec
 import psutil
 
-from tapgate import private_files
+from tapgate.core import private_files
 from tapgate.store.file_lock import FileLock
 from tapgate.store.server_user import ServerUser, resolve_server_user
 from tools.cluster import ClusterError, configuration

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.settings.dev_secrets import load_dev_form_key, load_dev_secrets
+from tapgate.core.settings.dev_secrets import load_dev_form_key, load_dev_secrets
 from tools.cluster.layout import (
     ADMIN_EMAIL,
     GATEWAYS,

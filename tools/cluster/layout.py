@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate import private_files
+from tapgate.core import private_files
 from tools.cluster import ClusterError
 
 #: Below the ephemeral range, so that an outgoing connection cannot take a port.

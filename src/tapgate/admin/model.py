@@ -9,8 +9,8 @@ import msgspec
 from tapgate.admin.api_keys import model as api_keys
 from tapgate.approval_rules.people import ApproverCount
 from tapgate.auth.api_keys import ApiKey
-from tapgate.password_strength import is_breached, is_weak_password
-from tapgate.settings import Settings
+from tapgate.core.password_strength import is_breached, is_weak_password
+from tapgate.core.settings import Settings
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, invalid_field
 from tapgate_client.schemas.admin import (

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
     from tapgate.card_proofs.verifier import ProofVerifier
+    from tapgate.core.settings import Settings
+    from tapgate.core.vault import Vault
     from tapgate.http.metrics import MetricSource
     from tapgate.http.throttle import Throttle
     from tapgate.ledger.engine import Ledger
     from tapgate.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
     from tapgate.runtime.nodes import NodeRegistry
-    from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.replica import Replica
     from tapgate.store.signals import Signals
-    from tapgate.vault import Vault
     from tapgate_client.clock import Clock
     from tapgate_client.ids import IdGenerator
 

@@ -17,9 +17,9 @@ from typing import Any, Final
 import structlog
 
 from tapgate.audit.chain import INITIAL_CHECKPOINT, Checkpoint, Link, verify_from_checkpoint
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.audit import Verification

@@ -24,11 +24,11 @@ from tapgate.auth.request_signatures import Headers, RequestSignatures
 from tapgate.auth.sessions import Sessions
 from tapgate.auth.terminals import Terminals
 from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.http.client_addresses import is_within
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.ids import IdGenerator

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Final
 
 from tapgate.auth import totp
-from tapgate.settings.security import SecondFactor
+from tapgate.core.settings.security import SecondFactor
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor

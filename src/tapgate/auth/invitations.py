@@ -6,9 +6,9 @@ from typing import Final
 
 import asyncpg
 
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 
 INVITATION_LIFETIME: Final = timedelta(days=3)
 #: Page of the console that takes the token. It is in the fragment, which browsers do not send, so

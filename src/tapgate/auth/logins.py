@@ -12,9 +12,9 @@ from tapgate.auth.factors import Factors, build_invalid_otp_error, build_otp_req
 from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
+from tapgate.core.vault import Vault
 from tapgate.http.client_addresses import get_address_key
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminStatus, Factor

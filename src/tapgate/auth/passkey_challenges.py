@@ -8,8 +8,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tapgate.auth.secret_rows import rotate_secret
+from tapgate.core.vault import Vault
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client import signing
 
 _RANDOM_BYTES = 32

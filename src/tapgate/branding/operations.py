@@ -12,10 +12,10 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding import queries
 from tapgate.branding.model import DEFAULT_COLOR, Branding
-from tapgate.images import ImageError, decode_data_uri
+from tapgate.core.images import ImageError, decode_data_uri
+from tapgate.core.settings import Settings
 from tapgate.runtime.cost_bound_cache import CostBoundCache
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, invalid_field

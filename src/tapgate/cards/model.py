@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 from tapgate_client import clock, money
 from tapgate_client.errors import ApiError, Code, invalid_field

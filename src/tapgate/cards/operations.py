@@ -10,19 +10,19 @@ from tapgate.auth.actors import Actor
 from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.cards import model, queries, tap_history
 from tapgate.cards.model import Card
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.pin_operations import require_correct_pin
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.settings import Settings
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.pins import build_owner
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.cards import CardLink, ChildCardUpdate, NewChildCard

@@ -27,13 +27,13 @@ from tapgate.card_proofs.verifier import (
 from tapgate.cards import keysets, model, queries, tap_history
 from tapgate.cards.model import Card
 from tapgate.cards.uids import is_signing_uid
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
-from tapgate.settings import Settings
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.installation import get_first_key_id
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.card_proofs import (

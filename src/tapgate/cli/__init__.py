@@ -17,7 +17,7 @@ import typer  # noqa: E402
 
 from tapgate.cli import admin, card, database, development, keys, sign, start  # noqa: E402
 from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error  # noqa: E402
-from tapgate.settings import read_setting_files  # noqa: E402
+from tapgate.core.settings import read_setting_files  # noqa: E402
 from tapgate.store import StoreError  # noqa: E402
 from tapgate.store.postgres_programs import read_embedded_version  # noqa: E402
 

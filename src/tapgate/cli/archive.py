@@ -16,19 +16,19 @@ from tapgate import supervisor
 from tapgate.audit.trail import AuditTrail
 from tapgate.cli import operator
 from tapgate.cli.backup import discard_stdout
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.gateway_services import open_services
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
 from tapgate.runtime.progress import LineProgress
-from tapgate.settings import Settings
 from tapgate.store import StoreError
 from tapgate.store.archive_files import has_tables, read_rows
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError
 from tapgate.store.partitions import get_month_start
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 
 _trail = AuditTrail("ledger")
 

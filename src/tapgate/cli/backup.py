@@ -13,14 +13,14 @@ from rich.console import Console
 
 from tapgate import supervisor
 from tapgate.cli import operator
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.runtime.progress import LineProgress
-from tapgate.settings import Settings
 from tapgate.store import StoreError, backup, restore
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.backup_source import choose_source
 from tapgate.store.migrate import migrate
 from tapgate.store.sealed_file import BACKUP, is_sealed
-from tapgate.vault import Vault
 from tapgate_client.clock import system_clock
 
 T = TypeVar("T")

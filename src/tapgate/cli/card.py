@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 from tapgate import supervisor
-from tapgate.settings import Settings, load_settings
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings import Settings, load_settings
+from tapgate.core.settings.declaration import SettingsError
 
 app = typer.Typer(help="Simulate taps of cards, outside production.", no_args_is_help=True)
 
@@ -38,9 +38,9 @@ def tap(
 async def _build_proof(
     settings: Settings, url: str, serial: str, *, pending: bool, as_json: bool
 ) -> str:
+    from tapgate.core.vault import Vault  # noqa: PLC0415
     from tapgate.sandbox.software_card import load_card  # noqa: PLC0415
     from tapgate.store.database import Database  # noqa: PLC0415
-    from tapgate.vault import Vault  # noqa: PLC0415
 
     database = await Database.connect(url)
     try:

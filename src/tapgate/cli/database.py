@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from tapgate import supervisor
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError
-from tapgate.vault import Vault
 
 
 def migrate(

@@ -8,7 +8,7 @@ import typer
 
 from tapgate import supervisor
 from tapgate.cli import keys
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
 
 DemoSize = Literal["small", "medium", "large"]
 

@@ -5,10 +5,10 @@ from typing import Final
 from asyncpg import UndefinedTableError
 
 from tapgate.child_process import StartError
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import VaultError
 from tapgate.store import StoreError
 from tapgate.store.failures import Failure, summarize_error
-from tapgate.vault import VaultError
 from tapgate_client.errors import ApiError
 
 OPERATOR_ERRORS: Final = (

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate import private_files
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
+from tapgate.core import private_files
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
 from tapgate.webhooks import model
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 from tapgate_client import (

@@ -11,7 +11,7 @@ import typer
 
 from tapgate import supervisor
 from tapgate.cli import operator
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code, invalid_field

@@ -2,12 +2,12 @@
 
 from rich.console import Console
 
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import Vault
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.notifications.messages import list_pending
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.clock import format_rfc3339
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tapgate.settings import load_settings
+from tapgate.core.settings import load_settings
 from tapgate_client import signing
 from tapgate_client.clock import format_rfc3339, system_clock
 

@@ -4,12 +4,13 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from tapgate import private_files, supervisor
+from tapgate import supervisor
 from tapgate.child_process import StartError
+from tapgate.core import private_files
+from tapgate.core.settings import Settings, load_settings
+from tapgate.core.settings.network import DEFAULT_MESSENGER_URL
+from tapgate.core.settings.nodes import Demo, Environment
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.settings import Settings, load_settings
-from tapgate.settings.network import DEFAULT_MESSENGER_URL
-from tapgate.settings.nodes import Demo, Environment
 from tapgate.store import FolderInUseError
 from tapgate.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
 from tapgate.store.database import Database

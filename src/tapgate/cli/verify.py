@@ -12,11 +12,11 @@ import asyncpg
 from rich.console import Console
 
 from tapgate.audit import chain
+from tapgate.core.vault import Vault
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verify import Proof
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.clock import system_clock
 
 

@@ -9,7 +9,7 @@ from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME
 from tapgate.auth.charges import Charge
 from tapgate.auth.principals import Principal
 from tapgate.console.forms import parse_cookies
-from tapgate.vault import matches_any
+from tapgate.core.vault import matches_any
 from tapgate_client.errors import ApiError, Code
 
 CSRF_HEADER: Final = b"x-csrf-token"

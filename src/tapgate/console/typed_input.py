@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tapgate.phone_numbers import parse_phone_number
+from tapgate.core.phone_numbers import parse_phone_number
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f']")
 _GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from tapgate.phone_numbers import normalize_phone_number
+from tapgate.core.phone_numbers import normalize_phone_number
 from tapgate_client.phone_numbers import PhoneNumberError
 from tapgate_client.schemas.fields import (
     INTEGER_RULE,

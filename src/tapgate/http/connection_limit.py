@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
+from tapgate.core.settings import Settings
 from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.runtime.open_files import get_max_connections
-from tapgate.settings import Settings
 
 #: If trusted proxies are configured, 1/n of the connections is reserved for them, so that direct
 #: clients cannot lock out a load balancer and its health checks.

@@ -2,7 +2,7 @@
 
 import hmac
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate_client.errors import ApiError, Code
 
 

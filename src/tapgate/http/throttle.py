@@ -7,6 +7,7 @@ import contextlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tapgate.core.settings import Settings
 from tapgate.http.leased_buckets import LeasedBuckets
 from tapgate.http.token_buckets import (
     MICROSECONDS_PER_SECOND,
@@ -17,7 +18,6 @@ from tapgate.http.token_buckets import (
 )
 from tapgate.http.token_leases import NodeLeases
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.settings import Settings
 from tapgate_client.errors import ApiError, Code
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Application that runs each request in a span; used only while traces are exported."""
 
-from tapgate import telemetry
+from tapgate.core import telemetry
 from tapgate.http.messages import Application, Request, Response
 
 _PROPAGATED_HEADERS = ("traceparent", "tracestate")

@@ -22,7 +22,9 @@ from typing import Any, cast
 import structlog
 import uvicorn
 
-from tapgate import telemetry
+from tapgate.core import telemetry
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.telemetry import TelemetryError
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.messages import Application, Response, encode_response
@@ -38,9 +40,7 @@ from tapgate.runtime.handover import (
     READY_BYTE,
 )
 from tapgate.runtime.health import HealthMonitor
-from tapgate.settings.declaration import SettingsError
 from tapgate.store import StoreError
-from tapgate.telemetry import TelemetryError
 from tapgate_client.errors import ApiError, Code
 
 _MIN_ACCEPT_BATCH = 2

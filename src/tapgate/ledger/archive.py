@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from tapgate.core.vault import Vault
 from tapgate.ledger import archive_checks as checks
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
@@ -35,7 +36,6 @@ from tapgate.store.partitions import (
     list_partitions,
 )
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.ids import first_id_at
 
 #: Schema of the tables of archived months. Not part of a backup.

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tapgate.core.vault import Vault
 from tapgate.ledger import archive as steps
 from tapgate.ledger.archive import ARCHIVE_SCHEMA
 from tapgate.ledger.archive_checks import require_divided
@@ -22,7 +23,6 @@ from tapgate.store.archive_files import (
 )
 from tapgate.store.partitions import TABLES, PartitionedTable, create_detached
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 from tapgate_client.ids import IdGenerator
 

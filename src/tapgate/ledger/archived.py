@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import msgspec
 
+from tapgate.core.vault import Vault
 from tapgate.store.pipeline import send_ahead
-from tapgate.vault import Vault
 from tapgate_client.errors import invalid_field
 from tapgate_client.ids import get_time
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final
 
+from tapgate.core.vault import Vault
 from tapgate.ledger.archived import Archive, get_end_id, is_authentic, load_archive
 from tapgate.ledger.verify import (
     Finding,
@@ -22,7 +23,6 @@ from tapgate.ledger.verify import (
     split_range,
     verify,
 )
-from tapgate.vault import Vault
 
 UNCHANGED: Final = "transactions and entries are unchanged since they were verified"
 

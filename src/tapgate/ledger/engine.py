@@ -17,7 +17,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from tapgate import telemetry
+from tapgate.core import telemetry
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
 from tapgate.ledger.apply import apply_decision

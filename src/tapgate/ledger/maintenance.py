@@ -7,9 +7,9 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
+from tapgate.core.settings import Settings
 from tapgate.ledger.rejected_taps import RETENTION_PERIOD, remove_old_taps
 from tapgate.runtime.background import run_periodically
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.partitions import create_months

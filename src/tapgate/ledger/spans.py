@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tapgate import telemetry
+from tapgate.core import telemetry
 from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.metrics import BatchReport
 

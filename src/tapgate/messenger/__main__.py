@@ -2,6 +2,7 @@
 
 import os
 
+from tapgate.core.settings import load_settings
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.messenger.app import App
@@ -9,7 +10,6 @@ from tapgate.messenger.startup import add_development_form_key
 from tapgate.messenger.understanding.resolver import get_resolver
 from tapgate.messenger.wiring import open_services
 from tapgate.runtime import logs
-from tapgate.settings import load_settings
 
 
 async def main() -> None:

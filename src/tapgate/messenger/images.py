@@ -7,7 +7,7 @@ or the field's name. A failed download raises `MediaError`. When too many images
 
 from typing import Final
 
-from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
+from tapgate.core.images import EncodedImage, ImageError, decode_data_uri, reencode
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.model import ImageFile
 from tapgate.runtime.thread_pool import BoundedThreadPool

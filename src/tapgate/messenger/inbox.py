@@ -14,6 +14,7 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
+from tapgate.core.vault import Vault
 from tapgate.messenger import people, rate_limits
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, TextContent
@@ -21,7 +22,6 @@ from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
 from tapgate.store.work_queue import build_backlog_sql
-from tapgate.vault import Vault
 
 #: Time for which the sweeps of other processes skip a new message.
 _LEASE_DURATION = timedelta(seconds=2)

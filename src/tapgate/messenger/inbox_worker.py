@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
-from tapgate.images import ImageError
+from tapgate.core.images import ImageError
 from tapgate.messenger import conversation_store, images, inbox, people, runner, turns
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model import (

@@ -7,7 +7,7 @@ have to be sent again.
 from datetime import timedelta
 from typing import Final
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger.conversation.state import MAX_KEPT_IMAGES
 from tapgate.messenger.gateway_requests import AddKeptDocument, client_request
 from tapgate.messenger.model import RequestOutcome, RequestRejected, RequestSucceeded

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate_client.schemas.provider_warnings import ProviderReport
 
 Language = Literal["en", "fr"]

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.http.metrics import MetricSource
 from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
@@ -12,9 +14,7 @@ from tapgate.messenger.model import Intent, Language, RequestOutcome
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.settings import Settings
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock
 
 #: Resolves the intent of a text, given the person's language if it is known.

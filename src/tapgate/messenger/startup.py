@@ -3,15 +3,15 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
+from tapgate.core.settings import Settings
+from tapgate.core.settings.dev_secrets import build_folder_error, load_dev_form_key
+from tapgate.core.settings.nodes import Environment
+from tapgate.core.vault import Vault
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.settings import Settings
-from tapgate.settings.dev_secrets import build_folder_error, load_dev_form_key
-from tapgate.settings.nodes import Environment
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.server_status import get_server_status
-from tapgate.vault import Vault
 from tapgate_client.schemas.nodes import NodeRole
 
 

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
+from tapgate.core.vault import Vault, VaultError
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import DocumentReply, Event, OptionChosen, Reply, TextMessage
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
-from tapgate.vault import Vault, VaultError
 
 MAX_LINES: Final = 8
 _MAX_LINE_LENGTH: Final = 300

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from tapgate.core.phone_numbers import normalize_phone_number
 from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.messages import Response
 from tapgate.http.responses import encode_json, render_json
 from tapgate.messenger.services import Services
-from tapgate.phone_numbers import normalize_phone_number
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.phone_numbers import PhoneNumberError
 

@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import Vault
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.throttle import Throttle
@@ -25,12 +28,9 @@ from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
 from tapgate.store.connection_budget import get_messenger_connections
 from tapgate.store.database import Database
 from tapgate.store.server_status import get_server_status
-from tapgate.vault import Vault
 from tapgate_client import AsyncTapgateClient, RetryPolicy, ServiceSecret, ids
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole

@@ -2,12 +2,12 @@
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.core.vault import Vault
 from tapgate.notifications.messages import enqueue_message
 from tapgate.one_time_codes import codes
 from tapgate.one_time_codes.codes import CodeRequest
 from tapgate.store.database import RaiseAfterCommit
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.schemas.audit import AuditResult
 
 ONE_TIME_CODE_TEMPLATE = "one_time_code"

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.core.settings.business import Receipts
 from tapgate.ledger import chart
 from tapgate.ledger.receipts import (
     FLOAT_LOW,
@@ -22,7 +23,6 @@ from tapgate.ledger.receipts import (
 )
 from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
-from tapgate.settings.business import Receipts
 from tapgate.store.work_queue import build_backlog_sql, build_dequeue_sql
 from tapgate_client import ids, money
 from tapgate_client.names import clean_business_name, get_counterparty_name

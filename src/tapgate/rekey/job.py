@@ -9,6 +9,7 @@ from tapgate.api.services import Services
 from tapgate.audit import verification as audit_log
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.core.settings.fingerprint import list_secret_keys
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.maintenance import partition_job
 from tapgate.rekey import sealed_values
@@ -16,7 +17,6 @@ from tapgate.rekey.columns import SEALED_COLUMNS
 from tapgate.rekey.hashes import HASH_KINDS, OldKey, count_hashes, discard_hashes
 from tapgate.rekey.sealed_values import ProgressCallback
 from tapgate.runtime.nodes import list_nodes
-from tapgate.settings.fingerprint import list_secret_keys
 from tapgate.store import StoreError
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.installation import get_first_key_id, set_first_key_id

@@ -6,6 +6,7 @@ from typing import Final
 
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.audit import chain
+from tapgate.core.settings import Settings
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics
@@ -16,7 +17,6 @@ from tapgate.notifications import messages, receipts
 from tapgate.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.webhooks import delivery_queue
 from tapgate_client.schemas.nodes import NodeRole

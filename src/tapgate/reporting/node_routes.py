@@ -3,10 +3,10 @@
 from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
+from tapgate.core.settings.effective import describe_settings
+from tapgate.core.settings.fingerprint import Fingerprint, find_common_values, list_differences
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.nodes import Node, list_nodes
-from tapgate.settings.effective import describe_settings
-from tapgate.settings.fingerprint import Fingerprint, find_common_values, list_differences
 from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
 from tapgate.store.postgres_releases import read_server_version
 from tapgate_client.clock import format_rfc3339

@@ -9,6 +9,8 @@ from tapgate.api.latency_samples import LatencySamples
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.rollups import get_bucket_start
@@ -17,11 +19,9 @@ from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollups import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.transaction import Transaction
-from tapgate.vault import Vault
 from tapgate_client.clock import Clock, format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.ids import IdGenerator

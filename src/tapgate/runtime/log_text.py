@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.settings.logs import LogFormat
+from tapgate.core.settings.logs import LogFormat
 
 _COLORS: Final = {2: "32", 3: "36", 4: "33", 5: "31"}  # by the first digit of the status
 _LEVEL_COLORS: Final = {"warning": "33", "error": "31"}

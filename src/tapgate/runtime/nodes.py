@@ -11,22 +11,22 @@ import msgspec
 import structlog
 
 from tapgate import VERSION
-from tapgate.runtime.background import run_periodically
-from tapgate.runtime.health import HealthMonitor
-from tapgate.settings import Settings
-from tapgate.settings.declaration import SettingsError
-from tapgate.settings.fingerprint import (
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.settings.fingerprint import (
     compute_fingerprint,
     find_common_values,
     is_critical,
     list_differences,
     list_secret_keys,
 )
-from tapgate.settings.nodes import MismatchAction
+from tapgate.core.settings.nodes import MismatchAction
+from tapgate.core.vault import Vault
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.health import HealthMonitor
 from tapgate.store.database import Database
 from tapgate.store.migrate import NODES_LOCK_KEY
 from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
-from tapgate.vault import Vault
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.health import NotReadyReason
 from tapgate_client.schemas.nodes import NodeRole, NodeStatus

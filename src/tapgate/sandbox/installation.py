@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 from tapgate import gateway_installation
 from tapgate.api.services import Services
-from tapgate.settings import Settings
-from tapgate.settings.nodes import Demo
+from tapgate.core.settings import Settings
+from tapgate.core.settings.nodes import Demo
 
 
 def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:

@@ -8,9 +8,9 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 
 PATH: Final = "/simulator/sign-in"
 LIFETIME: Final = timedelta(minutes=15)

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, Tap, diversify_file_read_key
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client.schemas.card_proofs import CardProof
 
 _PICC_DATA_TAG: Final = b"\xc7"

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tapgate.auth.principals import Principal
-from tapgate.phone_numbers import list_phone_prefixes, parse_phone_number
+from tapgate.core.phone_numbers import list_phone_prefixes, parse_phone_number
 from tapgate.store.conditions import MIN_SEARCH_LENGTH
 from tapgate.store.database import Database
 from tapgate_client import ids

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError
 from tapgate.store.backup import COPY_SETTINGS
 from tapgate.store.backup_file import open_new_file
 from tapgate.store.partitions import TABLES, PartitionedTable
 from tapgate.store.sealed_file import ARCHIVE, SealedWriter, is_sealed, read_sealed
-from tapgate.vault import Vault
 
 _CHUNK_BYTES: Final = 1 << 20
 _COMPRESSION_LEVEL: Final = 6

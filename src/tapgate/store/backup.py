@@ -10,13 +10,13 @@ from typing import BinaryIO
 import asyncpg
 
 from tapgate import VERSION
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
 from tapgate.store.failures import DATABASE_ERRORS, summarize_error
 from tapgate.store.migrate import open_checked_connection
 from tapgate.store.partitions import list_partitions
 from tapgate.store.schema import Schema, read_schema
-from tapgate.vault import Vault
 
 #: Label to table and query. A restore compares these totals, as it compares row counts, except for
 #: tables that do not exist.

@@ -16,9 +16,9 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError
 from tapgate.store.sealed_file import BACKUP, CHUNK_BYTES, SealedWriter, read_sealed
-from tapgate.vault import Vault
 
 FORMAT_VERSION = 2
 _LENGTH_BYTES = 4

@@ -6,7 +6,7 @@ longer it takes, because PostgreSQL cannot remove old versions of rows. A standb
 
 from typing import Final, NamedTuple
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.replica import Replica
 

@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from tapgate import telemetry
+from tapgate.core import telemetry
 from tapgate.store.connect import open_connection
 from tapgate.store.failures import DATABASE_ERRORS, Failure, classify_failure
 from tapgate.store.pipeline import begin, begin_snapshot, send_ahead

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.vault import Vault
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 
 _FIRST_KEY = "secret_fingerprint"
 

@@ -12,7 +12,7 @@ from typing import Final, Self
 import asyncpg
 import structlog
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS
 from tapgate.store.database import Database
 from tapgate_client.errors import ApiError

@@ -14,8 +14,8 @@ from typing import BinaryIO, Final, NamedTuple
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from tapgate.core.vault import Vault
 from tapgate.store import StoreError
-from tapgate.vault import Vault
 
 CHUNK_BYTES: Final = 1 << 20
 _KEY_ID_BYTES = 4

@@ -5,12 +5,12 @@ import msgspec
 from tapgate.api.transitions import Transition
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.core.settings import Settings
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications.events import publish
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.settings import Settings
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.core.vault import Vault
 from tapgate.notifications import codes
 from tapgate.one_time_codes.codes import CodeRequest
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries
-from tapgate.vault import Vault
 
 ACCESS_LIFETIME = timedelta(minutes=15)
 

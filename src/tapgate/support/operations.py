@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.runtime.background import run_periodically
@@ -15,7 +16,6 @@ from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.support import model, queries
 from tapgate.support.model import SupportRequest
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Final
 
 from tapgate.auth.disclosure import Audience, build_hidden_condition
+from tapgate.core.vault import Vault
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 from tapgate.support.model import ReceivedMessage, SupportMessage, SupportRequest
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters

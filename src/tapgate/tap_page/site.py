@@ -21,9 +21,9 @@ from tapgate.branding.operations import build_default_branding, get_branding_or_
 from tapgate.branding.routes import build_logo_reply
 from tapgate.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.cards import queries
+from tapgate.core.settings import Settings
 from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
-from tapgate.settings import Settings
 from tapgate.tap_page.texts import TEXTS, choose_language
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardProof, parse_tap_url

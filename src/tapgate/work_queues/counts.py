@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from tapgate.core.settings import Settings
 from tapgate.runtime.cost_bound_cache import CostBoundCache
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.work_queues import queries
 from tapgate.work_queues.queries import QueueCount

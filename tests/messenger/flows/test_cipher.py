@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from builders.messenger import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from cases import each
 from drivers.messenger import FlowClient
+from tapgate.core.settings.declaration import SettingsError
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
-from tapgate.settings.declaration import SettingsError
 
 BODY = FlowClient(PUBLIC_PEM).encrypt({"action": "data_exchange", "data": {"pin": "4821"}})
 

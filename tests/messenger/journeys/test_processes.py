@@ -33,8 +33,8 @@ from drivers.processes import (
     run_services,
 )
 from secret_leaks.detector import LeakDetector
+from tapgate.core.settings import load_settings
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.postgres_programs import find_programs_dir
 from tapgate_client import AsyncTapgateClient, Login, signing

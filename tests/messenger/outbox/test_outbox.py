@@ -7,6 +7,7 @@ import pytest
 
 from builders.messenger import OTHER_PHONE, PHONE, OutboxDriver
 from cases import each
+from tapgate.core.vault import Vault
 from tapgate.messenger.model import (
     Option,
     OptionList,
@@ -21,7 +22,6 @@ from tapgate.messenger.outbox.messages import (
     open_message,
     seal_message,
 )
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 

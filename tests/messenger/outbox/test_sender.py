@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.messenger import OTHER_PHONE, PHONE, SenderDriver
+from tapgate.core.vault import Vault
 from tapgate.messenger.model import DeliveryStatus, Option, OptionList, Template
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.messages import list_recent
@@ -17,7 +18,6 @@ from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate.store.database import Database
 from tapgate.store.work_queue import compute_backoff
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, unavailable
 

@@ -14,6 +14,7 @@ import pytest
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
 from tapgate.api.services import Services
+from tapgate.core.settings import load_settings
 from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
@@ -23,7 +24,6 @@ from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
 from tapgate.sandbox.demo.examples import load_example_person, load_examples
 from tapgate.sandbox.installation import prepare_installation
-from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate_client.ids import IdGenerator
 

@@ -14,11 +14,11 @@ from drivers.processes import RunningGateway, run_command, start_tapgate
 from harness import PRODUCTION_ENVIRON
 from tapgate.cli import app
 from tapgate.cli.development import DemoSize
+from tapgate.core.settings import load_settings
+from tapgate.core.settings.declaration import SettingsError
+from tapgate.core.settings.nodes import Demo
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.examples import load_example_phone
-from tapgate.settings import load_settings
-from tapgate.settings.declaration import SettingsError
-from tapgate.settings.nodes import Demo
 
 
 async def read_hints(running: RunningGateway) -> list[str]:

@@ -15,10 +15,10 @@ from tapgate import gateway
 from tapgate.api.app import App
 from tapgate.api.services import Services
 from tapgate.cli import start
+from tapgate.core.settings.declaration import SettingsError
 from tapgate.pos.routes import pos_endpoints
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.gateway import create_app
-from tapgate.settings.declaration import SettingsError
 from tapgate_client.errors import Code
 
 XSS_PAYLOAD = "<script>alert(1)</script>"

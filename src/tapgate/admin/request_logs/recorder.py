@@ -20,8 +20,8 @@ from tapgate.admin.request_logs.redaction import (
     redact_query,
 )
 from tapgate.api.request_context import RequestContext
+from tapgate.core.settings import Settings
 from tapgate.runtime.background import run_periodically
-from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate_client.errors import ApiError
 from tapgate_client.ids import IdGenerator

@@ -11,7 +11,7 @@ import jwt
 import msgspec
 
 from tapgate.auth.oidc.provider import KEY_PARAMETERS, Provider, TokenResponse
-from tapgate.settings.security import OidcSettings
+from tapgate.core.settings.security import OidcSettings
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.common import Redacted
 from tapgate_client.schemas.fields import TEXT_RULE, EmailRule, InvalidValueError

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from tapgate.auth.oidc.cached_document import CachedDocument
 from tapgate.auth.oidc.requests import ProviderError, fetch_json
-from tapgate.settings.security import OidcSettings
+from tapgate.core.settings.security import OidcSettings
 from tapgate_client.clock import Clock
 
 _DISCOVERY_PATH: Final = "/.well-known/openid-configuration"

@@ -8,8 +8,8 @@ from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.site import Pages
+from tapgate.core.settings import Settings
 from tapgate.http.endpoint import Reply
-from tapgate.settings import Settings
 
 pages = Pages()
 

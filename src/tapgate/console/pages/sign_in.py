@@ -14,9 +14,9 @@ from tapgate.console.page_request import (
     get_local_path,
 )
 from tapgate.console.site import Pages
+from tapgate.core.settings.security import SecondFactor
+from tapgate.core.vault import VaultError
 from tapgate.http.endpoint import Reply
-from tapgate.settings.security import SecondFactor
-from tapgate.vault import VaultError
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor
 

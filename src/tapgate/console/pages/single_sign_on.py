@@ -19,8 +19,8 @@ from tapgate.console.pages.sign_in import (
     seal_pending,
 )
 from tapgate.console.site import Pages
+from tapgate.core.settings.security import SecondFactor
 from tapgate.http.endpoint import Reply
-from tapgate.settings.security import SecondFactor
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor
 

@@ -4,7 +4,7 @@ Reading an event returns a move and changes nothing. A gateway response and a ch
 moves themselves. A text may be a PIN, so the repr of a move hides its fields.
 """
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger.conversation.steps import PinInput
 from tapgate.messenger.model import Command, OptionChosen, RequestOutcome, SecretStruct
 

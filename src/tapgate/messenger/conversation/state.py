@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import (
     Card,

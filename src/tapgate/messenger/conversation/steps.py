@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.gateway_requests import GatewayRequest
 from tapgate.messenger.model import Command, FormKind, RequestRejected, SecretStruct

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
 
 OAEP_PADDING: Final = OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=None)
 AES_KEY_BYTES: Final = 16

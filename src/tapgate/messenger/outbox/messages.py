@@ -9,12 +9,12 @@ import asyncpg
 import msgspec
 from msgspec.structs import replace
 
+from tapgate.core.vault import Vault, VaultError
 from tapgate.messenger.channel.render import RenderError, render_payloads, render_plain_text
 from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.services import Services
 from tapgate.store.database import Database
-from tapgate.vault import Vault, VaultError
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 

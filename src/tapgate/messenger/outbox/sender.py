@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import structlog
 
+from tapgate.core.vault import Vault
 from tapgate.messenger.channel.graph import GraphClient, GraphError
 from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
 from tapgate.messenger.outbox import claims, service_window
@@ -19,7 +20,6 @@ from tapgate.messenger.outbox.service_window import WINDOW_CLOSED_CODE
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
 from tapgate.store.database import Database
-from tapgate.vault import Vault
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 

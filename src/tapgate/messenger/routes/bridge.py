@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 import structlog
 
+from tapgate.core.images import ImageError
 from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
 from tapgate.http.responses import encode_json
-from tapgate.images import ImageError
 from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
 from tapgate.messenger.channel.render import render_plain_text

@@ -9,9 +9,9 @@ from itertools import pairwise
 import msgspec
 import phonenumbers
 
+from tapgate.core.phone_numbers import normalize_phone_number
 from tapgate.messenger.understanding.amounts import is_other_unit, list_currency_names, parse_amount
 from tapgate.messenger.understanding.normalization import normalize_digits
-from tapgate.phone_numbers import normalize_phone_number
 from tapgate_client.phone_numbers import PhoneNumberError
 
 _FILLER_PATTERN = re.compile(

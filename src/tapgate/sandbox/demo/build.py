@@ -12,6 +12,8 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.core.settings import Settings
+from tapgate.core.settings.business import Receipts
 from tapgate.gateway_services import open_services
 from tapgate.sandbox.demo import example_requests, examples
 from tapgate.sandbox.demo.clock import SimulatedClock
@@ -21,8 +23,6 @@ from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
-from tapgate.settings import Settings
-from tapgate.settings.business import Receipts
 from tapgate.store.database import Database
 from tapgate.store.failures import DATABASE_ERRORS
 from tapgate_client.clock import get_platform_day

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tapgate.core.settings import Settings
 from tapgate.sandbox.demo import seed
 from tapgate.sandbox.demo.people import Country
-from tapgate.settings import Settings
 from tapgate_client import money
 
 _DEFAULT_DATA_DIR: Final = Path(".tapgate")

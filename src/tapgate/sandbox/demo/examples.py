@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate import private_files
+from tapgate.core import private_files
 
 _FILE_NAME: Final = "demo.txt"
 _PERSON_PATTERN: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN ([0-9]{4})")

@@ -11,8 +11,8 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 import msgspec
 
+from tapgate.core.settings import Settings
 from tapgate.notifications.messages import SERVICE_NAME
-from tapgate.settings import Settings
 from tapgate_client.clock import system_clock
 from tapgate_client.credentials import ServiceSecret, UnsignedRequest
 from tapgate_client.tls import get_tls_context_for

@@ -8,9 +8,9 @@ from tapgate.auth.sessions import SessionOrigin
 from tapgate.console import session
 from tapgate.console.page_request import HOME_PATH, PageRequest
 from tapgate.console.site import Pages
+from tapgate.core.settings.nodes import Environment
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.sign_in_link import PATH, use_link
-from tapgate.settings.nodes import Environment
 
 pages: Final = Pages()
 

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from tapgate.auth.actors import Actor
+from tapgate.core.vault import Vault
 from tapgate.notifications.messages import enqueue_message
 from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import queries
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
-from tapgate.vault import Vault
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.subscribers import (
     MAX_KYC_LEVEL,

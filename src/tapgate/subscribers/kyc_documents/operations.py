@@ -10,7 +10,8 @@ import msgspec
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
-from tapgate.images import EncodedImage, ImageError, decode_data_uri
+from tapgate.core.images import EncodedImage, ImageError, decode_data_uri
+from tapgate.core.vault import Vault
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
@@ -19,7 +20,6 @@ from tapgate.subscribers.kyc_documents import queries
 from tapgate.subscribers.kyc_documents.model import Document, build_seal_context, encode_document_id
 from tapgate.subscribers.model import Subscriber, require_not_closed
 from tapgate.subscribers.operations import save
-from tapgate.vault import Vault
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.subscribers import KycStatus
 

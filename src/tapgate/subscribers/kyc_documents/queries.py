@@ -5,7 +5,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate.auth.disclosure import Reader
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.store.conditions import PageConditions
 from tapgate.store.database import Database
 from tapgate.store.rows import insert_row

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding.model import Branding
+from tapgate.core.vault import Vault
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.store.database import Database
@@ -17,7 +18,6 @@ from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_subscriber_access
-from tapgate.vault import Vault
 from tapgate.wallets.statements import csv_file, queries
 from tapgate.wallets.statements.model import Period, Statement
 from tapgate.wallets.statements.queries import StatementFile

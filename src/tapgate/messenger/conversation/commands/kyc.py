@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tapgate.images import EncodedImage
+from tapgate.core.images import EncodedImage
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,

@@ -4,21 +4,21 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Final
 
-from tapgate.password_strength import find_bad_secret, is_weak_password
-from tapgate.settings.business import BusinessSettings
-from tapgate.settings.declaration import (
+from tapgate.core.password_strength import find_bad_secret, is_weak_password
+from tapgate.core.settings.business import BusinessSettings
+from tapgate.core.settings.declaration import (
     VARIABLE_PREFIX,
     Secrecy,
     SettingsError,
     read_values,
 )
-from tapgate.settings.dev_secrets import add_dev_secrets
-from tapgate.settings.logs import LogSettings
-from tapgate.settings.messenger import DEV_VERIFY_TOKEN, MessengerSettings
-from tapgate.settings.network import NetworkSettings, format_local_url
-from tapgate.settings.nodes import Demo, Environment, NodeSettings
-from tapgate.settings.security import SecuritySettings
-from tapgate.settings.storage import StorageSettings
+from tapgate.core.settings.dev_secrets import add_dev_secrets
+from tapgate.core.settings.logs import LogSettings
+from tapgate.core.settings.messenger import DEV_VERIFY_TOKEN, MessengerSettings
+from tapgate.core.settings.network import NetworkSettings, format_local_url
+from tapgate.core.settings.nodes import Demo, Environment, NodeSettings
+from tapgate.core.settings.security import SecuritySettings
+from tapgate.core.settings.storage import StorageSettings
 
 _FILE_SUFFIX: Final = "_FILE"
 

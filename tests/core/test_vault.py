@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.vault import Vault, VaultError
+from tapgate.core.vault import Vault, VaultError
 
 VAULT = Vault("k" * 32)
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from tapgate.settings.declaration import Match, OptionalSetting, Setting, SettingGroup
-from tapgate.settings.value_types import FilePath, Flag, Integer, Url
+from tapgate.core.settings.declaration import Match, OptionalSetting, Setting, SettingGroup
+from tapgate.core.settings.value_types import FilePath, Flag, Integer, Url
 
 #: Maximum connections to the database per process, and the smallest accepted value. A process must
 #: have more connections for requests than expensive reads can use.

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tapgate.settings import Settings, load_settings
-from tapgate.settings.effective import describe_settings
+from tapgate.core.settings import Settings, load_settings
+from tapgate.core.settings.effective import describe_settings
 
 
 def test_every_setting_is_described_without_secrets(settings: Settings) -> None:

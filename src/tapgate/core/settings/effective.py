@@ -1,6 +1,6 @@
 """Settings of a process as staff may see them: without secrets."""
 
-from tapgate.settings import Settings
+from tapgate.core.settings import Settings
 from tapgate_client.schemas.nodes import SettingRecord
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tapgate.secret_keys import SecretKey, parse_secret_keys
+from tapgate.core.secret_keys import SecretKey, parse_secret_keys
 
 #: A sealed value starts with the fingerprint of its key.
 KEY_ID_BYTES = 4

@@ -3,7 +3,7 @@
 import pytest
 
 from cases import each
-from tapgate.secret_keys import parse_secret_keys
+from tapgate.core.secret_keys import parse_secret_keys
 
 
 @each(

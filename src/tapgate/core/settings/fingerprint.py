@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tapgate.settings import Settings
-from tapgate.settings.declaration import Match
-from tapgate.vault import Vault
+from tapgate.core.settings import Settings
+from tapgate.core.settings.declaration import Match
+from tapgate.core.vault import Vault
 from tapgate_client.schemas.nodes import NodeRole
 
 #: Hashes by the name of the setting, separated by spaces.

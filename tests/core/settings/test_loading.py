@@ -7,8 +7,8 @@ import pytest
 
 from cases import each
 from harness import PRODUCTION_ENVIRON, SERVICE_SECRETS
-from tapgate.settings import Settings, load_settings, read_setting_files
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings import Settings, load_settings, read_setting_files
+from tapgate.core.settings.declaration import SettingsError
 from tapgate_client.schemas.fields import EmailRule
 
 _ADMIN_ENVIRON = {

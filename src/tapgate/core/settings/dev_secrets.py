@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.settings.declaration import SettingsError
+from tapgate.core.settings.declaration import SettingsError
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):

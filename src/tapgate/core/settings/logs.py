@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tapgate.settings.declaration import (
+from tapgate.core.settings.declaration import (
     Match,
     OptionalSetting,
     Secrecy,
@@ -10,7 +10,7 @@ from tapgate.settings.declaration import (
     SettingGroup,
     Values,
 )
-from tapgate.settings.value_types import Choice, Flag, Integer, Text
+from tapgate.core.settings.value_types import Choice, Flag, Integer, Text
 from tapgate_client.schemas.nodes import NodeRole
 
 

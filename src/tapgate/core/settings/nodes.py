@@ -3,8 +3,8 @@
 import secrets
 from enum import StrEnum
 
-from tapgate.settings.declaration import Match, Setting, SettingGroup, Values
-from tapgate.settings.value_types import Choice, Integer, Text
+from tapgate.core.settings.declaration import Match, Setting, SettingGroup, Values
+from tapgate.core.settings.value_types import Choice, Integer, Text
 
 
 class Environment(StrEnum):

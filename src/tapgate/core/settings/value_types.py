@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.phone_numbers import is_country
-from tapgate.secret_keys import parse_secret_keys
+from tapgate.core.phone_numbers import is_country
+from tapgate.core.secret_keys import parse_secret_keys
 from tapgate_client.money import is_currency
 
 T_co = TypeVar("T_co", covariant=True)

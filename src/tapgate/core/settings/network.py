@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tapgate.settings.declaration import Match, Setting, SettingGroup, Values
-from tapgate.settings.value_types import Integer, Networks, Origins, Text, Url
+from tapgate.core.settings.declaration import Match, Setting, SettingGroup, Values
+from tapgate.core.settings.value_types import Integer, Networks, Origins, Text, Url
 from tapgate_client.schemas.nodes import NodeRole
 
 DEFAULT_MESSENGER_URL: Final = "http://127.0.0.1:8001"

@@ -3,8 +3,16 @@
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from tapgate.settings.declaration import Match, Setting, SettingGroup, Values
-from tapgate.settings.value_types import Choice, Country, Currency, Flag, Integer, Text, TimeZone
+from tapgate.core.settings.declaration import Match, Setting, SettingGroup, Values
+from tapgate.core.settings.value_types import (
+    Choice,
+    Country,
+    Currency,
+    Flag,
+    Integer,
+    Text,
+    TimeZone,
+)
 from tapgate_client.schemas.nodes import NodeRole
 
 

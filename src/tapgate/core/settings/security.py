@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from tapgate.settings.declaration import (
+from tapgate.core.settings.declaration import (
     MISSING,
     Match,
     OptionalGroup,
@@ -14,7 +14,7 @@ from tapgate.settings.declaration import (
     Setting,
     SettingGroup,
 )
-from tapgate.settings.value_types import (
+from tapgate.core.settings.value_types import (
     MIN_SECRET_LENGTH,
     Choice,
     Email,

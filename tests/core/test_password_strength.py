@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tapgate.password_strength import is_weak_password, is_weak_secret
+from tapgate.core.password_strength import is_weak_password, is_weak_secret
 
 PERSONAL = ("ada.lovelace@analytical.example", "Ada Lovelace")
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tapgate.settings.declaration import (
+from tapgate.core.settings.declaration import (
     Match,
     OptionalSetting,
     Secrecy,
@@ -10,8 +10,8 @@ from tapgate.settings.declaration import (
     SettingGroup,
     Values,
 )
-from tapgate.settings.nodes import Environment
-from tapgate.settings.value_types import Flag, Integer, PhoneNumber, PrivateKey, Text, Url
+from tapgate.core.settings.nodes import Environment
+from tapgate.core.settings.value_types import Flag, Integer, PhoneNumber, PrivateKey, Text, Url
 from tapgate_client.schemas.nodes import NodeRole
 
 DEV_VERIFY_TOKEN: Final = "dev-verify-token"  # noqa: S105 - not used in staging and production

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Generic, NoReturn, Self, TypeVar, overl
 
 import msgspec
 
-from tapgate.settings.value_types import ValueType
+from tapgate.core.settings.value_types import ValueType
 from tapgate_client.schemas.nodes import NodeRole
 
 VARIABLE_PREFIX: Final = "TAPGATE_"

@@ -1,0 +1,1 @@
+"""Settings, secrets and values that every other part uses."""
