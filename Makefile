@@ -167,7 +167,7 @@ lock: .venv/installed-dev
 		--output-file requirements-cluster.lock -
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
 	@echo 'canaille[oidc,server,front]' | $(COMPILE) --upgrade --output-file requirements-canaille.lock -
-	@echo 'Update the minor releases in src/tapgate/store/postgres_releases.py too.'
+	@echo 'Update the minor releases in src/tapgate/runtime/store/postgres_releases.py too.'
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

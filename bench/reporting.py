@@ -31,8 +31,8 @@ from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
 from tapgate.ledger.rules import insert_defaults
 from tapgate.reporting import rollups
 from tapgate.runtime import logs
-from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
+from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.migrate import migrate
 
 ACCOUNTS = 2_000
 #: Number of processes whose rollup rows of the last hour are not compacted yet.

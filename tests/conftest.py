@@ -53,13 +53,13 @@ from tapgate.gateway_services import open_services
 from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import health as health_module
+from tapgate.runtime.store import database as database_module
+from tapgate.runtime.store import embedded as embedded_module
+from tapgate.runtime.store import signals as signals_module
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.embedded import DATABASE_NAME, EmbeddedPostgres
+from tapgate.runtime.store.migrate import migrate
 from tapgate.sandbox.gateway import create_app
-from tapgate.store import database as database_module
-from tapgate.store import embedded as embedded_module
-from tapgate.store import signals as signals_module
-from tapgate.store.database import Database
-from tapgate.store.embedded import DATABASE_NAME, EmbeddedPostgres
-from tapgate.store.migrate import migrate
 from tapgate_client.ids import IdGenerator
 
 temporary_files.keep_in_memory()
@@ -140,7 +140,7 @@ _SINGLE_PROCESS_PATHS = (
     "tests/torture/test_cluster.py",
     "tests/torture/",
     "tests/test_supervisor.py",
-    "tests/store/test_embedded_postgres.py",
+    "tests/runtime/store/test_embedded_postgres.py",
     "tests/fuzz/",
     "tests/sandbox/demo/",
     "tests/docs/",
@@ -151,9 +151,9 @@ _SINGLE_PROCESS_PATHS = (
 _LONG_TEST_PATHS = (
     "tests/bench/",
     "tests/generators/",
-    "tests/store/test_schema_upgrade.py",
+    "tests/runtime/store/test_schema_upgrade.py",
     "tests/messenger/understanding/",
-    "tests/store/test_backup",
+    "tests/runtime/store/test_backup",
     "tests/sandbox/test_production.py",
     "tests/console/test_restricted.py",
     "tests/api/test_worst_case_requests.py",

@@ -16,11 +16,11 @@ from typing import Any, Final, Self
 
 import asyncpg
 
-from tapgate.store import connect as connect_module
-from tapgate.store import database as database_module
-from tapgate.store import signals as signals_module
-from tapgate.store.failures import DATABASE_ERRORS
-from tapgate.store.url import DatabaseUrl, parse_url
+from tapgate.runtime.store import connect as connect_module
+from tapgate.runtime.store import database as database_module
+from tapgate.runtime.store import signals as signals_module
+from tapgate.runtime.store.failures import DATABASE_ERRORS
+from tapgate.runtime.store.url import DatabaseUrl, parse_url
 
 _MAX_KEPT: Final = 16  # per database and settings
 _MAX_STATEMENTS: Final = 400  # per connection

@@ -20,7 +20,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import list_pending
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money, signing
 from tapgate_client.clock import format_rfc3339, system_clock
 

@@ -15,7 +15,7 @@ from cases import each
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, free_port, run_command
 from tapgate import VERSION
 from tapgate.cli import app
-from tapgate.store.postgres_programs import read_embedded_version
+from tapgate.runtime.store.postgres_programs import read_embedded_version
 
 
 @each(

@@ -20,8 +20,8 @@ import pytest
 
 from drivers.processes import free_port
 from tapgate import supervisor
-from tapgate.store.postgres_programs import read_embedded_version
-from tapgate.store.postgres_releases import list_warnings
+from tapgate.runtime.store.postgres_programs import read_embedded_version
+from tapgate.runtime.store.postgres_releases import list_warnings
 
 #: Program that supervises the stub service.
 _SUPERVISOR_SCRIPT = """
@@ -29,7 +29,7 @@ import asyncio, os, sys
 from tapgate import supervisor
 from tapgate.child_process import StartError
 from tapgate.core.settings import load_settings
-from tapgate.store import StoreError
+from tapgate.runtime.store import StoreError
 
 async def prepare(settings, url):
     print("preparing", flush=True)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.store.partitions import (
+from tapgate.runtime.store.partitions import (
     TABLES,
     Partition,
     attach,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 _TAPGATE_COMMAND = Path(sys.executable).with_name("tapgate")
 _NO_LIMIT = "1000000"

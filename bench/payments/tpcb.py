@@ -9,8 +9,8 @@ import asyncpg
 
 from bench.payments.installation import Installation
 from bench.payments.results import TpcB
-from tapgate.store.embedded import SUPERUSER
-from tapgate.store.postgres_programs import find_programs_dir
+from tapgate.runtime.store.embedded import SUPERUSER
+from tapgate.runtime.store.postgres_programs import find_programs_dir
 
 _DATABASE = "tpcb"
 #: Time for the server processes to exit, so that the postmaster's CPU time includes theirs.

@@ -23,7 +23,7 @@ _KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0  # after the drain
 
 def build_command(module: str) -> list[str]:
     """Return the command that runs a service's module."""
-    return [sys.executable, "-m", "tapgate.quick_start", module]
+    return [sys.executable, "-m", "tapgate.runtime.quick_start", module]
 
 
 class StartError(Exception):

@@ -17,7 +17,7 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.gateway_services import open_services
 from tapgate.ledger import rules
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.store.installation import check_installation, start_onboarding
+from tapgate.runtime.store.installation import check_installation, start_onboarding
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 

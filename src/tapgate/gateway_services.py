@@ -31,12 +31,12 @@ from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store import work_queue
-from tapgate.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
-from tapgate.store.database import Database
-from tapgate.store.replica import Replica
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction, open_transaction
+from tapgate.runtime.store import work_queue
+from tapgate.runtime.store.connection_budget import REPORT_POOL_CONNECTIONS, divide_connections
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.replica import Replica
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate_client import ids, money
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole

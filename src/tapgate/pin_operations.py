@@ -14,8 +14,8 @@ from tapgate.notifications import codes
 from tapgate.one_time_codes.codes import CodeRequest
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.audit import AuditResult

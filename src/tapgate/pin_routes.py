@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from tapgate.api.request_context import RequestContext
 from tapgate.pin_operations import PinOperations
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.agents import AgentPinChange
 from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.subscribers import PinChange, PinReset

@@ -21,12 +21,12 @@ from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.core.settings import Settings
 from tapgate.core.settings.network import format_url
 from tapgate.runtime.handover import LISTEN_BACKLOG
+from tapgate.runtime.store import FolderInUseError, StoreError, postgres_releases
+from tapgate.runtime.store.connection_budget import list_capacity_warnings
+from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.migrate import check_schema, migrate
+from tapgate.runtime.store.postgres_programs import read_embedded_version
 from tapgate.startup_responder import StartupResponder
-from tapgate.store import FolderInUseError, StoreError, postgres_releases
-from tapgate.store.connection_budget import list_capacity_warnings
-from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import check_schema, migrate
-from tapgate.store.postgres_programs import read_embedded_version
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5

@@ -21,7 +21,7 @@ from tapgate.admin.request_logs.redaction import (
 from tapgate.api.services import Services
 from tapgate.audit.trail import is_secret
 from tapgate.core.settings import Settings, load_settings
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 URL = "/api/v1/admin/request-logs"

@@ -14,7 +14,7 @@ from tapgate.core.settings import Settings, load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import create_first_admin
 from tapgate.gateway_services import open_services
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 BURST_LIMIT = 20
 FLOOD_REQUESTS = 60

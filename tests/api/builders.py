@@ -33,7 +33,7 @@ from tapgate.runtime import logs
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store.server_status import ServerStatus
+from tapgate.runtime.store.server_status import ServerStatus
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError, Code, unavailable
 from tapgate_client.ids import IdGenerator

@@ -17,7 +17,7 @@ from api.builders import (
 )
 from harness import split_words
 from tapgate.api.services import Services
-from tapgate.store.database import RaiseAfterCommit
+from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate_client.errors import ApiError, Code
 
 RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}

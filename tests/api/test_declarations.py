@@ -10,7 +10,7 @@ from tapgate.api.access import Access
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.router import Router
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.common import SuccessResponse
 
 _PUBLIC = Access(public=True)

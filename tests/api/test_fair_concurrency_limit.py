@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drivers.connections import drain_event_loop
-from tapgate.http.fair_limit import FairLimit
+from tapgate.runtime.fair_limit import FairLimit
 from tapgate_client.errors import ApiError
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from builders.auth import ACTOR, WriteEntry
 from tapgate.audit import trail
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids
 
 

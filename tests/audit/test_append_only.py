@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from builders.auth import ACTOR, WriteEntry
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 async def _fetch_only_entry(database: Database) -> asyncpg.Record:

@@ -15,7 +15,7 @@ import pytest
 from builders.auth import WriteEntry, assert_seals
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Sealer, verify
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.schemas.audit import Verification
 

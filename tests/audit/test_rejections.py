@@ -12,7 +12,7 @@ from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import rejections
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.actors import Actor
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
 

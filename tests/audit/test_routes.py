@@ -16,7 +16,7 @@ from tapgate.audit import entry
 from tapgate.audit.chain import Sealer
 from tapgate.audit.routes import build_page_query
 from tapgate.ledger import chart
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids
 from tapgate_client.schemas.audit import AuditLogQuery
 from transactions.large_history import QueryExplainer, count_rows_read

@@ -12,7 +12,7 @@ from tapgate.audit import chain, verification
 from tapgate.audit.chain import Sealer
 from tapgate.audit.verification import Verifier
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError

@@ -14,8 +14,8 @@ from tapgate.auth.passwords import Passwords
 from tapgate.core import settings
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
 from tapgate_client import ids
 
 

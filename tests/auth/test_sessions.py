@@ -19,7 +19,7 @@ from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.principals import Principal
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
 from tapgate.core.settings import Settings
-from tapgate.store.signals import Signals, Ticket
+from tapgate.runtime.store.signals import Signals, Ticket
 from tapgate_client import ids
 from tapgate_client.schemas.admin import Tokens
 

@@ -10,7 +10,7 @@ from drivers import chromium
 from drivers.actors import Admin
 from drivers.chromium import DESKTOP_VIEWPORT, Tab
 from drivers.deployments import Deployment
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 EMAIL, PASSWORD = "passkeys@example.com", "correct horse battery"
 

@@ -17,7 +17,7 @@ from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.clock import system_clock
 

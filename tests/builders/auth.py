@@ -20,9 +20,9 @@ from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
 from tapgate.ledger.accounts import open_account
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction, open_transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 

@@ -25,9 +25,9 @@ from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify
 from tapgate.pins.lockout import PinState
 from tapgate.pins.storage import set_pin
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 
 #: Start of the ledger's clock.

@@ -47,9 +47,9 @@ from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.services import Services
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.store.database import Database
-from tapgate.store.server_status import get_server_status
 from tapgate_client import ids, signing
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import IdGenerator

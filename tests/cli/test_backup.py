@@ -26,10 +26,10 @@ from drivers.processes import (
     run_gateway,
 )
 from harness import Harness
-from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
+from runtime.store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from tapgate.api.services import Services
 from tapgate.ledger.claims import CLAIMS
-from tapgate.store.server_user import ServerUser
+from tapgate.runtime.store.server_user import ServerUser
 
 _NOBODY = ServerUser(65534, 65534)
 #: Printed on a slow machine.

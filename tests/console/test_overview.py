@@ -8,7 +8,7 @@ from builders.participants import create_agent
 from drivers.console import ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
-from tapgate.store.installation import start_onboarding
+from tapgate.runtime.store.installation import start_onboarding
 
 
 def parse_tile(page: str, label: str) -> str:

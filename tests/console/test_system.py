@@ -13,8 +13,8 @@ from harness import BearerAuth, Harness
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store import postgres_releases
-from tapgate.store.postgres_programs import read_embedded_version
+from tapgate.runtime.store import postgres_releases
+from tapgate.runtime.store.postgres_programs import read_embedded_version
 from tapgate_client import ids
 from tapgate_client.schemas.admin import Scope
 from tapgate_client.schemas.nodes import NodeRole

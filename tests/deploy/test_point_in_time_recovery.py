@@ -20,8 +20,8 @@ from tapgate.core.settings import Settings, load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
-from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.server_user import resolve_server_user
+from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.server_user import resolve_server_user
 from tapgate_client.ids import IdGenerator
 
 

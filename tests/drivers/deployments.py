@@ -34,7 +34,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify
 from tapgate.notifications.messages import list_pending
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 
 

@@ -32,13 +32,13 @@ import pytest
 
 from tapgate import child_process
 from tapgate.runtime.handover import LIFELINE_FD_VARIABLE, LISTENER_FD_VARIABLE
-from tapgate.store.server_user import ServerUser
+from tapgate.runtime.store.server_user import ServerUser
 
 #: Includes this module, which every process imports.
 _PRELOADED_MODULES = [
     __name__,
     "rich.status",
-    "tapgate.quick_start",
+    "tapgate.runtime.quick_start",
     "tapgate.cli.backup",
     "tapgate.cli.messages",
     "tapgate.cli.verify",

@@ -41,7 +41,7 @@ from tapgate.messenger.model import OptionList, OutgoingMessage, PinForm, Templa
 from tapgate.messenger.outbox.messages import open_message
 from tapgate.messenger.services import Services
 from tapgate.messenger.wiring import open_services
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 class FlowClient:

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tapgate.store.url import parse_url
+from tapgate.runtime.store.url import parse_url
 
 #: How a request is handled: forward it; drop it before the gateway receives it; forward it and drop
 #: the response; neither forward it nor respond.

@@ -5,8 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tapgate.store.embedded import SUPERUSER, EmbeddedPostgres, prepare_programs
-from tapgate.store.server_user import resolve_server_user
+from tapgate.runtime.store.embedded import SUPERUSER, EmbeddedPostgres, prepare_programs
+from tapgate.runtime.store.server_user import resolve_server_user
 
 _STOP_SIGNAL_TIMEOUT_SECONDS = 30
 

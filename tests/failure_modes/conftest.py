@@ -6,7 +6,7 @@ import pytest
 from builders.ledger import require_balanced_books
 from drivers.deployments import TwoGateways, TwoLedgers
 from harness import Harness
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 @pytest.fixture

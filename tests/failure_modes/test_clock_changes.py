@@ -18,7 +18,7 @@ from drivers.in_process import AppTransport
 from tapgate.audit.chain import Sealer
 from tapgate.gateway import create_app
 from tapgate.ledger import chart, commands
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import Code

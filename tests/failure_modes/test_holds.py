@@ -26,7 +26,7 @@ from harness import PIN
 from ledger import load_process
 from ledger.load_process import LoadPlan
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import Code
 

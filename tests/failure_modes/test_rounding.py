@@ -27,7 +27,7 @@ from tapgate.core.settings import Settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import money
 from tapgate_client.ids import IdGenerator
 

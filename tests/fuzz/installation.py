@@ -22,7 +22,7 @@ from drivers.processes import (
     run_services,
 )
 from tapgate.core.settings import Settings, load_settings
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
 APP_SECRET = GRAPH_APP_SECRET

@@ -15,7 +15,7 @@ from drivers.processes import ADMIN, list_workers, run_gateway
 from tapgate import gateway
 from tapgate.api.services import Services
 from tapgate.notifications.messages import MessageSender
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 #: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.
 TIMEOUT_SECONDS = 30.0

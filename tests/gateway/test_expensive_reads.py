@@ -10,7 +10,7 @@ import pytest
 from harness import BearerAuth, Harness
 from tapgate.api.services import Services, create_heavy_read_limit
 from tapgate.gateway import ENDPOINT_GROUPS
-from tapgate.http.fair_limit import FairLimit
+from tapgate.runtime.fair_limit import FairLimit
 from tapgate.wallets.statements import queries
 
 STATEMENT_URL = "/api/v1/wallet/account-statement"

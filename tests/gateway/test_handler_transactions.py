@@ -11,8 +11,8 @@ from tapgate.api.access import Access
 from tapgate.api.app import App
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.common import SuccessResponse
 from tapgate_client.schemas.records import AgentId

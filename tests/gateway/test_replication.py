@@ -16,9 +16,9 @@ from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
-from tapgate.store.database import Database
-from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.server_status import get_server_status
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.ids import IdGenerator
 
 

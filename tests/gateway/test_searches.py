@@ -8,7 +8,7 @@ import pytest
 
 from cases import each
 from harness import Harness
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 ROW_COUNT = 2_500

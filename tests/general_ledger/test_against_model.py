@@ -16,7 +16,7 @@ from examples import limit_examples
 from tapgate.general_ledger import journal, queries
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money
 from tapgate_client.schemas.general_ledger import AccountKind, JournalQuery
 

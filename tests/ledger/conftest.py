@@ -10,7 +10,7 @@ from builders.ledger import LedgerDriver, require_balanced_books
 from databases import ScratchDatabases, build_database_url
 from tapgate.ledger import verify
 from tapgate.ledger.state import State
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 @pytest.fixture

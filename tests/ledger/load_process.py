@@ -16,8 +16,8 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
 from tapgate.pins.lockout import PinState
-from tapgate.store import database as database_module
-from tapgate.store.signals import Signals
+from tapgate.runtime.store import database as database_module
+from tapgate.runtime.store.signals import Signals
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError

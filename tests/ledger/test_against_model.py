@@ -25,7 +25,7 @@ from tapgate.rules.commission import CommissionRate
 from tapgate.rules.compliance import ComplianceRule
 from tapgate.rules.fees import FeeTier
 from tapgate.rules.limits import AccountRule
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 pytestmark = [

@@ -21,8 +21,8 @@ from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
 from tapgate.ledger.archived import load_archive
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.store import StoreError
-from tapgate.store.archive_files import compute_sha256, read_rows
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.archive_files import compute_sha256, read_rows
 from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.errors import ApiError, Code
 

@@ -11,13 +11,13 @@ import pytest
 
 from builders import archive
 from builders.archive import History
-from store.test_backup import VAULT, ignore_progress
+from runtime.store.test_backup import VAULT, ignore_progress
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import checkpoints, verify
 from tapgate.ledger.archived import require_live
-from tapgate.store import StoreError, backup
+from tapgate.runtime.store import StoreError, backup
 from tapgate_client.clock import system_clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.general_ledger import JournalQuery

@@ -17,9 +17,9 @@ from tapgate.ledger import verify
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.store import StoreError
-from tapgate.store.database import Database
-from tapgate.store.partitions import get_month_start
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.partitions import get_month_start
 from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.errors import Code
 

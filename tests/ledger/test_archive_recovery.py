@@ -11,12 +11,12 @@ import pytest
 from builders.archive import JULY, JUNE, MARCH, MAY, History, InterruptError
 from builders.ledger import build_command, build_refund
 from ledger.test_reviews import create_sender_and_receiver
-from store.test_backup import restore_backup, save_backup
+from runtime.store.test_backup import restore_backup, save_backup
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.store import StoreError
-from tapgate.store.database import Database
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.database import Database
 
 _APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 

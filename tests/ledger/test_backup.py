@@ -10,9 +10,9 @@ import msgspec
 
 from builders.ledger import LedgerDriver
 from ledger.test_processes import build_plan, build_second_plan, run_processes, start_process
-from store.test_backup import fetch_rows, restore_backup, save_backup
+from runtime.store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.ledger.verify import verify
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 #: More commands than the processes can finish before the restore completes.
 _COMMAND_COUNT = 20_000

@@ -32,7 +32,7 @@ from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decide import decide
 from tapgate.ledger.rules import Rules
 from tapgate.rules.limits import AccountRule
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import Code
 

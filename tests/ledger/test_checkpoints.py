@@ -11,7 +11,7 @@ from tapgate.core.vault import Vault
 from tapgate.ledger import chart, verify
 from tapgate.ledger.checkpoints import UNCHANGED, save_progress, verify_with_checkpoints
 from tapgate.ledger.commands import ReviewDecision
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import system_clock
 
 _VAULT = Vault("a secret key of thirty-two characters")

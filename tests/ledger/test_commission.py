@@ -29,7 +29,7 @@ from tapgate.ledger import chart, commission
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.state import State
 from tapgate.rules.commission import CommissionRate
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 
 DAY = timedelta(days=1)

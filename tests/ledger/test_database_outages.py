@@ -10,15 +10,15 @@ import pytest
 
 from builders.ledger import LedgerDriver, build_p2p, build_request_key, require_balanced_books
 from drivers.network_faults import run_proxy
-from store.conftest import build_tcp_url
-from store.test_read_only_server import set_read_only
+from runtime.store.conftest import build_tcp_url
+from runtime.store.test_read_only_server import set_read_only
 from tapgate.ledger import engine
 from tapgate.ledger.commands import Command, Outcome
-from tapgate.store import database as database_module
-from tapgate.store import migrate as migrate_module
-from tapgate.store import migration_plan
-from tapgate.store.database import Database
-from tapgate.store.migrate import migrate
+from tapgate.runtime.store import database as database_module
+from tapgate.runtime.store import migrate as migrate_module
+from tapgate.runtime.store import migration_plan
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.migrate import migrate
 from tapgate_client.errors import ApiError, Code
 
 _MIGRATION = "9999_blocked.sql"

@@ -21,9 +21,9 @@ from builders.ledger import (
 )
 from tapgate.auth.principals import Principal
 from tapgate.ledger.maintenance import ensure_partitions
-from tapgate.store import partitions
-from tapgate.store.database import Database
-from tapgate.store.partitions import get_month_start
+from tapgate.runtime.store import partitions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.partitions import get_month_start
 from tapgate.transactions.queries import TransactionQuery, list_page
 from tapgate.wallets.statements.queries import load_activity
 from tapgate_client import ids

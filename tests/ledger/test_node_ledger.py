@@ -42,8 +42,8 @@ from tapgate.ledger.commands import (
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.runtime import local_rpc
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.compliance import Resolution
 

@@ -10,7 +10,7 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS
 

@@ -12,7 +12,7 @@ from harness import Harness
 from tapgate import gateway
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, PartnerReference
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, unavailable
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from builders.ledger import AUDIT, PIN, LedgerDriver, build_command
 from tapgate.ledger import chart
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision, TransactionResult
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 
 HELD_AMOUNT = 600_000_00

@@ -27,7 +27,7 @@ from builders.ledger import (
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.reporting.rollups import RollupCompactor
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError, Code
 
 #: Above the threshold of the review rule.

@@ -22,7 +22,7 @@ from builders.ledger import (
 )
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 
 

@@ -9,7 +9,7 @@ from builders.ledger import LedgerDriver, build_cash_in, build_cash_out, build_c
 from tapgate.ledger import chart
 from tapgate.ledger.claims import CLAIMS
 from tapgate.ledger.verify import verify
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 async def create_history(ledger: LedgerDriver) -> None:

@@ -23,7 +23,7 @@ from tapgate.messenger.model import (
     TextContent,
     UnsupportedMessage,
 )
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 PHONE = "+23276000001"
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from builders.auth import FakeClock
 from tapgate.messenger import rate_limits
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 PHONE = "+23276000001"
 

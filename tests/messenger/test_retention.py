@@ -8,7 +8,7 @@ import pytest
 from builders.auth import FakeClock
 from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 #: Columns and values of one row per table. $1 is the row's number, and $2 the start of its age.
 TABLE_ROWS: dict[str, str] = {

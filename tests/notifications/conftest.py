@@ -7,7 +7,7 @@ from builders.auth import FakeClock
 from drivers.webhooks import WebhookReceiver
 from tapgate.api.services import Services
 from tapgate.notifications import messages
-from tapgate.store import signals
+from tapgate.runtime.store import signals
 from tapgate.webhooks import sender, worker
 
 

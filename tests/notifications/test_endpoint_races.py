@@ -22,8 +22,8 @@ from drivers.webhooks import (
     wait_until_equal,
 )
 from harness import BearerAuth, Harness
-from tapgate.store.signals import Signals
-from tapgate.store.work_queue import LEASE_DURATION
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue
 from tapgate.webhooks.sender import WebhookSender
 from tapgate.webhooks.worker import WebhookWorker

@@ -17,7 +17,7 @@ from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 from tapgate.runtime.http_client import HttpClient
-from tapgate.store.work_queue import LEASE_DURATION, compute_backoff
+from tapgate.runtime.store.work_queue import LEASE_DURATION, compute_backoff
 from tapgate_client import ids
 
 PHONE = "+23276123456"

@@ -23,7 +23,7 @@ from drivers.webhooks import (
 )
 from tapgate.api.services import Services
 from tapgate.notifications.events import publish
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.webhooks import delivery_queue, retry_schedule, worker
 from tapgate.webhooks.event_data import RecordLoaders
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery

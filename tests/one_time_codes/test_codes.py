@@ -11,8 +11,8 @@ from builders.auth import FakeClock, OwnerBuilder, catch_api_error
 from tapgate.core.vault import Vault
 from tapgate.one_time_codes import codes as one_time_codes
 from tapgate.one_time_codes.codes import CodeRequest
-from tapgate.store.database import Database, RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database, RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 

@@ -41,8 +41,8 @@ from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
+from tapgate.runtime.store.database import Database
 from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.store.database import Database
 from tapgate_client import ids
 from tapgate_client.schemas.card_proofs import CardProof
 

@@ -1,7 +1,7 @@
 """Every column that may contain sealed values or keyed hashes is known to `tapgate rekey`."""
 
 from tapgate.rekey.columns import HASH_COLUMNS, MAC_COLUMNS, SEALED_COLUMNS
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 #: Columns whose content does not depend on the secret key.
 UNKEYED_COLUMNS = {

@@ -19,7 +19,7 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.rekey.job import KeyStatus, open_rekey
-from tapgate.store import StoreError
+from tapgate.runtime.store import StoreError
 from tapgate_client import ids
 
 V1 = "/api/v1"

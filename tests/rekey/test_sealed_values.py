@@ -9,7 +9,7 @@ import pytest
 from tapgate.core.vault import Vault
 from tapgate.rekey import sealed_values
 from tapgate.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
-from tapgate.store.migrate import migrate
+from tapgate.runtime.store.migrate import migrate
 
 OLD, BOTH, NEW = Vault("k" * 32), Vault("1:" + "j" * 32 + "," + "k" * 32), Vault("j" * 32)
 ROWS = 3

@@ -18,7 +18,7 @@ from tapgate.http.metrics import AuthFailure, render_collectors
 from tapgate.messenger import inbox
 from tapgate.messenger.outbox import claims
 from tapgate.runtime.shared_metrics import Counter, Gauge, Histogram, SharedMetrics
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 Samples = Mapping[tuple[str, ...], float]
 TRANSACTIONS = "tapgate_ledger_transactions_total"

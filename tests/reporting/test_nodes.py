@@ -17,8 +17,8 @@ from tapgate.core.settings.fingerprint import compute_fingerprint
 from tapgate.messenger import startup
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes
-from tapgate.store.postgres_programs import read_embedded_version
-from tapgate.store.server_status import get_server_status
+from tapgate.runtime.store.postgres_programs import read_embedded_version
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.schemas.nodes import NodeRole
 
 NODES_PATH = "/api/v1/system/nodes"

@@ -8,7 +8,7 @@ from builders.payments import PosDriver
 from harness import Harness, parse_error
 from tapgate.api.services import Services
 from tapgate.gateway_installation import prepare_installation
-from tapgate.store.installation import start_onboarding
+from tapgate.runtime.store.installation import start_onboarding
 
 URL = "/api/v1/admin/onboarding"
 

@@ -5,7 +5,7 @@ from typing import Any
 from builders.payments import PosDriver
 from harness import PIN, WRONG_PIN, Harness, split_words
 from subscribers.test_kyc_documents import upload_document
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 TEXT = "I was charged twice"

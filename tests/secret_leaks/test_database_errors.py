@@ -6,9 +6,9 @@ import pytest
 from api.builders import LogCapture
 from harness import PIN, Harness
 from secret_leaks.detector import LeakDetector
-from tapgate.store import StoreError
-from tapgate.store.database import Database
-from tapgate.store.migrate import migrate
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.migrate import migrate
 
 PASSWORD = "parrot-Tr0ub4dor-cage"
 

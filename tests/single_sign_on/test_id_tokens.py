@@ -10,7 +10,7 @@ from cases import each
 from drivers.identity_provider import CLIENT_ID, FakeProvider, build_jwk, build_key
 from harness import parse_error
 from tapgate.auth.oidc import cached_document
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 _HASH_OF_ACCESS = "oFYf1knNtrqnhAVfBRuteQ"
 

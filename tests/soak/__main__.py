@@ -7,7 +7,7 @@ from pathlib import Path
 
 from soak.run import Measurement, measure, run_services
 from soak.shapes import SHAPES
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 
 def main() -> int:

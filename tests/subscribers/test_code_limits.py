@@ -9,7 +9,7 @@ import pytest
 
 from harness import Harness
 from tapgate.one_time_codes import send_limit
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 URL = "/api/v1/subscribers"
 CODE_ROUTES = ["reset-pin", "restricted-access"]

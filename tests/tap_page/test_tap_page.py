@@ -17,7 +17,7 @@ from builders.card_proofs import (
     tap,
 )
 from harness import Harness
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.tap_page.site import TapPage
 from tapgate.tap_page.texts import TEXTS
 from tapgate_client.schemas.card_proofs import CardProof

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.store.server_user import resolve_server_user
+from tapgate.runtime.store.server_user import resolve_server_user
 from tools.cluster import ClusterError, configuration, install, programs
 from tools.cluster.cluster import Cluster
 from tools.cluster.layout import Layout, Size, load_layout

@@ -6,7 +6,7 @@ from typing import Final
 
 import asyncpg
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture import plan
 from torture.client_ledger import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture.client_connection import Response
 from torture.client_ledger import OperationState

@@ -10,7 +10,7 @@ import psutil
 
 from drivers.forked import fork
 from drivers.processes import TAPGATE_EXECUTABLE
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from torture.api_view import ApiView
 from torture.client_ledger import ClientLedger, OperationState
 from torture.findings import Findings

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
 from drivers.webhooks import WebhookReceiver
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture.client_ledger import OperationState
 from torture.findings import Findings

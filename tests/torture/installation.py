@@ -17,7 +17,7 @@ import psutil
 
 from drivers.forked import build_worker_name
 from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
-from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.embedded import EmbeddedPostgres
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2

@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.audit import chain
 from tapgate.ledger.verify import verify
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from torture import provisioning
 from torture.accounts import (

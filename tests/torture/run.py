@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from torture import provisioning
 from torture.api_view import ApiView
 from torture.approvals import count_executed

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import msgspec
 
 from drivers.actors import Record
+from tapgate.runtime.store.database import Database
 from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.store.database import Database
 from torture.client_ledger import ClientLedger, OperationState
 from torture.findings import Findings
 from torture.participants import Participants

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.store.server_user import resolve_server_user
+from tapgate.runtime.store.server_user import resolve_server_user
 from tools.cluster import ClusterError
 from tools.cluster.layout import Size
 from tools.cluster.programs import find_programs

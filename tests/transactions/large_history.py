@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 TRANSACTION_COUNT = 200_000

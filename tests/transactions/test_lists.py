@@ -13,7 +13,7 @@ from cases import each
 from harness import BearerAuth, Harness
 from tapgate.auth.principals import Principal
 from tapgate.ledger import chart
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.transactions import queries
 from tapgate.transactions.queries import TransactionQuery
 from tapgate_client import ids

@@ -20,7 +20,7 @@ from cases import each
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.gateway import build_openapi_document
 from tapgate.ledger import chart
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.wallets.statements.queries import load_activity, sum_movements
 from transactions.large_history import (
     BUSY_ACCOUNT_ID,

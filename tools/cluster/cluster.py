@@ -16,8 +16,8 @@ import msgspec
 import psutil
 
 from tapgate.core import private_files
-from tapgate.store.file_lock import FileLock
-from tapgate.store.server_user import ServerUser, resolve_server_user
+from tapgate.runtime.store.file_lock import FileLock
+from tapgate.runtime.store.server_user import ServerUser, resolve_server_user
 from tools.cluster import ClusterError, configuration
 from tools.cluster.layout import OWNER, SUPERUSER, Layout, Size, is_free, load_layout
 from tools.cluster.processes import NodeProcess, find_postmaster, send_signal

@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from tapgate.store.server_user import ServerUser
+from tapgate.runtime.store.server_user import ServerUser
 
 _INHERITED_VARIABLES: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 

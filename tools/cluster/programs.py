@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tapgate.store import StoreError
-from tapgate.store.embedded import PROGRAM_COPIES_DIR, prepare_programs
-from tapgate.store.server_user import ServerUser
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.embedded import PROGRAM_COPIES_DIR, prepare_programs
+from tapgate.runtime.store.server_user import ServerUser
 from tools.cluster import ClusterError
 
 #: Debian package of each program.

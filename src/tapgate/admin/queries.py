@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import asyncpg
 
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.pagination import PageQuery

@@ -2,7 +2,7 @@
 
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 
 _trail = AuditTrail("admin")

@@ -12,7 +12,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.chart import AccountStatus
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.agents import AgentRegistration, AgentUpdate
 
 _trail = AuditTrail("agent")

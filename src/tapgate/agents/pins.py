@@ -4,7 +4,7 @@ from tapgate.agents import queries
 from tapgate.agents.model import Agent, require_not_terminated
 from tapgate.auth.actors import Actor
 from tapgate.pin_operations import PinOperations, PinOwner
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 
 
 def _build_owner(agent: Agent) -> PinOwner:

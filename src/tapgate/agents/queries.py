@@ -10,10 +10,10 @@ from datetime import datetime
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
 from tapgate.api.services import Services
 from tapgate.ledger.accounts import lock_account
-from tapgate.store.conditions import Conditions, PageConditions, start_name_page
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row, map_conflicts, update_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import Conditions, PageConditions, start_name_page
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row, map_conflicts, update_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.agents import AgentFilters, AgentRecord

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 

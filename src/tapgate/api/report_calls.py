@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.auth.principals import Principal
-from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import BaseRequestContext, RelayedReply, Reply
-from tapgate.http.fair_limit import FairLimit
 from tapgate.runtime import local_rpc
+from tapgate.runtime.client_addresses import get_address_key
+from tapgate.runtime.fair_limit import FairLimit
 from tapgate.runtime.local_rpc import Failure
 from tapgate_client.errors import unavailable
 

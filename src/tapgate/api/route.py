@@ -11,9 +11,9 @@ from tapgate.api.idempotency import require_consistent_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.factors import SSO_METHOD, STEP_UP_LIFETIME, build_otp_required_error
 from tapgate.auth.principals import Principal
-from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import Endpoint
 from tapgate.http.route import Route
+from tapgate.runtime.client_addresses import get_address_key
 from tapgate_client.errors import ApiError, Code
 
 

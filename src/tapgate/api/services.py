@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import msgspec
 
 from tapgate.http.endpoint import Endpoint
-from tapgate.http.fair_limit import FairLimit
-from tapgate.store.transaction import Transaction, open_transaction
+from tapgate.runtime.fair_limit import FairLimit
+from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate_client.schemas.audit import AuditResult
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tapgate.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
     from tapgate.runtime.nodes import NodeRegistry
-    from tapgate.store.database import Database
-    from tapgate.store.replica import Replica
-    from tapgate.store.signals import Signals
+    from tapgate.runtime.store.database import Database
+    from tapgate.runtime.store.replica import Replica
+    from tapgate.runtime.store.signals import Signals
     from tapgate_client.clock import Clock
     from tapgate_client.ids import IdGenerator
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from tapgate.approval_rules import queries
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import ApproverCount, RolesByOperation, count_approvers
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 
 

@@ -7,8 +7,8 @@ import msgspec
 
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import Person, PersonGroups, identify_person
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.admin import AdminStatus
 from tapgate_client.schemas.approvals import ApprovalSuspension

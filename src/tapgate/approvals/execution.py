@@ -24,8 +24,8 @@ from tapgate.auth.principals import Principal
 from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalStatus, ApprovalVerdict

@@ -19,8 +19,8 @@ from tapgate.approvals.queries import Maker
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.ledger.keys import find_by_idempotency_keys
-from tapgate.store.rows import insert_values
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalResponse
 

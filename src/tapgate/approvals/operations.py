@@ -27,7 +27,7 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
 from tapgate.notifications.events import publish
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code, unavailable
 from tapgate_client.schemas.admin import AdminRole, Scope

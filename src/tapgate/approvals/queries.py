@@ -10,9 +10,9 @@ from tapgate.approval_rules.people import Person
 from tapgate.approval_rules.queries import find_admin
 from tapgate.approvals.model import SUM_PERIOD, Approval, Decision
 from tapgate.auth.principals import Principal
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found
 from tapgate_client.schemas.admin import AdminRole

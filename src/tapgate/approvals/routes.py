@@ -13,8 +13,8 @@ from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.execution import execute
 from tapgate.approvals.model import Approval
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import (
     GUARDABLE_OPERATIONS,

@@ -23,9 +23,9 @@ import asyncpg
 
 from tapgate.audit import entry
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import build_backlog_sql
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.store.database import Database
-from tapgate.store.work_queue import build_backlog_sql
 from tapgate_client.schemas.audit import Verification
 
 #: Previous hash of the first entry.

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tapgate.auth.disclosure import Subject
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.schemas.audit import NamedRecord
 

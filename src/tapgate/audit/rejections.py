@@ -29,9 +29,9 @@ import msgspec
 from tapgate.api.services import RejectedRequest
 from tapgate.audit import trail
 from tapgate.auth.actors import ANONYMOUS, Actor
-from tapgate.http.client_addresses import get_address_key
 from tapgate.runtime.background import run_periodically
-from tapgate.store.transaction import OpenTransaction
+from tapgate.runtime.client_addresses import get_address_key
+from tapgate.runtime.store.transaction import OpenTransaction
 from tapgate_client.clock import Clock, format_rfc3339
 from tapgate_client.errors import ApiError
 

@@ -16,8 +16,8 @@ from tapgate.audit.names import build_subject, list_references, load_names
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.audit import AuditLogQuery, AuditPage, Verification, VerifyQuery
 from tapgate_client.schemas.pagination import paginate
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start

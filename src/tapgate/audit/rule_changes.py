@@ -3,8 +3,8 @@
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.ledger.rules import RULES_CHANGED
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 
 
 async def record_rule_change(

@@ -7,8 +7,8 @@ import msgspec
 
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
-from tapgate.store.rows import insert_values
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.audit import AuditResult
 
 #: field name -> (old value, new value)

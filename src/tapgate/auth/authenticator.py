@@ -26,9 +26,9 @@ from tapgate.auth.terminals import Terminals
 from tapgate.auth.webhook_secrets import WebhookSecrets
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
-from tapgate.http.client_addresses import is_within
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
+from tapgate.runtime.client_addresses import is_within
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.ids import IdGenerator

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from tapgate.auth.charges import NO_CHARGE, Charge
-from tapgate.store.signals import Signals
+from tapgate.runtime.store.signals import Signals
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 import asyncpg
 
 from tapgate.auth.principals import Principal
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 #: None is an audience without a principal: a webhook endpoint, a partner's webhook, or a message to

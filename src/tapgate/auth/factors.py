@@ -8,8 +8,8 @@ from typing import Final
 from tapgate.auth import totp
 from tapgate.core.settings.security import SecondFactor
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Factor

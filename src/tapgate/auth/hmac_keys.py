@@ -16,11 +16,11 @@ from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.auth.secret_rows import delete_row, select_name
 from tapgate.core.vault import Vault
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_values
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import Code

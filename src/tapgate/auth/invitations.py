@@ -7,8 +7,8 @@ from typing import Final
 import asyncpg
 
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 
 INVITATION_LIFETIME: Final = timedelta(days=3)
 #: Page of the console that takes the token. It is in the fragment, which browsers do not send, so

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 _FLUSH_SECONDS = 5.0

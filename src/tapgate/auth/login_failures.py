@@ -9,7 +9,7 @@ import math
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError, Code
 
 MAX_FAILURES = 5

@@ -13,8 +13,8 @@ from tapgate.auth.login_failures import LoginSource
 from tapgate.auth.passkeys import InvalidPasskeyError, Passkeys
 from tapgate.auth.passwords import Passwords
 from tapgate.core.vault import Vault
-from tapgate.http.client_addresses import get_address_key
-from tapgate.store.database import Database
+from tapgate.runtime.client_addresses import get_address_key
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminStatus, Factor

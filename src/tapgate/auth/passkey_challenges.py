@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)

@@ -15,8 +15,8 @@ import msgspec
 
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME, PasskeyChallenges
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.passkeys import (

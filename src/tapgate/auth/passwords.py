@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import argon2
 
-from tapgate.http.fair_limit import FairLimit
+from tapgate.runtime.fair_limit import FairLimit
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.http.client_addresses import Network
+from tapgate.runtime.client_addresses import Network
 
 PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 

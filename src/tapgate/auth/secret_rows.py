@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import asyncpg
 
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 
 
 def select_name(column: str) -> str:

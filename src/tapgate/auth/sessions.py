@@ -13,10 +13,10 @@ from tapgate.auth.factors import Factors
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_values
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction, open_transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction, open_transaction
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code

@@ -7,8 +7,8 @@ import msgspec
 from tapgate.auth.cache import Cache
 from tapgate.auth.hmac_keys import HMAC_KEYS_TOPIC
 from tapgate.auth.last_seen import LastSeen
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.errors import Code

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate.auth.secret_rows import rotate_secret
 from tapgate.core.vault import Vault
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import signing
 
 _RANDOM_BYTES = 32

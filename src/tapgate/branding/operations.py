@@ -15,9 +15,9 @@ from tapgate.branding.model import DEFAULT_COLOR, Branding
 from tapgate.core.images import ImageError, decode_data_uri
 from tapgate.core.settings import Settings
 from tapgate.runtime.cost_bound_cache import CostBoundCache
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
 from tapgate_client.errors import ApiError, invalid_field
 from tapgate_client.schemas.branding import BrandingUpdate
 

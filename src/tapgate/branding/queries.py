@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 
 _COLUMNS = "name, color, support_contact, statement_header, logo, updated_at"
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 class CardLoader:

@@ -15,8 +15,8 @@ from tapgate.card_proofs.card_loader import CardLoader
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
 from tapgate.core.vault import Vault, VaultError
-from tapgate.store.database import Database
-from tapgate.store.signals import Signals
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.signals import Signals
 from tapgate_client import ids
 from tapgate_client.errors import Code, unavailable
 from tapgate_client.schemas.card_proofs import CardProof, KeysetStatus

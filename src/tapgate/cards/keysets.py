@@ -11,11 +11,11 @@ from tapgate.auth.actors import Actor
 from tapgate.card_proofs.issuer_keys import IssuerKeys, generate_master_key
 from tapgate.card_proofs.verifier import KEYSETS_CHANGED
 from tapgate.core.vault import Vault
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field, require_found
 from tapgate_client.schemas.card_proofs import KeysetRecord, KeysetStatus, NewKeyset

@@ -17,8 +17,8 @@ from tapgate.notifications.messages import enqueue_message
 from tapgate.pin_operations import require_correct_pin
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.pins import build_owner

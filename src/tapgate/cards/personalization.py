@@ -30,9 +30,9 @@ from tapgate.cards.uids import is_signing_uid
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.installation import get_first_key_id
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.installation import get_first_key_id
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate_client import ids
 from tapgate_client.errors import invalid_field

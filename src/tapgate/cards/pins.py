@@ -5,7 +5,7 @@ from tapgate.cards import queries
 from tapgate.cards.model import Card
 from tapgate.cards.operations import require_editable_child_card
 from tapgate.pin_operations import PinOperations, PinOwner
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 
 
 async def _build_owner(tx: Transaction, actor: Actor, card: Card) -> PinOwner:

@@ -12,10 +12,10 @@ from tapgate.card_proofs.verifier import format_uid
 from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
 from tapgate.ledger.accounts import lock_account
-from tapgate.store.conditions import Conditions, PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import update_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import Conditions, PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import update_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.restriction import exclude_hidden
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found, unavailable

@@ -14,10 +14,10 @@ from tapgate.ledger.rejected_taps import (
     build_rejected_tap,
     store_rejected_taps,
 )
-from tapgate.store.database import Database
-from tapgate.store.id_ranges import IdRange, fetch_newest
-from tapgate.store.rows import insert_values
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.id_ranges import IdRange, fetch_newest
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardTapRecord, CardTapResult

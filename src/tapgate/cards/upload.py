@@ -13,8 +13,8 @@ from tapgate.auth.actors import Actor
 from tapgate.cards import upload_parser
 from tapgate.cards.keysets import lock_active
 from tapgate.cards.upload_parser import CardRow, build_row_error
-from tapgate.store.sessions import format_timeout
-from tapgate.store.transaction import OpenTransaction, Transaction
+from tapgate.runtime.store.sessions import format_timeout
+from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.cards import UploadCardsResponse
 

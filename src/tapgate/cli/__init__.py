@@ -9,7 +9,8 @@ import os
 import sys
 from typing import Annotated
 
-from tapgate import VERSION, quick_start
+from tapgate import VERSION
+from tapgate.runtime import quick_start
 
 quick_start.prepare_imports()
 
@@ -18,8 +19,8 @@ import typer  # noqa: E402
 from tapgate.cli import admin, card, database, development, keys, sign, start  # noqa: E402
 from tapgate.cli.error_messages import OPERATOR_ERRORS, describe_error  # noqa: E402
 from tapgate.core.settings import read_setting_files  # noqa: E402
-from tapgate.store import StoreError  # noqa: E402
-from tapgate.store.postgres_programs import read_embedded_version  # noqa: E402
+from tapgate.runtime.store import StoreError  # noqa: E402
+from tapgate.runtime.store.postgres_programs import read_embedded_version  # noqa: E402
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",

@@ -23,12 +23,12 @@ from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
 from tapgate.runtime.progress import LineProgress
-from tapgate.store import StoreError
-from tapgate.store.archive_files import has_tables, read_rows
-from tapgate.store.database import Database
-from tapgate.store.exclusive_job import AlreadyRunningError
-from tapgate.store.partitions import get_month_start
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.archive_files import has_tables, read_rows
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.exclusive_job import AlreadyRunningError
+from tapgate.runtime.store.partitions import get_month_start
+from tapgate.runtime.store.transaction import Transaction
 
 _trail = AuditTrail("ledger")
 

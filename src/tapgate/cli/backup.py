@@ -16,11 +16,11 @@ from tapgate.cli import operator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.runtime.progress import LineProgress
-from tapgate.store import StoreError, backup, restore
-from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
-from tapgate.store.backup_source import choose_source
-from tapgate.store.migrate import migrate
-from tapgate.store.sealed_file import BACKUP, is_sealed
+from tapgate.runtime.store import StoreError, backup, restore
+from tapgate.runtime.store.backup_file import BackupReader, Manifest, open_new_file
+from tapgate.runtime.store.backup_source import choose_source
+from tapgate.runtime.store.migrate import migrate
+from tapgate.runtime.store.sealed_file import BACKUP, is_sealed
 from tapgate_client.clock import system_clock
 
 T = TypeVar("T")

@@ -39,8 +39,8 @@ async def _build_proof(
     settings: Settings, url: str, serial: str, *, pending: bool, as_json: bool
 ) -> str:
     from tapgate.core.vault import Vault  # noqa: PLC0415
+    from tapgate.runtime.store.database import Database  # noqa: PLC0415
     from tapgate.sandbox.software_card import load_card  # noqa: PLC0415
-    from tapgate.store.database import Database  # noqa: PLC0415
 
     database = await Database.connect(url)
     try:

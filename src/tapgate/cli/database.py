@@ -10,7 +10,7 @@ import typer
 from tapgate import supervisor
 from tapgate.core.settings import load_settings
 from tapgate.core.vault import Vault
-from tapgate.store import StoreError
+from tapgate.runtime.store import StoreError
 
 
 def migrate(

@@ -7,7 +7,7 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.notifications.messages import list_pending
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339
 
 

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from tapgate.store.migrate import migrate, read_plan
+from tapgate.runtime.store.migrate import migrate, read_plan
 
 _UP_TO_DATE = "The database is up to date."
 

@@ -11,9 +11,9 @@ from tapgate.core.settings import Settings, load_settings
 from tapgate.core.settings.network import DEFAULT_MESSENGER_URL
 from tapgate.core.settings.nodes import Demo, Environment
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.store import FolderInUseError
-from tapgate.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
-from tapgate.store.database import Database
+from tapgate.runtime.store import FolderInUseError
+from tapgate.runtime.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
+from tapgate.runtime.store.database import Database
 from tapgate.supervisor import PrepareHook, Service
 from tapgate_client.schemas.nodes import NodeRole
 

@@ -16,7 +16,7 @@ from tapgate.core.vault import Vault
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verify import Proof
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import system_clock
 
 

@@ -8,8 +8,8 @@ import msgspec
 from tapgate.audit.rule_changes import record_rule_change
 from tapgate.auth.actors import Actor
 from tapgate.fees.queries import RowT, RuleTable
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.fees import CommissionRules, FeeRules
 
 RulesT = TypeVar("RulesT", FeeRules, CommissionRules)

@@ -6,8 +6,8 @@ import msgspec
 
 from tapgate.rules.commission import CommissionRate
 from tapgate.rules.fees import FeeTier
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 

@@ -16,7 +16,7 @@ from tapgate.fees.model import (
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tapgate_client.schemas.fees import CommissionRules, FeeRules

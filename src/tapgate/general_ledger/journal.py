@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import BUILDERS
 from tapgate.ledger.archived import require_live
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.general_ledger import JournalQuery
 from tapgate_client.schemas.pagination import encode_cursor

@@ -6,7 +6,7 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import to_account_component
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.general_ledger import AccountKind, GlCode, GlCodes, GlCodeUpdate
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from tapgate.general_ledger.model import KindTotals
 from tapgate.ledger import archived
-from tapgate.store.database import Database
-from tapgate.store.id_ranges import add_range
-from tapgate.store.pipeline import send_ahead
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.id_ranges import add_range
+from tapgate.runtime.store.pipeline import send_ahead
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 from tapgate_client.schemas.general_ledger import GlCode
 

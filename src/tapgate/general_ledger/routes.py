@@ -10,7 +10,7 @@ from tapgate.general_ledger import operations, queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.general_ledger import (
     GlCodes,

@@ -18,10 +18,10 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.api.request_context import RequestContext
 from tapgate.guide.contents import FILE_TYPES, Contents, Document
 from tapgate.guide.search import MAX_QUERY_LENGTH, SearchIndex
-from tapgate.http.client_addresses import get_address_key
 from tapgate.http.endpoint import Reply
 from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimit
+from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate_client.errors import ApiError, Code
 

@@ -15,7 +15,6 @@ import structlog
 
 from tapgate.core import telemetry
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
-from tapgate.http.client_addresses import ClientAddresses, get_address_key
 from tapgate.http.cors import CorsPolicy
 from tapgate.http.endpoint import BaseRequestContext
 from tapgate.http.messages import (
@@ -34,6 +33,7 @@ from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimit, RateLimitResult
 from tapgate.http.tracing import RequestIdSource
 from tapgate.runtime import logs
+from tapgate.runtime.client_addresses import ClientAddresses, get_address_key
 from tapgate_client.errors import ApiError, Code
 
 C = TypeVar("C", bound=BaseRequestContext)

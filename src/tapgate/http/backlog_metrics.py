@@ -13,8 +13,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tapgate.runtime.cached_result import CachedResult
-from tapgate.store.database import Database
-from tapgate.store.pipeline import send_ahead
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.pipeline import send_ahead
 from tapgate_client.errors import ApiError
 
 _MAX_AGE_SECONDS: Final = 10.0

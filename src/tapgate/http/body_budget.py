@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.http.client_addresses import get_address_key
+from tapgate.runtime.client_addresses import get_address_key
 
 #: Body bytes that a connection may hold without a charge to the budget. Nearly every body is
 #: smaller, so payments continue when large bodies exhaust the budget.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tapgate.core.settings import Settings
-from tapgate.http.client_addresses import ClientAddresses, get_address_key
+from tapgate.runtime.client_addresses import ClientAddresses, get_address_key
 from tapgate.runtime.open_files import get_max_connections
 
 #: If trusted proxies are configured, 1/n of the connections is reserved for them, so that direct

@@ -14,7 +14,7 @@ from tapgate.http.throttle import Throttle
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.shared_metrics import Counter, Gauge, RenderedFamily, SharedMetrics
-from tapgate.store.pool import Pool
+from tapgate.runtime.store.pool import Pool
 from tapgate_client.schemas.nodes import NodeRole
 
 _UPDATE_SECONDS: Final = 2.0

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.http.node_table import NodeTable
+from tapgate.runtime.node_table import NodeTable
 
 MICROSECONDS_PER_SECOND = 1_000_000
 #: A smaller lease would save no calls of the cache.

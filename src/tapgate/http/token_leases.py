@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.http.node_table import NodeTable
 from tapgate.http.token_buckets import (
     MICROSECONDS_PER_SECOND,
     MIN_LEASE,
     RateLimit,
     RateLimitResult,
 )
+from tapgate.runtime.node_table import NodeTable
 
 #: The process that deposited tokens returns those that are unused after this time.
 RETURN_AFTER_US = MICROSECONDS_PER_SECOND // 2

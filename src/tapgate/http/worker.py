@@ -40,7 +40,7 @@ from tapgate.runtime.handover import (
     READY_BYTE,
 )
 from tapgate.runtime.health import HealthMonitor
-from tapgate.store import StoreError
+from tapgate.runtime.store import StoreError
 from tapgate_client.errors import ApiError, Code
 
 _MIN_ACCEPT_BATCH = 2

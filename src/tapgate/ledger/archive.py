@@ -26,8 +26,8 @@ from tapgate.ledger import archive_checks as checks
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.archived import Archive, ArchivedMonth, load_archive
 from tapgate.ledger.verify import read_range
-from tapgate.store import StoreError
-from tapgate.store.partitions import (
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.partitions import (
     LOCK_TIMEOUT,
     TABLES,
     Partition,
@@ -35,7 +35,7 @@ from tapgate.store.partitions import (
     attach,
     list_partitions,
 )
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.ids import first_id_at
 
 #: Schema of the tables of archived months. Not part of a backup.

@@ -4,7 +4,7 @@ from typing import Any, Final, Protocol
 
 import asyncpg
 
-from tapgate.store import StoreError
+from tapgate.runtime.store import StoreError
 from tapgate_client.ids import get_time
 
 _TIMEOUT_SECONDS: Final = 3600.0

@@ -11,8 +11,8 @@ from tapgate.ledger import archive as steps
 from tapgate.ledger.archive import ARCHIVE_SCHEMA
 from tapgate.ledger.archive_checks import require_divided
 from tapgate.ledger.archived import Archive, ArchivedMonth, is_authentic, load_archive
-from tapgate.store import StoreError
-from tapgate.store.archive_files import (
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.archive_files import (
     ArchiveManifest,
     ProgressCallback,
     export_tables,
@@ -21,8 +21,8 @@ from tapgate.store.archive_files import (
     load_table,
     read_manifest,
 )
-from tapgate.store.partitions import TABLES, PartitionedTable, create_detached
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.partitions import TABLES, PartitionedTable, create_detached
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
 from tapgate_client.ids import IdGenerator
 

@@ -17,7 +17,7 @@ import asyncpg
 import msgspec
 
 from tapgate.core.vault import Vault
-from tapgate.store.pipeline import send_ahead
+from tapgate.runtime.store.pipeline import send_ahead
 from tapgate_client.errors import invalid_field
 from tapgate_client.ids import get_time
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, LedgerCommand, Party
-from tapgate.store.id_ranges import add_range
+from tapgate.runtime.store.id_ranges import add_range
 
 #: A statement of its own for batches that need it: a plan opens all partitions of the transactions.
 _FIND_TRANSACTION_ACCOUNTS = """

@@ -10,9 +10,9 @@ import msgspec
 
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.chart import AccountStatus
-from tapgate.store.conditions import Conditions, PageConditions, start_name_page
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import Conditions, PageConditions, start_name_page
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, require_found
 from tapgate_client.schemas.pagination import NameOrder
 from tapgate_client.schemas.partners import PartnerFilters

@@ -34,13 +34,13 @@ from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.pins.lockout import PinMatcher
 from tapgate.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.store.connection_budget import LEDGER_CONNECTIONS
-from tapgate.store.database import Database
-from tapgate.store.pool import Pool
-from tapgate.store.server_status import ServerStatus, get_server_status
-from tapgate.store.sessions import build_payment_limits
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.pool import Pool
+from tapgate.runtime.store.server_status import ServerStatus, get_server_status
+from tapgate.runtime.store.sessions import build_payment_limits
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, get_platform_day
 from tapgate_client.errors import ApiError, Code, unavailable
 from tapgate_client.ids import IdGenerator

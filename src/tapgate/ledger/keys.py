@@ -6,7 +6,7 @@ Both have tables of their own: the unique index of a partitioned table could not
 from collections.abc import Collection
 from typing import Any, Final
 
-from tapgate.store.combined import Query
+from tapgate.runtime.store.combined import Query
 
 #: OFFSET 0 fixes the plan: one lookup per key. A plan made while the table is small could otherwise
 #: read all keys for every batch later.

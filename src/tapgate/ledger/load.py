@@ -21,8 +21,8 @@ from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import get_window_start
-from tapgate.store.combined import Query, fetch_together
-from tapgate.store.id_ranges import add_range
+from tapgate.runtime.store.combined import Query, fetch_together
+from tapgate.runtime.store.id_ranges import add_range
 from tapgate_client.clock import Clock, get_platform_day
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,

@@ -10,9 +10,9 @@ import structlog
 from tapgate.core.settings import Settings
 from tapgate.ledger.rejected_taps import RETENTION_PERIOD, remove_old_taps
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
-from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
-from tapgate.store.partitions import create_months
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
+from tapgate.runtime.store.partitions import create_months
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 

@@ -23,7 +23,7 @@ from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import MAX_BATCH_SIZE, Ledger, PendingCommand
 from tapgate.runtime import local_rpc
 from tapgate.runtime.local_rpc import Failure, encode_frame, read_frame
-from tapgate.store.file_lock import FileLock
+from tapgate.runtime.store.file_lock import FileLock
 from tapgate_client.errors import ApiError, unavailable
 
 log = structlog.get_logger()

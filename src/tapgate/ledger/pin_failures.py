@@ -16,8 +16,8 @@ from tapgate.ledger.wrong_pins import WrongPin, record_wrong_pins
 from tapgate.pins.storage import attempt_pin
 from tapgate.pins.verifier import PinVerifier
 from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
-from tapgate.store.combined import Query
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.combined import Query
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.ledger.commands import Outcome
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 _FLUSH_INTERVAL_SECONDS: Final = 1.0

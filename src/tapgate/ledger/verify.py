@@ -32,7 +32,7 @@ from tapgate.ledger.claims import (
     TOTALS,
     USAGE,
 )
-from tapgate.store.partitions import get_month_start, list_partitions
+from tapgate.runtime.store.partitions import get_month_start, list_partitions
 from tapgate_client import ids
 
 _MAX_EXAMPLES: Final = 5

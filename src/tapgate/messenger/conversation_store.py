@@ -18,7 +18,7 @@ from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.model import CONVERSATION_TIMEOUT_SECONDS
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.health import MAX_AGE_SECONDS
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 from tapgate_client.errors import unavailable
 

@@ -21,7 +21,7 @@ from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, Tex
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
-from tapgate.store.work_queue import build_backlog_sql
+from tapgate.runtime.store.work_queue import build_backlog_sql
 
 #: Time for which the sweeps of other processes skip a new message.
 _LEASE_DURATION = timedelta(seconds=2)

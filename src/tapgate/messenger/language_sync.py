@@ -10,8 +10,8 @@ import asyncpg
 import structlog
 
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
-from tapgate.store.work_queue import LEASE_DURATION
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate_client import ApiError, AsyncTapgateClient, ConflictError, TapgateError
 from tapgate_client.clock import Clock
 

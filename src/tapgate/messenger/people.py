@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.messenger.model import Person, Recipient
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.names import clean_person_name
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 DEFAULT_WINDOW = timedelta(minutes=1)
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
 
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 BATCH_SIZE: Final = 1_000

@@ -14,7 +14,7 @@ from tapgate.messenger.model import Intent, Language, RequestOutcome
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 #: Resolves the intent of a text, given the person's language if it is known.

@@ -9,9 +9,9 @@ from tapgate.core.settings.nodes import Environment
 from tapgate.core.vault import Vault
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store.database import Database
-from tapgate.store.installation import check_installation
-from tapgate.store.server_status import get_server_status
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.installation import check_installation
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client.schemas.nodes import NodeRole
 
 

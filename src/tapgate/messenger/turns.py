@@ -27,8 +27,8 @@ from tapgate.messenger.model import (
 )
 from tapgate.messenger.services import Services
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
-from tapgate.store.work_queue import LEASE_DURATION, WorkQueue
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import LEASE_DURATION, WorkQueue
 from tapgate_client import AsyncTapgateClient, TapgateError, ValidationError, ids
 from tapgate_client.clock import Clock
 from tapgate_client.schemas.chat import MAX_TURNS, ChatChannel, ChatInput, ChatOutcome, ChatTurn

@@ -28,9 +28,9 @@ from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
-from tapgate.store.connection_budget import get_messenger_connections
-from tapgate.store.database import Database
-from tapgate.store.server_status import get_server_status
+from tapgate.runtime.store.connection_budget import get_messenger_connections
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.server_status import get_server_status
 from tapgate_client import AsyncTapgateClient, RetryPolicy, ServiceSecret, ids
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole

@@ -6,8 +6,8 @@ from tapgate.core.vault import Vault
 from tapgate.notifications.messages import enqueue_message
 from tapgate.one_time_codes import codes
 from tapgate.one_time_codes.codes import CodeRequest
-from tapgate.store.database import RaiseAfterCommit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.audit import AuditResult
 
 ONE_TIME_CODE_TEMPLATE = "one_time_code"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 
 _PUBLISH_SQL: Final = """

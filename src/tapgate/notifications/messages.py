@@ -21,9 +21,14 @@ from tapgate.api.services import Services
 from tapgate.core.vault import Vault
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.http_client import HttpClient
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
-from tapgate.store.work_queue import LEASE_DURATION, ResultUpdate, WorkQueue, compute_backoff
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
+from tapgate.runtime.store.work_queue import (
+    LEASE_DURATION,
+    ResultUpdate,
+    WorkQueue,
+    compute_backoff,
+)
 from tapgate_client import ids, signing
 
 #: Name under which the gateway signs requests to other services.

@@ -17,8 +17,8 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.cached_result import CachedResult
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.provider_warnings import (

@@ -23,7 +23,7 @@ from tapgate.ledger.receipts import (
 )
 from tapgate.notifications.messages import Message, MessageSender, enqueue_messages
 from tapgate.runtime.background import run_periodically
-from tapgate.store.work_queue import build_backlog_sql, build_dequeue_sql
+from tapgate.runtime.store.work_queue import build_backlog_sql, build_dequeue_sql
 from tapgate_client import ids, money
 from tapgate_client.names import clean_business_name, get_counterparty_name
 from tapgate_client.schemas.subscribers import SubscriberLanguage

@@ -5,7 +5,7 @@ from typing import Any, Final, NoReturn
 
 from tapgate.api.services import Services
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 

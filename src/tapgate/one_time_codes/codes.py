@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from tapgate.core.vault import Vault
 from tapgate.one_time_codes import send_limit
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 
 CODE_LIFETIME = timedelta(minutes=5)

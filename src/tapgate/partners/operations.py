@@ -16,7 +16,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.companies import save_status
 from tapgate.partners import model, queries
 from tapgate.partners.model import Partner
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids, money
 from tapgate_client.errors import Code, invalid_field, require_found
 from tapgate_client.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from tapgate.ledger.companies import CompanyTable
 from tapgate.partners.model import Partner
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 
 _TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")

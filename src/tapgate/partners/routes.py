@@ -13,7 +13,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
 from tapgate.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.transactions.money_requests import (
     decode_id,
     format_amount,

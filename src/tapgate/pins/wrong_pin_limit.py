@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tapgate.http.node_table import NodeTable
+from tapgate.runtime.node_table import NodeTable
 
 _MINUTE_SECONDS: Final = 60
 _WINDOW_MINUTES: Final = 10

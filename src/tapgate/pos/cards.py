@@ -12,8 +12,8 @@ from tapgate.cards.model import Card
 from tapgate.ledger.chart import AccountStatus
 from tapgate.ledger.pin_failures import check_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.database import Database, RaiseAfterCommit
-from tapgate.store.transaction import OpenTransaction, Transaction
+from tapgate.runtime.store.database import Database, RaiseAfterCommit
+from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field, require_found
 from tapgate_client.names import clean_person_name, mask_person_name

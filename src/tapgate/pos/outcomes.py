@@ -9,7 +9,7 @@ from tapgate.auth.principals import Principal
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result
 from tapgate.ledger.keys import find_by_idempotency_keys
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found
 

@@ -16,7 +16,7 @@ from tapgate.ledger.commands import (
     Party,
     TransactionResult,
 )
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.transactions.money_requests import decode_id
 from tapgate_client import ids, money
 from tapgate_client.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest

@@ -10,7 +10,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.transactions.money_requests import decode_id
 from tapgate_client import ids
 from tapgate_client.errors import Code

@@ -15,7 +15,7 @@ from tapgate.notifications import events
 from tapgate.processors import model, queries
 from tapgate.processors.model import Processor
 from tapgate.processors.terminals import queries as terminals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.schemas.processors import NewProcessor, ProcessorStatus
 

@@ -2,8 +2,8 @@
 
 from tapgate.ledger.companies import CompanyTable, save_status
 from tapgate.processors.model import Processor
-from tapgate.store.rows import insert_row, update_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.rows import insert_row, update_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 
 _COLUMNS = ("id", "account_id", "phone_number", "email", "created_at", "updated_at")

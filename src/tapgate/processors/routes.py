@@ -11,7 +11,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
 from tapgate.processors.model import ACTIVATE, SUSPEND, to_record
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.money_requests import (
     build_memo,

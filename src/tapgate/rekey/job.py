@@ -17,11 +17,11 @@ from tapgate.rekey.columns import SEALED_COLUMNS
 from tapgate.rekey.hashes import HASH_KINDS, OldKey, count_hashes, discard_hashes
 from tapgate.rekey.sealed_values import ProgressCallback
 from tapgate.runtime.nodes import list_nodes
-from tapgate.store import StoreError
-from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
-from tapgate.store.installation import get_first_key_id, set_first_key_id
-from tapgate.store.migrate import NODES_LOCK_KEY
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store import StoreError
+from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
+from tapgate.runtime.store.installation import get_first_key_id, set_first_key_id
+from tapgate.runtime.store.migrate import NODES_LOCK_KEY
+from tapgate.runtime.store.transaction import Transaction
 
 _LOCK_KEY: Final = 0x7467_726B  # "tgrk"
 _job: Final = ExclusiveJob(_LOCK_KEY)

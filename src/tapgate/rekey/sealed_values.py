@@ -8,7 +8,7 @@ import asyncpg
 from tapgate.card_proofs.issuer_keys import build_own_keys_context, derive_legacy_own_keys
 from tapgate.core.vault import KEY_ID_BYTES, Vault, VaultError
 from tapgate.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
-from tapgate.store.installation import get_first_key_id
+from tapgate.runtime.store.installation import get_first_key_id
 
 #: A sealed value starts with the fingerprint of its key and a random nonce, so that its beginning
 #: identifies it.

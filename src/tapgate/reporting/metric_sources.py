@@ -17,7 +17,7 @@ from tapgate.notifications import messages, receipts
 from tapgate.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.webhooks import delivery_queue
 from tapgate_client.schemas.nodes import NodeRole
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from tapgate.ledger import chart
 from tapgate.processors.model import Processor
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.transactions.queries import ID_TIME_TOLERANCE, get_first_id
 from tapgate.wallets.statements.queries import DailyMovements, sum_movements
 from tapgate_client import ids, money

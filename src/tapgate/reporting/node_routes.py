@@ -7,8 +7,8 @@ from tapgate.core.settings.effective import describe_settings
 from tapgate.core.settings.fingerprint import Fingerprint, find_common_values, list_differences
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.nodes import Node, list_nodes
-from tapgate.store.migration_plan import get_required_number, load_migrations, read_applied
-from tapgate.store.postgres_releases import read_server_version
+from tapgate.runtime.store.migration_plan import get_required_number, load_migrations, read_applied
+from tapgate.runtime.store.postgres_releases import read_server_version
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.schemas.nodes import (
     EffectiveSettings,

@@ -11,8 +11,8 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.database import Database
-from tapgate.store.installation import ONBOARDING_ROW
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.installation import ONBOARDING_ROW
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.reporting import Onboarding, OnboardingStep, OnboardingStepName

@@ -19,9 +19,9 @@ from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollups import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
-from tapgate.store.database import Database
-from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock, format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.ids import IdGenerator

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.transactions import TransactionType
 
 #: On a large platform, counting all accounts and cards may exceed the usual query timeout.

@@ -14,7 +14,7 @@ from tapgate.ledger.rollups import ON_CONFLICT_ADD
 from tapgate.reporting import queries
 from tapgate.reporting.queries import Rollup
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import Clock
 
 #: Slot of compacted rows, each of which merges the rows of all processes.

@@ -11,7 +11,7 @@ from tapgate.ledger.chart import AccountStatus
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
 from tapgate.runtime.cost_bound_cache import CostBoundCache
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import clock, money
 from tapgate_client.schemas.cards import CardStatus
 from tapgate_client.schemas.reporting import (

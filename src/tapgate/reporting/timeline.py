@@ -15,7 +15,7 @@ from tapgate.auth.principals import Principal
 from tapgate.compliance.alerts import queries as alerts
 from tapgate.compliance.alerts import routes as alert_routes
 from tapgate.notifications import message_statuses
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.subscribers import chat_turns
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
 from tapgate.transactions.queries import TransactionSums
 from tapgate.transactions.reader import TransactionReader
 from tapgate_client import money

@@ -1,1 +1,1 @@
-"""Processes and background work: logs, periodic jobs, shared files of a node."""
+"""What every process runs on: PostgreSQL, background jobs, logs, nodes."""

@@ -13,7 +13,7 @@ import msgspec
 from tapgate.core.settings import Settings
 from tapgate.runtime.cached_result import CachedResult
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.store.server_status import ServerStatus
+from tapgate.runtime.store.server_status import ServerStatus
 from tapgate_client.errors import ApiError, unavailable
 from tapgate_client.schemas.health import (
     NotReadyReason,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import structlog
 
-from tapgate.store.file_lock import FileLock
+from tapgate.runtime.store.file_lock import FileLock
 
 _log = structlog.get_logger()
 

@@ -24,9 +24,13 @@ from tapgate.core.settings.nodes import MismatchAction
 from tapgate.core.vault import Vault
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.health import HealthMonitor
-from tapgate.store.database import Database
-from tapgate.store.migrate import NODES_LOCK_KEY
-from tapgate.store.migration_plan import get_newest_number, read_applied, require_usable_schema
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.migrate import NODES_LOCK_KEY
+from tapgate.runtime.store.migration_plan import (
+    get_newest_number,
+    read_applied,
+    require_usable_schema,
+)
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.health import NotReadyReason
 from tapgate_client.schemas.nodes import NodeRole, NodeStatus

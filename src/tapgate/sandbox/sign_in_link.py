@@ -10,7 +10,7 @@ from typing import Final
 
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 PATH: Final = "/simulator/sign-in"
 LIFETIME: Final = timedelta(minutes=15)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from tapgate.card_proofs.issuer_keys import IssuerKeys
 from tapgate.card_proofs.sun import FileReadKey, Tap, diversify_file_read_key
 from tapgate.core.vault import Vault
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.card_proofs import CardProof
 
 _PICC_DATA_TAG: Final = b"\xc7"

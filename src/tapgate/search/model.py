@@ -9,8 +9,8 @@ import msgspec
 
 from tapgate.auth.principals import Principal
 from tapgate.core.phone_numbers import list_phone_prefixes, parse_phone_number
-from tapgate.store.conditions import MIN_SEARCH_LENGTH
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import MIN_SEARCH_LENGTH
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.schemas.search import SearchResult, SearchType
 

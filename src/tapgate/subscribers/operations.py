@@ -11,7 +11,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.notifications.events import publish
 from tapgate.pins.storage import set_pin
 from tapgate.pins.verifier import PinVerifier
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents
 from tapgate.subscribers.model import Subscriber

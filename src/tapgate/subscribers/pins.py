@@ -2,7 +2,7 @@
 
 from tapgate.auth.actors import Actor
 from tapgate.pin_operations import PinOperations, PinOwner
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_editable

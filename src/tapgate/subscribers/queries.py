@@ -14,10 +14,10 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.auth.principals import Principal
 from tapgate.ledger.accounts import lock_account
-from tapgate.store.conditions import Conditions, PageConditions, start_name_page
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row, map_conflicts
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import Conditions, PageConditions, start_name_page
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row, map_conflicts
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import (
     exclude_hidden,

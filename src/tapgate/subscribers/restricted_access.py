@@ -7,7 +7,7 @@ from tapgate.auth.actors import Actor
 from tapgate.core.vault import Vault
 from tapgate.notifications import codes
 from tapgate.one_time_codes.codes import CodeRequest
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries
 
 ACCESS_LIFETIME = timedelta(minutes=15)

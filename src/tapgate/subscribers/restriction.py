@@ -18,8 +18,8 @@ from tapgate.auth.disclosure import (
     is_hidden,
 )
 from tapgate.auth.principals import Principal
-from tapgate.store.conditions import Conditions
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber, require_not_closed
 from tapgate_client.errors import ApiError, Code
 

@@ -13,7 +13,7 @@ from tapgate.auth.disclosure import is_hidden
 from tapgate.http.endpoint import Endpoints
 from tapgate.notifications import message_statuses
 from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import operations, queries, restricted_access
 from tapgate.subscribers.model import (
     Subscriber,

@@ -12,8 +12,8 @@ from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.support import model, queries
 from tapgate.support.model import SupportRequest
 from tapgate_client import ids

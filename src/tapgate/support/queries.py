@@ -7,9 +7,9 @@ from typing import Final
 
 from tapgate.auth.disclosure import Audience, build_hidden_condition
 from tapgate.core.vault import Vault
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.support.model import ReceivedMessage, SupportMessage, SupportRequest
 from tapgate_client import ids
 from tapgate_client.errors import Code, require_found

@@ -12,8 +12,8 @@ from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.support import model, operations, queries
 from tapgate.support.model import SupportRequest
 from tapgate_client.errors import Code

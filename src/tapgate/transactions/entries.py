@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.transactions.model import Transaction, get_holder
 from tapgate_client import ids, money
 from tapgate_client.schemas.transactions import EntrySide, LedgerEntry, TransactionEntries

@@ -15,9 +15,9 @@ import asyncpg
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.ledger.archived import get_end_id
-from tapgate.store.conditions import Conditions
-from tapgate.store.database import Database
-from tapgate.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
 from tapgate.subscribers.restriction import exclude_hidden_accounts
 from tapgate.transactions.model import (
     Transaction,

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.auth.principals import Principal
 from tapgate.auth.terminals import find_terminal_names
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.entries import get_entries

@@ -5,7 +5,7 @@ from tapgate.api.access import Access
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.transactions.export import export_csv
 from tapgate.transactions.reader import TransactionReader
 from tapgate_client.clock import get_platform_day

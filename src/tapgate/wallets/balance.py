@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tapgate.auth.disclosure import Audience
 from tapgate.ledger import chart
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import get_holder, parse_user_id
 from tapgate.transactions.money_requests import decode_id

@@ -10,7 +10,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment, RemainingLimits, build_command
 from tapgate.ledger.commands import Party, card_party, subscriber_party
 from tapgate.ledger.engine import Ledger
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.money_requests import get_pin_policy

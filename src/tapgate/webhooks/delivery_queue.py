@@ -6,8 +6,8 @@ from typing import Final
 
 import asyncpg
 
-from tapgate.store.database import Database
-from tapgate.store.work_queue import ResultUpdate, WorkQueue
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
 from tapgate_client import ids
 from tapgate_client.schemas.records import require_record

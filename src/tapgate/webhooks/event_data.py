@@ -17,8 +17,8 @@ from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.ledger import rules
 from tapgate.rules.compliance import remove_personal_details
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks.model import ClaimedDelivery
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError

@@ -13,8 +13,8 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.core.vault import Vault
 from tapgate.ledger import rules
 from tapgate.notifications.events import publish
-from tapgate.store.signals import Signals
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.signals import Signals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks import delivery_queue, model, queries
 from tapgate.webhooks.model import ClaimedDelivery, StatusReason
 from tapgate.webhooks.target_urls import require_public, resolve_with_system

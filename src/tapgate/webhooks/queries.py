@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import asyncpg
 
 from tapgate.auth import secret_rows
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks.delivery_queue import build_log_sql
 from tapgate_client import ids
 from tapgate_client.schemas.records import require_record

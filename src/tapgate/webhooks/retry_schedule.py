@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from tapgate.store.work_queue import add_jitter
+from tapgate.runtime.store.work_queue import add_jitter
 
 _MINUTE, _HOUR = 60, 3_600
 #: Delays after the first, second, ... failed attempt. The attempt after the last delay is final.

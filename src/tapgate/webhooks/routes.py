@@ -9,7 +9,7 @@ from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks import delivery_queue, model, operations, queries
 from tapgate.webhooks.event_data import find_hidden_responses, load_event_data
 from tapgate_client.schemas.approvals import Operation

@@ -21,7 +21,7 @@ from tapgate.core import telemetry
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner
-from tapgate.store.work_queue import LEASE_DURATION
+from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate.webhooks import delivery_queue, model, operations
 from tapgate.webhooks.event_data import EventData, RecordLoaders, load_event_data
 from tapgate.webhooks.model import AttemptResult, ClaimedDelivery, StatusReason

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from tapgate.core.settings import Settings
 from tapgate.runtime.cost_bound_cache import CostBoundCache
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate.work_queues import queries
 from tapgate.work_queues.queries import QueueCount
 from tapgate_client import money

@@ -1,7 +1,7 @@
 import pytest
 
 from builders.messenger import FlowDriver
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 
 @pytest.fixture

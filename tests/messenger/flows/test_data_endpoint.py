@@ -24,7 +24,7 @@ from harness import split_words
 from tapgate.messenger.flows import data_endpoint, screens
 from tapgate.messenger.model import FormSubmitted
 from tapgate.runtime import logs
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import unavailable
 
 FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})

@@ -15,7 +15,7 @@ from tapgate.console.labels import CHAT_COMMAND_LABELS
 from tapgate.gateway import create_app
 from tapgate.messenger.model import COMMANDS, PinForm
 from tapgate.messenger.turns import TurnReporter
-from tapgate.store.work_queue import LEASE_DURATION
+from tapgate.runtime.store.work_queue import LEASE_DURATION
 
 
 async def wait_for_turns(

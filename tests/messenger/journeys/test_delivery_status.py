@@ -13,7 +13,7 @@ from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.notifications.messages import SERVICE_NAME
-from tapgate.store.work_queue import LEASE_DURATION
+from tapgate.runtime.store.work_queue import LEASE_DURATION
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 
 

@@ -34,9 +34,9 @@ from drivers.processes import (
 )
 from secret_leaks.detector import LeakDetector
 from tapgate.core.settings import load_settings
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.postgres_programs import find_programs_dir
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.store.database import Database
-from tapgate.store.postgres_programs import find_programs_dir
 from tapgate_client import AsyncTapgateClient, Login, signing
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"

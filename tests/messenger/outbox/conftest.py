@@ -6,10 +6,10 @@ from builders.auth import FakeClock
 from builders.messenger import OutboxDriver, SenderDriver
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
+from tapgate.runtime.store.database import Database
 from tapgate.sandbox.fake_provider.provider import Provider
 from tapgate.sandbox.fake_provider.rules import ProviderRules
 from tapgate.sandbox.fake_provider.server import serve
-from tapgate.store.database import Database
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from tapgate.messenger.model import DeliveryStatus, Option, OptionList, Template
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.messages import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import compute_backoff
 from tapgate.sandbox.fake_provider.provider import PlannedFailure
-from tapgate.store.database import Database
-from tapgate.store.work_queue import compute_backoff
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, unavailable
 

@@ -19,12 +19,12 @@ from tapgate.gateway_services import open_services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
+from tapgate.runtime.store.database import Database
 from tapgate.sandbox.demo import build as demo
 from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
 from tapgate.sandbox.demo.examples import load_example_person, load_examples
 from tapgate.sandbox.installation import prepare_installation
-from tapgate.store.database import Database
 from tapgate_client.ids import IdGenerator
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.

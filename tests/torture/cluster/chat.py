@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from drivers.processes import ACCESS_TOKEN, GRAPH_APP_SECRET, PHONE_NUMBER_ID
+from tapgate.runtime.store.database import Database
 from tapgate.sandbox.fake_provider import server
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.sandbox.fake_provider.rules import ProviderRules
-from tapgate.store.database import Database
 from torture import plan
 from torture.findings import Findings
 from torture.participants import Participants

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.migrate import migrate
+from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.runtime.store.migrate import migrate
 from torture.report import print_line
 from torture.upgrade.releases import Release, build_next_release, check_out, get_this_release
 from torture.upgrade.run import (

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import tapgate
 from databases import ADD_COLUMN_SQL
 from tapgate import VERSION
-from tapgate.store.migration_plan import MIGRATIONS_DIR, get_newest_number
+from tapgate.runtime.store.migration_plan import MIGRATIONS_DIR, get_newest_number
 
 _SOURCE: Final = Path(tapgate.__file__).parent
 #: Folder that contains the client package, relative to the project.
@@ -92,7 +92,7 @@ def build_next_release(folder: Path, tables: list[str]) -> Release:
         assert source.count(text) == 1, f"{name} does not contain {text!r} once"
         file.unlink()
         file.write_text(source.replace(text, replacement))
-    migrations = package / "store" / MIGRATIONS_DIR.name
+    migrations = package / MIGRATIONS_DIR.relative_to(_SOURCE)
     (migrations / "9001_written_by.sql").write_text(_EXPAND)
     for number, table in enumerate(sorted(tables), 9100):
         (migrations / f"{number}_add_column.sql").write_text(

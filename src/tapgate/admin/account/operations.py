@@ -15,7 +15,7 @@ from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_er
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.passkeys import MAX_PASSKEYS, VerifiedCredential
 from tapgate.auth.sessions import Sessions
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.account import TotpSecret

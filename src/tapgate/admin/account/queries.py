@@ -3,9 +3,9 @@
 import asyncpg
 
 from tapgate.auth.sessions import Sessions
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.branding import Preferences
 from tapgate_client.schemas.pagination import PageQuery
 

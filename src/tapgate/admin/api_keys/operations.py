@@ -13,8 +13,8 @@ from tapgate.admin.api_keys import model
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
-from tapgate.http.client_addresses import Network
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.client_addresses import Network
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.admin import ApiKeyChanges, NewApiKey

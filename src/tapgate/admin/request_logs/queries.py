@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate.runtime.background import run_periodically
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start

@@ -22,7 +22,7 @@ from tapgate.admin.request_logs.redaction import (
 from tapgate.api.request_context import RequestContext
 from tapgate.core.settings import Settings
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError
 from tapgate_client.ids import IdGenerator
 

@@ -14,7 +14,7 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.sessions import SessionOrigin, Sessions
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import Tokens
 

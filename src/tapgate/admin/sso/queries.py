@@ -3,9 +3,9 @@
 import asyncpg
 
 from tapgate.auth.oidc.id_tokens import Identity
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_values, map_conflicts
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_values, map_conflicts
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 
 _CONSTRAINTS = ("admin_identities_pkey", "one_admin_per_identity")

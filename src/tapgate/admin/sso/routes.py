@@ -18,7 +18,7 @@ from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.account import VerifiedFactor

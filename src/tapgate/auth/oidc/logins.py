@@ -21,10 +21,10 @@ from tapgate.auth.oidc.provider import Provider, add_query
 from tapgate.auth.oidc.requests import ProviderError, RequestRejectedError
 from tapgate.core.settings.security import OidcSettings
 from tapgate.core.vault import Vault, VaultError
-from tapgate.http.client_addresses import get_address_key
-from tapgate.http.fair_limit import FairLimit
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.client_addresses import get_address_key
+from tapgate.runtime.fair_limit import FairLimit
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 

@@ -4,8 +4,8 @@ import msgspec
 
 from tapgate.ledger.rules import SELECT_ACCOUNT_RULES
 from tapgate.rules.limits import AccountRule
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 
 
 async def get(

@@ -10,7 +10,7 @@ from tapgate.compliance.alerts.model import Alert
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.events import publish
-from tapgate.store.transaction import OpenTransaction, Transaction
+from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import NewAlert, Resolution, TransactionDecision

@@ -6,10 +6,10 @@ from typing import Final
 from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import update_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import update_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, require_found
 from tapgate_client.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity

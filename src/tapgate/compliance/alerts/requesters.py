@@ -4,8 +4,8 @@ from typing import Final
 
 from tapgate.approval_rules.queries import find_admin, load_groups
 from tapgate.auth.principals import Principal
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.transactions import Channel

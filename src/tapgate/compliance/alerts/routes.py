@@ -20,8 +20,8 @@ from tapgate.compliance.alerts.model import (
 )
 from tapgate.compliance.alerts.requesters import list_requesters, require_other_person
 from tapgate.http.endpoint import Endpoints, Reply
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation

@@ -5,10 +5,10 @@ from typing import Final
 from tapgate.compliance.rules.model import UPDATABLE_FIELDS
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
 from tapgate.rules.compliance import ComplianceRule
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row, update_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row, update_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.pagination import PageQuery
 

@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 
 from tapgate.messenger.model import FormKind, Language, PinRequest
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)
 #: Older forms are deleted. Expired forms are kept, because their language selects the error text.

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from tapgate.messenger.outbox import service_window, statuses
-from tapgate.store.database import Database
-from tapgate.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue, compute_backoff
 
 #: Longer than sending one part of a message takes; the sender extends the lease after each part.
 LEASE_DURATION = timedelta(seconds=45)

@@ -14,7 +14,7 @@ from tapgate.messenger.channel.render import RenderError, render_payloads, rende
 from tapgate.messenger.model import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.services import Services
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 

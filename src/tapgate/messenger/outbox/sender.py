@@ -19,7 +19,7 @@ from tapgate.messenger.outbox.messages import UnreadableError, open_message
 from tapgate.messenger.outbox.service_window import WINDOW_CLOSED_CODE
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.job_runner import JobRunner
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.clock import Clock
 

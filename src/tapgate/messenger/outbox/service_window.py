@@ -8,7 +8,7 @@ import asyncpg
 
 from tapgate.messenger import texts
 from tapgate.messenger.model import LANGUAGES, OutgoingMessage, Template, TextReply
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 
 #: Provider's error code for plain text outside the window.
 WINDOW_CLOSED_CODE: Final = "131047"

@@ -11,8 +11,8 @@ import structlog
 
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
 from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
-from tapgate.store.work_queue import LEASE_DURATION, WorkQueue
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import LEASE_DURATION, WorkQueue
 from tapgate_client import AsyncTapgateClient, TapgateError, ValidationError
 from tapgate_client.clock import Clock
 from tapgate_client.schemas.messages import StatusReport

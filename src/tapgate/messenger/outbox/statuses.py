@@ -14,7 +14,7 @@ import structlog
 
 from tapgate.messenger.model import DeliveryStatus
 from tapgate.messenger.outbox import service_window
-from tapgate.store.database import Database
+from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.messages import STATUS_ORDER, MessageStatus
 
 #: LIKE pattern for the keys of messages from the gateway, whose status is reported back to it.

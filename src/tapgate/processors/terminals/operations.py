@@ -11,7 +11,7 @@ from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
 from tapgate.processors.terminals.model import Terminal
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.processors import NewTerminal, TerminalStatus
 
 _trail = AuditTrail("terminal")

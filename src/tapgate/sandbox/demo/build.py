@@ -15,6 +15,8 @@ from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
 from tapgate.gateway_services import open_services
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.failures import DATABASE_ERRORS
 from tapgate.sandbox.demo import example_requests, examples
 from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import SIZES
@@ -23,8 +25,6 @@ from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
-from tapgate.store.database import Database
-from tapgate.store.failures import DATABASE_ERRORS
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope
 

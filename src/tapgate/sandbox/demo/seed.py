@@ -15,11 +15,11 @@ from tapgate.cards import operations as cards
 from tapgate.partners import operations as partners
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.sandbox.demo import country, people, signing_cards
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.documents import draw_document
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.store.transaction import Transaction
 from tapgate.subscribers import operations as subscribers
 from tapgate.subscribers.kyc_documents import operations as kyc_documents
 from tapgate.subscribers.kyc_documents.model import Document

@@ -12,9 +12,9 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.core.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.core.vault import Vault
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import queries
 from tapgate.subscribers.kyc_documents.model import Document, build_seal_context, encode_document_id

@@ -6,10 +6,10 @@ import asyncpg
 
 from tapgate.auth.disclosure import Reader
 from tapgate.core.images import EncodedImage
-from tapgate.store.conditions import PageConditions
-from tapgate.store.database import Database
-from tapgate.store.rows import insert_row
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents.model import Document, require_document
 from tapgate_client.schemas.pagination import PageQuery
 from tapgate_client.schemas.subscribers import KycDocumentType

@@ -7,7 +7,7 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents import reviews
 from tapgate_client.errors import Code
 from tapgate_client.schemas.kyc_reviews import KycReviewFilters, KycReviewRecord

@@ -8,8 +8,8 @@ import msgspec
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.restriction import exclude_hidden
 from tapgate_client import ids

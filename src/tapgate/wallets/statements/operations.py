@@ -12,9 +12,9 @@ from tapgate.auth.actors import Actor
 from tapgate.branding.model import Branding
 from tapgate.core.vault import Vault
 from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.thread_pool import BoundedThreadPool
-from tapgate.store.database import Database
-from tapgate.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_subscriber_access

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate.ledger import archived
-from tapgate.store.database import USE_GENERIC_PLANS, Database
-from tapgate.store.id_ranges import MAX_ID
-from tapgate.store.pipeline import send_ahead
-from tapgate.store.rows import insert_values
-from tapgate.store.transaction import Transaction
+from tapgate.runtime.store.database import USE_GENERIC_PLANS, Database
+from tapgate.runtime.store.id_ranges import MAX_ID
+from tapgate.runtime.store.pipeline import send_ahead
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.transaction import Transaction
 from tapgate.wallets.statements.model import Movement, Period
 from tapgate_client import ids
 from tapgate_client.names import get_counterparty_name, hide_links
