@@ -18,8 +18,8 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.notifications.messages import list_pending
-from tapgate.pins.verifier import PinVerifier
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money, signing
 from tapgate_client.clock import format_rfc3339, system_clock

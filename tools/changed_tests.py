@@ -25,7 +25,7 @@ MIRRORS: Final = {
     # Packages whose tests are with their main caller.
     "src/tapgate/approval_rules": "tests/approvals",
     "src/tapgate/http": "tests/api",
-    "src/tapgate/rules": "tests/ledger",
+    "src/tapgate/ledger/account_rules": "tests/ledger",
     "src/tapgate/runtime": "tests/gateway",
     "src/tapgate/webhooks": "tests/notifications",
     "tools/manual": "tests/docs",

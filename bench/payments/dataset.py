@@ -12,12 +12,12 @@ from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.card_proofs.issuer_keys import IssuerKeys
-from tapgate.card_proofs.sun import diversify_file_read_key
-from tapgate.card_proofs.verifier import format_uid
 from tapgate.cards import keysets
 from tapgate.cards.keysets import Keyset
 from tapgate.ledger import chart, commands
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.sun import diversify_file_read_key
+from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals

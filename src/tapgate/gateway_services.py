@@ -13,19 +13,19 @@ from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
-from tapgate.card_proofs.verifier import ProofVerifier
 from tapgate.compliance.alerts.operations import close_alert
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.http.throttle import Throttle
+from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision, TransactionResult
 from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
+from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.notifications.receipts import KINDS_BY_SETTING
-from tapgate.pins.verifier import PinVerifier
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.pos.payments import record_refund
 from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor

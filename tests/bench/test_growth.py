@@ -20,8 +20,8 @@ from tapgate.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.pins.verifier import StoredPin
 from tapgate.ledger.verify import verify
-from tapgate.pins.verifier import StoredPin
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 

@@ -11,7 +11,7 @@ from builders.card_proofs import (
 )
 from cases import each
 from harness import Harness, parse_error
-from tapgate.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate_client import ids
 
 

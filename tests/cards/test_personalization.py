@@ -29,13 +29,13 @@ from builders.participants import (
 )
 from builders.payments import LOOKUP_URL, PosDriver
 from harness import Harness, parse_error
-from tapgate.card_proofs.issuer_keys import (
+from tapgate.cards import keysets
+from tapgate.ledger.card_proofs.issuer_keys import (
     derive_legacy_own_keys,
     derive_own_keys,
     split_own_keys,
 )
-from tapgate.card_proofs.sun import diversify_file_read_key
-from tapgate.cards import keysets
+from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate_client import ids
 

@@ -30,10 +30,14 @@ from cases import each
 from harness import Harness, parse_error
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
+from tapgate.ledger.account_rules.compliance import (
+    ComplianceRule,
+    RuleMatch,
+    remove_personal_details,
+)
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import Command
 from tapgate.ledger.verify import verify
-from tapgate.rules.compliance import ComplianceRule, RuleMatch, remove_personal_details
 from tapgate_client import ids
 
 NEW_RULE: dict[str, Any] = {

@@ -13,8 +13,8 @@ from harness import WRONG_PIN, Harness
 from tapgate.compliance.alerts.model import SUPPORT_REQUEST
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
 from tapgate.console.translation.translator import Language, get_translator
+from tapgate.ledger.pins.wrong_pins import PIN_GUESSING_ALERT_TYPE
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
-from tapgate.ledger.wrong_pins import PIN_GUESSING_ALERT_TYPE
 from tapgate_client.schemas.compliance import RuleType
 
 QUEUE_URL = "/console/compliance"

@@ -19,8 +19,8 @@ from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.http.endpoint import Endpoint
+from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import insert_defaults
-from tapgate.pins.storage import set_pin
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.admin import Scope

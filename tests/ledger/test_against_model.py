@@ -13,18 +13,18 @@ from examples import limit_examples
 from ledger import reference_model
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
 from tapgate.ledger import chart, commands
+from tapgate.ledger.account_rules.commission import CommissionRate
+from tapgate.ledger.account_rules.compliance import ComplianceRule
+from tapgate.ledger.account_rules.fees import FeeTier
+from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
+from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
-from tapgate.pins.lockout import PinState
-from tapgate.rules.commission import CommissionRate
-from tapgate.rules.compliance import ComplianceRule
-from tapgate.rules.fees import FeeTier
-from tapgate.rules.limits import AccountRule
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 

@@ -25,13 +25,13 @@ from builders.ledger import (
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
 from ledger.test_against_model import ACCOUNTS, OWNERS, InMemoryLedger
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.ledger import chart, commands, rejected_taps
+from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.ledger.apply import apply_decision
+from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.decide import decide
 from tapgate.ledger.rules import Rules
-from tapgate.rules.limits import AccountRule
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 from tapgate_client.errors import Code

@@ -26,9 +26,9 @@ from examples import limit_examples
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.ledger import chart, commission
+from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.state import State
-from tapgate.rules.commission import CommissionRate
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 

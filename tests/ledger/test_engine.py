@@ -18,7 +18,7 @@ from builders.ledger import (
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
-from tapgate.pins.lockout import PinState
+from tapgate.ledger.pins.lockout import PinState
 from tapgate_client.errors import ApiError, Code
 
 

@@ -25,8 +25,8 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.ledger import chart, node_ledger
+from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import (
     AuditFacts,
     Command,

@@ -33,10 +33,10 @@ from builders.payments import (
 from cases import each
 from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.card_proofs.sun import diversify_file_read_key
-from tapgate.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.ledger import write
+from tapgate.ledger.card_proofs.sun import diversify_file_read_key
+from tapgate.ledger.card_proofs.verifier import ProofResult, ProofVerifier
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED

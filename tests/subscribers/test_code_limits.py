@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from harness import Harness
-from tapgate.one_time_codes import send_limit
+from tapgate.ledger.one_time_codes import send_limit
 from tapgate.runtime.store.database import Database
 
 URL = "/api/v1/subscribers"

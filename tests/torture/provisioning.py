@@ -6,8 +6,8 @@ from typing import Final
 from drivers.actors import Admin, App, require_success
 from drivers.processes import ADMIN, open_client
 from harness import BearerAuth, HmacAuth
-from tapgate.card_proofs.issuer_keys import IssuerKeys
-from tapgate.card_proofs.sun import diversify_file_read_key
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.sandbox.software_card import SoftwareCard
 from torture import plan
 from torture.events import COMPLETED, REFUNDED

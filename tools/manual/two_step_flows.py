@@ -13,7 +13,7 @@ from tapgate.auth.invitations import INVITATION_LIFETIME
 from tapgate.auth.oidc.logins import LOGIN_LIFETIME
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME
 from tapgate.cards.personalization import ISSUED_KEYS_LIFETIME
-from tapgate.one_time_codes.codes import CODE_LIFETIME
+from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME
 from tapgate_client.schemas.approvals import MAX_EXPIRY_SECONDS
 
 _V1: Final = "/api/v1"

@@ -10,8 +10,8 @@ from tapgate.auth.actors import Actor
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.chart import AccountStatus
-from tapgate.pins.storage import set_pin
-from tapgate.pins.verifier import PinVerifier
+from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.agents import AgentRegistration, AgentUpdate
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tapgate.api.report_calls import ReportClient
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
-    from tapgate.card_proofs.verifier import ProofVerifier
     from tapgate.core.settings import Settings
     from tapgate.core.vault import Vault
     from tapgate.http.metrics import MetricSource
     from tapgate.http.throttle import Throttle
+    from tapgate.ledger.card_proofs.verifier import ProofVerifier
     from tapgate.ledger.engine import Ledger
-    from tapgate.pins.verifier import PinVerifier
+    from tapgate.ledger.pins.verifier import PinVerifier
     from tapgate.runtime.health import HealthMonitor
     from tapgate.runtime.nodes import NodeRegistry
     from tapgate.runtime.store.database import Database

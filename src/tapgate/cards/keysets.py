@@ -8,9 +8,9 @@ import msgspec
 
 from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
-from tapgate.card_proofs.issuer_keys import IssuerKeys, generate_master_key
-from tapgate.card_proofs.verifier import KEYSETS_CHANGED
 from tapgate.core.vault import Vault
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys, generate_master_key
+from tapgate.ledger.card_proofs.verifier import KEYSETS_CHANGED
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row

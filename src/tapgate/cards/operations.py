@@ -7,16 +7,16 @@ import msgspec
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.cards import model, queries, tap_history
 from tapgate.cards.model import Card
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
+from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
+from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
 from tapgate.pin_operations import require_correct_pin
-from tapgate.pins.storage import set_pin
-from tapgate.pins.verifier import PinVerifier
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers

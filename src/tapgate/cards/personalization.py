@@ -11,24 +11,24 @@ import msgspec
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
-from tapgate.card_proofs.issuer_keys import (
+from tapgate.cards import keysets, model, queries, tap_history
+from tapgate.cards.model import Card
+from tapgate.cards.uids import is_signing_uid
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
+from tapgate.ledger.card_proofs.issuer_keys import (
     IssuerKeys,
     build_own_keys_context,
     derive_legacy_own_keys,
     derive_own_keys,
     split_own_keys,
 )
-from tapgate.card_proofs.sun import MAX_KEY_VERSION
-from tapgate.card_proofs.verifier import (
+from tapgate.ledger.card_proofs.sun import MAX_KEY_VERSION
+from tapgate.ledger.card_proofs.verifier import (
     OTHER_CARD_MESSAGE,
     DecryptedProof,
     find_proof_error,
 )
-from tapgate.cards import keysets, model, queries, tap_history
-from tapgate.cards.model import Card
-from tapgate.cards.uids import is_signing_uid
-from tapgate.core.settings import Settings
-from tapgate.core.vault import Vault
 from tapgate.notifications.events import publish
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.installation import get_first_key_id

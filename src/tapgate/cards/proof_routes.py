@@ -4,11 +4,11 @@ from tapgate.api.access import Access
 from tapgate.api.guards import Guard, Proposal, Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.card_proofs.verifier import DecryptedProof
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
 from tapgate.cards.model import to_record as to_card_record
 from tapgate.http.endpoint import Endpoints
+from tapgate.ledger.card_proofs.verifier import DecryptedProof
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate_client.errors import Code

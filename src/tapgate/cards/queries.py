@@ -8,10 +8,10 @@ import asyncpg
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
-from tapgate.card_proofs.verifier import format_uid
 from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
 from tapgate.ledger.accounts import lock_account
+from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.runtime.store.conditions import Conditions, PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import update_row

@@ -6,13 +6,13 @@ from tapgate.api.guards import Unguarded
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
 from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
+from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate_client.errors import Code

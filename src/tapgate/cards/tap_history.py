@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from tapgate.auth.terminals import find_terminal_names
-from tapgate.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.cards.model import Card
+from tapgate.ledger.card_proofs.verifier import NOT_CONFIRMED_DETAILS, ProofResult, is_not_confirmed
 from tapgate.ledger.events import enqueue_clone_events
 from tapgate.ledger.rejected_taps import (
     MAX_TAPS,

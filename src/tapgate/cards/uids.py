@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tapgate.card_proofs.sun import UID_BYTES
+from tapgate.ledger.card_proofs.sun import UID_BYTES
 
 #: ISO 14443-3 defines UIDs of 4, 7 and 10 bytes. A MAC address has 6.
 _UID_LENGTHS: Final = frozenset({4, 6, 7, 10})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.rules.compliance import RuleMatch
+from tapgate.ledger.account_rules.compliance import RuleMatch
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.compliance import RuleSubject
 

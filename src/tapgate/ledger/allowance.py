@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from tapgate.ledger import chart
+from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.ledger.load import find_account
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account
-from tapgate.rules.limits import AccountRule
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):

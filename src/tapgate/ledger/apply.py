@@ -1,6 +1,8 @@
 """Application of a decision to the in-memory state of its batch."""
 
 from tapgate.ledger import chart
+from tapgate.ledger.account_rules.commission import CashMovement
+from tapgate.ledger.account_rules.compliance import get_subject_accounts
 from tapgate.ledger.state import (
     Account,
     Decision,
@@ -13,8 +15,6 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
-from tapgate.rules.commission import CashMovement
-from tapgate.rules.compliance import get_subject_accounts
 
 
 def apply_decision(state: State, decision: Decision) -> None:

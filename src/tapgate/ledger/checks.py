@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.card_proofs.verifier import (
+from tapgate.ledger import chart
+from tapgate.ledger.account_rules.compliance import find_matches
+from tapgate.ledger.archived import ARCHIVED
+from tapgate.ledger.card_proofs.verifier import (
     NOT_CONFIRMED_DETAILS,
     OTHER_CARD_MESSAGE,
     find_proof_error,
     is_not_confirmed,
 )
-from tapgate.ledger import chart
-from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.context import CommandContext, Rejection
+from tapgate.ledger.pins.lockout import evaluate_pin
+from tapgate.ledger.pins.wrong_pins import WrongPin, get_phone_owner
 from tapgate.ledger.state import Account, Card, State
-from tapgate.ledger.wrong_pins import WrongPin, get_phone_owner
-from tapgate.pins.lockout import evaluate_pin
-from tapgate.rules.compliance import find_matches
 from tapgate_client import money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import CardStatus

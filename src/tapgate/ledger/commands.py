@@ -5,9 +5,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.ledger import chart
-from tapgate.pins.lockout import build_pin_error
+from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.ledger.pins.lockout import build_pin_error
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.compliance import Resolution
 

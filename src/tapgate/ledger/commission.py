@@ -1,7 +1,7 @@
 """Commission on cash-in and cash-out: matches with earlier movements, posting and storage.
 
 Both accounts are locked during the decision, and the matches are stored in the same database
-transaction. `rules/commission.py` has the rules.
+transaction. `ledger/account_rules/commission.py` has the rules.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
-from tapgate.rules.commission import (
+from tapgate.ledger.account_rules.commission import (
     CashMatch,
     CashMovement,
     calculate_commission,
     get_window_start,
     match_movements,
 )
+from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate_client.ids import first_id_at
 
 #: More than twice the lookback, so that `verify` finds all matches of the movements that were

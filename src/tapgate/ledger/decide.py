@@ -11,6 +11,8 @@ from datetime import date
 import msgspec
 
 from tapgate.ledger import chart, commission
+from tapgate.ledger.account_rules.compliance import RuleMatch, find_wrong_pin_matches
+from tapgate.ledger.account_rules.fees import SENDER
 from tapgate.ledger.archived import ARCHIVED
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import (
@@ -21,6 +23,8 @@ from tapgate.ledger.commands import (
     build_outcome,
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
+from tapgate.ledger.pins.lockout import PinMatcher
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.rejected_taps import build_rejected_tap
 from tapgate.ledger.state import (
     Account,
@@ -35,10 +39,6 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
-from tapgate.pins.lockout import PinMatcher
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
-from tapgate.rules.fees import SENDER
 from tapgate_client.errors import Code
 
 

@@ -26,14 +26,14 @@ from tapgate.ledger.commands import Command, LedgerCommand, Outcome, Transaction
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
 from tapgate.ledger.metrics import BatchReport, BatchTiming
+from tapgate.ledger.pins.lockout import PinMatcher
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.ledger.replays import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.spans import add_traceparent, trace_batch
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
-from tapgate.pins.lockout import PinMatcher
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate.runtime.store.connection_budget import LEDGER_CONNECTIONS
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.pool import Pool

@@ -12,15 +12,16 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tapgate.ledger import chart, commission, pin_failures, windows
+from tapgate.ledger import chart, commission, windows
+from tapgate.ledger.account_rules.commission import get_window_start
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.batch_keys import BatchKeys
 from tapgate.ledger.commands import Command, LedgerCommand, decode_result
 from tapgate.ledger.keys import build_key_query, build_reference_query
+from tapgate.ledger.pins import pin_failures
+from tapgate.ledger.pins.lockout import PinState
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
-from tapgate.pins.lockout import PinState
-from tapgate.rules.commission import get_window_start
 from tapgate.runtime.store.combined import Query, fetch_together
 from tapgate.runtime.store.id_ranges import add_range
 from tapgate_client.clock import Clock, get_platform_day

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
-from tapgate.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
+from tapgate.ledger.card_proofs.verifier import ProofResult, ProvableCard, is_not_confirmed
 from tapgate.ledger.state import TAP_ERROR_CODES, RejectedTap
 from tapgate_client import ids
 from tapgate_client.errors import Code

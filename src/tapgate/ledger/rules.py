@@ -10,10 +10,15 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.rules.commission import CommissionRate
-from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule, RuleIndex, index_rules
-from tapgate.rules.fees import FeeTier, calculate_fee
-from tapgate.rules.limits import AccountRule
+from tapgate.ledger.account_rules.commission import CommissionRate
+from tapgate.ledger.account_rules.compliance import (
+    COUNT_RULE_TYPES,
+    ComplianceRule,
+    RuleIndex,
+    index_rules,
+)
+from tapgate.ledger.account_rules.fees import FeeTier, calculate_fee
+from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate_client import ids, money
 from tapgate_client.schemas.compliance import RuleSubject, RuleType
 from tapgate_client.schemas.transactions import FeePayer

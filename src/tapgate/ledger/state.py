@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tapgate.ledger import chart
+from tapgate.ledger.account_rules.commission import CashMatch, CashMovement
+from tapgate.ledger.account_rules.compliance import RuleMatch
 from tapgate.ledger.commands import (
     Outcome,
     PartnerReference,
@@ -13,11 +15,9 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
+from tapgate.ledger.pins.lockout import PinState
+from tapgate.ledger.pins.wrong_pins import WrongPin
 from tapgate.ledger.rules import Rules
-from tapgate.ledger.wrong_pins import WrongPin
-from tapgate.pins.lockout import PinState
-from tapgate.rules.commission import CashMatch, CashMovement
-from tapgate.rules.compliance import RuleMatch
 from tapgate_client.errors import Code
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from tapgate.ledger.account_rules.compliance import ComplianceRule, get_subject_accounts
 from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.state import Account, State
-from tapgate.rules.compliance import ComplianceRule, get_subject_accounts
 from tapgate.runtime.store.combined import Query
 from tapgate_client import ids
 from tapgate_client.schemas.compliance import RuleSubject

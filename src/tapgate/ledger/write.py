@@ -5,16 +5,17 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.ledger import commission, pin_failures, rollups
+from tapgate.ledger import commission, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
 from tapgate.ledger.low_float import find_low_floats
+from tapgate.ledger.pins import pin_failures
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.ledger.pins.wrong_pins import record_wrong_pins
 from tapgate.ledger.receipts import PendingNotification, build_notifications
 from tapgate.ledger.rejected_taps import store_rejected_taps
 from tapgate.ledger.state import Decision, NewTransaction, State, StoredTransaction
-from tapgate.ledger.wrong_pins import record_wrong_pins
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
 from tapgate_client.ids import IdGenerator
 
 #: Updates balances, usage and counters of locked accounts and their cards, and inserts entries.

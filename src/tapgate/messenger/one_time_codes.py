@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
+from tapgate.ledger.one_time_codes import send_limit
+from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
 from tapgate.messenger import rate_limits
 from tapgate.messenger.model import Person, RequestRejected, RequestSucceeded, Template
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
-from tapgate.one_time_codes import send_limit
-from tapgate.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
 from tapgate_client.errors import Code
 
 #: Limit per requesting person; `send_limit` limits the codes per phone number.

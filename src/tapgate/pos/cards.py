@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tapgate.auth.disclosure import Reader
-from tapgate.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.cards import queries as cards
 from tapgate.cards import tap_history
 from tapgate.cards.model import Card
+from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.ledger.chart import AccountStatus
-from tapgate.ledger.pin_failures import check_pin
-from tapgate.pins.verifier import PinVerifier
+from tapgate.ledger.pins.pin_failures import check_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids, money

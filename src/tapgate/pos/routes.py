@@ -8,8 +8,8 @@ from tapgate.api.access import Access
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.object_access import ObjectAccess
 from tapgate.api.request_context import RequestContext
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.chart import COMPLETED, FAILED
 from tapgate.ledger.commands import Outcome
 from tapgate.pos import cards, outcomes, payments

@@ -13,8 +13,8 @@ from tapgate.auth.hmac_keys import build_vault_context as build_hmac_key_context
 from tapgate.auth.oidc.logins import build_identity_context
 from tapgate.auth.sessions import build_id_token_context
 from tapgate.auth.webhook_secrets import build_vault_context as build_partner_context
-from tapgate.card_proofs.issuer_keys import build_master_context, build_own_keys_context
-from tapgate.card_proofs.issuer_keys import build_vault_context as build_keyset_context
+from tapgate.ledger.card_proofs.issuer_keys import build_master_context, build_own_keys_context
+from tapgate.ledger.card_proofs.issuer_keys import build_vault_context as build_keyset_context
 from tapgate.messenger.inbox import get_sealing_context as build_inbox_context
 from tapgate.messenger.kept_images import get_sealing_context as build_kept_image_context
 from tapgate.messenger.outbox.messages import get_sealing_context as build_outbox_context

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.auth.oidc.logins import LOGIN_LIFETIME
 from tapgate.auth.sessions import REFRESH_LIFETIME
-from tapgate.one_time_codes.codes import CODE_LIFETIME
+from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME
 
 _OLD_KEY: Final = """
     WITH old (key_id, newest, first_key, retired_at, now) AS (VALUES (

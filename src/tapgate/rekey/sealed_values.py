@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import asyncpg
 
-from tapgate.card_proofs.issuer_keys import build_own_keys_context, derive_legacy_own_keys
 from tapgate.core.vault import KEY_ID_BYTES, Vault, VaultError
+from tapgate.ledger.card_proofs.issuer_keys import build_own_keys_context, derive_legacy_own_keys
 from tapgate.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
 from tapgate.runtime.store.installation import get_first_key_id
 

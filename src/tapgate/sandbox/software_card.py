@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
-from tapgate.card_proofs.issuer_keys import IssuerKeys
-from tapgate.card_proofs.sun import FileReadKey, Tap, diversify_file_read_key
 from tapgate.core.vault import Vault
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.sun import FileReadKey, Tap, diversify_file_read_key
 from tapgate.runtime.store.database import Database
 from tapgate_client.schemas.card_proofs import CardProof
 

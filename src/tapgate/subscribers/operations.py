@@ -8,9 +8,9 @@ from tapgate.auth.actors import Actor
 from tapgate.core.settings import Settings
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
+from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.notifications.events import publish
-from tapgate.pins.storage import set_pin
-from tapgate.pins.verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents

@@ -19,10 +19,10 @@ from tapgate.api.request_context import RequestContext
 from tapgate.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
 from tapgate.branding.operations import build_default_branding, get_branding_or_default
 from tapgate.branding.routes import build_logo_reply
-from tapgate.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.cards import queries
 from tapgate.core.settings import Settings
 from tapgate.http.endpoint import Reply
+from tapgate.ledger.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.runtime import logs
 from tapgate.tap_page.texts import TEXTS, choose_language
 from tapgate_client.errors import ApiError, Code

@@ -16,7 +16,7 @@ import msgspec
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.ledger import rules
-from tapgate.rules.compliance import remove_personal_details
+from tapgate.ledger.account_rules.compliance import remove_personal_details
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks.model import ClaimedDelivery

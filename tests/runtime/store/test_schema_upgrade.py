@@ -25,10 +25,10 @@ from tapgate.gateway_installation import require_same_installation
 from tapgate.gateway_services import open_services
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
+from tapgate.ledger.pins.storage import set_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import Proof, verify
-from tapgate.pins.storage import set_pin
-from tapgate.pins.verifier import PinVerifier
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import check_schema, migrate

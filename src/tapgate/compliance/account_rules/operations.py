@@ -4,7 +4,7 @@ from tapgate.audit.rule_changes import record_rule_change
 from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.account_rules import model, queries
-from tapgate.rules.limits import AccountRule
+from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.compliance import AccountRuleUpdate

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.rules.compliance import remove_personal_details
+from tapgate.ledger.account_rules.compliance import remove_personal_details
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.compliance import (

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
+from tapgate.ledger.account_rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code, invalid_field
 from tapgate_client.schemas.compliance import (

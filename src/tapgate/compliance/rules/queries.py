@@ -3,8 +3,8 @@
 from typing import Final
 
 from tapgate.compliance.rules.model import UPDATABLE_FIELDS
+from tapgate.ledger.account_rules.compliance import ComplianceRule
 from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
-from tapgate.rules.compliance import ComplianceRule
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.rows import insert_row, update_row

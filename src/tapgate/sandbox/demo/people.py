@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.pins.verifier import is_weak_pin
+from tapgate.ledger.pins.verifier import is_weak_pin
 from tapgate.sandbox.demo.country import Merchant, Person
 from tapgate.sandbox.demo.signing_cards import SigningCards
 from tapgate_client import ids

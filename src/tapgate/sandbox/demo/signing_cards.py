@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate.card_proofs.sun import KEY_BYTES
-from tapgate.card_proofs.verifier import ProofResult
 from tapgate.cards.tap_history import COUNTER_FIELD
+from tapgate.ledger.card_proofs.sun import KEY_BYTES
+from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command
 from tapgate_client.schemas.card_proofs import NewKeyset
 

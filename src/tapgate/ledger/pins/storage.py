@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate.pins.lockout import PinState, PinVerdict, evaluate_pin
-from tapgate.pins.verifier import PinHash, PinVerifier
+from tapgate.ledger.pins.lockout import PinState, PinVerdict, evaluate_pin
+from tapgate.ledger.pins.verifier import PinHash, PinVerifier
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
@@ -32,8 +32,8 @@ async def attempt_pin(
 ) -> PinVerdict:
     """Evaluate one attempt, and store the new failure count and lock.
 
-    The holder must have a PIN. Operations call `check_pin` in `ledger/pin_failures.py`, which also
-    counts a wrong PIN for the compliance rules and for the credential.
+    The holder must have a PIN. Operations call `check_pin` in `ledger/pins/pin_failures.py`, which
+    also counts a wrong PIN for the compliance rules and for the credential.
     """
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tapgate.pins.verifier import PinHash
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.ledger.pins.verifier import PinHash
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code
 

@@ -9,13 +9,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from tapgate.ledger.account_rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
+from tapgate.ledger.pins.storage import attempt_pin
+from tapgate.ledger.pins.verifier import PinVerifier
+from tapgate.ledger.pins.wrong_pins import WrongPin, record_wrong_pins
 from tapgate.ledger.rules import load_compliance_rules
-from tapgate.ledger.wrong_pins import WrongPin, record_wrong_pins
-from tapgate.pins.storage import attempt_pin
-from tapgate.pins.verifier import PinVerifier
-from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.runtime.store.combined import Query
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
@@ -76,8 +76,9 @@ def build_count_query(
 async def check_pin(
     tx: Transaction, credential: str, holder_id: int, pin: str, pin_verifier: PinVerifier
 ) -> ApiError | None:
-    """Check a PIN that is not part of a transaction; see `pins/storage.py` for the required lock.
+    """Check a PIN that is not part of a transaction.
 
+    `ledger/pins/storage.py` says which lock is required.
     Wrong PINs are counted for `credential`. The error of a wrong PIN is returned and not raised, so
     that the caller can commit the failure count.
     """

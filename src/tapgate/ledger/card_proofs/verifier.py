@@ -11,10 +11,10 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from tapgate.card_proofs.card_loader import CardLoader
-from tapgate.card_proofs.issuer_keys import IssuerKeys
-from tapgate.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
 from tapgate.core.vault import Vault, VaultError
+from tapgate.ledger.card_proofs.card_loader import CardLoader
+from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
+from tapgate.ledger.card_proofs.sun import FileReadKey, MetaReadKey, Tap, diversify_file_read_key
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.signals import Signals
 from tapgate_client import ids

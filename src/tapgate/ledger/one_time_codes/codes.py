@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from tapgate.core.vault import Vault
-from tapgate.one_time_codes import send_limit
+from tapgate.ledger.one_time_codes import send_limit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
 

@@ -7,7 +7,7 @@ enough wrong PINs are older than ten minutes.
 
 An attempt is counted in the same step of the event loop that compares the PIN, before anything is
 written. Parallel requests to one node therefore exceed the limit by at most one wrong PIN per
-further process. Nodes share their counts in the database (`ledger/wrong_pins.py`).
+further process. Nodes share their counts in the database (`ledger/pins/wrong_pins.py`).
 """
 
 from collections.abc import Iterable, Sequence

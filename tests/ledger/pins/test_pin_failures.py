@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
-from tapgate.ledger import chart, pin_failures
+from tapgate.ledger import chart
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
-from tapgate.ledger.pin_failures import check_pin
-from tapgate.pins.verifier import PinVerifier
+from tapgate.ledger.pins import pin_failures
+from tapgate.ledger.pins.pin_failures import check_pin
+from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
 from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS

@@ -25,7 +25,7 @@ from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.gateway_services import open_services
-from tapgate.pins.wrong_pin_limit import to_minute
+from tapgate.ledger.pins.wrong_pin_limit import to_minute
 from tapgate_client.schemas.fields import Digits
 
 LIMIT = 20

@@ -1,9 +1,9 @@
 """Wrong PINs per credential: counts that nodes share, and alerts about credentials that guess PINs.
 
-The counts in memory (`pins/wrong_pin_limit.py`) decide whether a PIN is compared. A wrong PIN also
-stores the attempts that its node has counted, and reads the attempts of all nodes. If a credential
-has reached the limit across nodes, this node blocks it too. A parallel burst can therefore reach
-the limit once on every node. Correct PINs write nothing.
+The counts in memory (`ledger/pins/wrong_pin_limit.py`) decide whether a PIN is compared. A wrong
+PIN also stores the attempts that its node has counted, and reads the attempts of all nodes. If a
+credential has reached the limit across nodes, this node blocks it too. A parallel burst can
+therefore reach the limit once on every node. Correct PINs write nothing.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.pins.wrong_pin_limit import (
+from tapgate.ledger.pins.wrong_pin_limit import (
     WINDOW_SECONDS,
     AttemptCount,
     WrongPinLimit,

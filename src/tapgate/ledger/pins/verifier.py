@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from tapgate.core.vault import Vault
-from tapgate.pins.wrong_pin_limit import WrongPinLimit
+from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
 from tapgate_client.errors import Code, invalid_field
 
 _SALT_BYTES = 16

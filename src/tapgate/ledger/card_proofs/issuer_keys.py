@@ -3,8 +3,8 @@
 import secrets
 from typing import Final, NamedTuple, Self
 
-from tapgate.card_proofs import sun
 from tapgate.core.vault import Vault
+from tapgate.ledger.card_proofs import sun
 
 #: Key numbers of the chip that are not issuer keys: the chip's master key and two unused keys.
 _OWN_KEY_NUMBERS: Final = (0, 3, 4)

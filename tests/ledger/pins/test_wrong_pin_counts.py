@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.pins.wrong_pin_limit import AttemptCount, WrongPinLimit, to_minute
+from tapgate.ledger.pins.wrong_pin_limit import AttemptCount, WrongPinLimit, to_minute
 
 NOW = datetime(2026, 3, 7, 9, 0, 30, tzinfo=UTC)
 

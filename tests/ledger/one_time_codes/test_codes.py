@@ -9,8 +9,8 @@ import pytest
 
 from builders.auth import FakeClock, OwnerBuilder, catch_api_error
 from tapgate.core.vault import Vault
-from tapgate.one_time_codes import codes as one_time_codes
-from tapgate.one_time_codes.codes import CodeRequest
+from tapgate.ledger.one_time_codes import codes as one_time_codes
+from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.runtime.store.database import Database, RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from examples import limit_examples
-from tapgate.card_proofs.sun import (
+from tapgate.ledger.card_proofs.sun import (
     MAX_COUNTER,
     FileReadKey,
     MetaReadKey,
