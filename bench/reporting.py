@@ -21,12 +21,12 @@ import asyncpg
 import msgspec
 
 from bench.growth import indexes
-from tapgate.api.app import App
-from tapgate.api.services import Services
 from tapgate.auth.sessions import Sessions
 from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
+from tapgate.http.api.app import App
+from tapgate.http.api.services import Services
 from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
 from tapgate.ledger.rules import insert_defaults
 from tapgate.reporting import rollups

@@ -32,10 +32,10 @@ from bench.payments.installation import Installation, run_installation
 from bench.payments.requests import build_payment
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.queries import get_first_system_admin
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.core.settings import load_settings
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339, system_clock
 from tapgate_client.schemas.admin import NewApiKey, Scope

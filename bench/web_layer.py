@@ -22,13 +22,13 @@ import uvicorn
 import uvloop
 
 from tapgate.admin.request_logs.recorder import RequestLog
-from tapgate.api.access import Access
-from tapgate.api.app import App
-from tapgate.api.latency_samples import LatencySamples
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.core import settings
+from tapgate.http.api.access import Access
+from tapgate.http.api.app import App
+from tapgate.http.api.latency_samples import LatencySamples
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoints
 from tapgate.http.protocol import HttpProtocol
 from tapgate.http.throttle import Throttle

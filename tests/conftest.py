@@ -45,12 +45,12 @@ from databases import (
 )
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
 from tapgate.core.settings import Settings, dev_secrets, load_settings
 from tapgate.gateway_services import open_services
 from tapgate.http import backlog_metrics as backlog_metrics_module
+from tapgate.http.api.services import Services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import health as health_module
 from tapgate.runtime.store import database as database_module
@@ -156,7 +156,7 @@ _LONG_TEST_PATHS = (
     "tests/runtime/store/test_backup",
     "tests/sandbox/test_production.py",
     "tests/console/test_restricted.py",
-    "tests/api/test_worst_case_requests.py",
+    "tests/http/api/test_worst_case_requests.py",
     "tests/secret_leaks/",
     "tests/test_readme.py",
     "tests/test_cli.py",

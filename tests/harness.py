@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import httpx2
 
-from tapgate.api.access import ROLES_BY_LETTER
-from tapgate.api.services import Services
+from tapgate.http.api.access import ROLES_BY_LETTER
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account

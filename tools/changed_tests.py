@@ -24,7 +24,7 @@ MIRRORS: Final = {
     "tools": "tests/tools",
     # Packages whose tests are with their main caller.
     "src/tapgate/approval_rules": "tests/approvals",
-    "src/tapgate/http": "tests/api",
+    "src/tapgate/http": "tests/http/api",
     "src/tapgate/ledger/account_rules": "tests/ledger",
     "src/tapgate/runtime": "tests/gateway",
     "src/tapgate/webhooks": "tests/notifications",

@@ -29,9 +29,9 @@ from bench.payments.installation import Installation, run_installation
 from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_payment_builder
 from bench.payments.results import Phase
 from tapgate import VERSION
-from tapgate.api.services import Services
 from tapgate.core.settings import load_settings
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate_client import ids

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.queries import get_first_system_admin
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.cards import keysets
 from tapgate.cards.keysets import Keyset
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key

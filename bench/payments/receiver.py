@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import cast
 
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.http.api.services import Services
 from tapgate.webhooks import operations as webhooks
 from tapgate_client import ids
 from tapgate_client.schemas.webhooks import NewWebhookEndpoint

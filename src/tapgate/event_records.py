@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from tapgate.agents.queries import load_records as load_agent_records
-from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.cards.queries import load_records as load_card_records
 from tapgate.compliance.alerts.queries import load_records as load_alert_records
+from tapgate.http.api.openapi_webhooks import WebhookEvent
 from tapgate.transactions.queries import load_records as load_transaction_records
 from tapgate.webhooks.event_data import RecordLoader
 from tapgate_client.schemas.agents import AgentRecord

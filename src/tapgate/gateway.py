@@ -21,12 +21,6 @@ from tapgate.admin.request_logs import routes as request_logs
 from tapgate.admin.sso import routes as sso
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
-from tapgate.api.app import App, Site
-from tapgate.api.openapi import render_openapi_document
-from tapgate.api.report_calls import ReportClient
-from tapgate.api.report_server import ReportServer
-from tapgate.api.services import Services
-from tapgate.api.system import build_system_endpoints
 from tapgate.approvals import routes as approvals
 from tapgate.approvals.execution import ApprovalWorker
 from tapgate.audit import routes as audit
@@ -48,6 +42,12 @@ from tapgate.gateway_services import open_services
 from tapgate.general_ledger import routes as general_ledger
 from tapgate.guide.site import GuideSite
 from tapgate.http import worker
+from tapgate.http.api.app import App, Site
+from tapgate.http.api.openapi import render_openapi_document
+from tapgate.http.api.report_calls import ReportClient
+from tapgate.http.api.report_server import ReportServer
+from tapgate.http.api.services import Services
+from tapgate.http.api.system import build_system_endpoints
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.ledger.maintenance import LedgerMaintenance

@@ -10,11 +10,11 @@ from typing import Final
 
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
-from tapgate.api.services import Services
 from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.installation import check_installation, start_onboarding

@@ -6,8 +6,6 @@ from functools import partial
 
 from tapgate import VERSION
 from tapgate.admin.request_logs.recorder import RequestLog
-from tapgate.api.latency_samples import LatencySamples
-from tapgate.api.services import Services
 from tapgate.approvals import operations as approvals
 from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.audit.rejections import RejectionLog
@@ -17,6 +15,8 @@ from tapgate.compliance.alerts.operations import close_alert
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.event_records import EVENT_RECORD_LOADERS
+from tapgate.http.api.latency_samples import LatencySamples
+from tapgate.http.api.services import Services
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.card_proofs.verifier import ProofVerifier
 from tapgate.ledger.chart import REFUND

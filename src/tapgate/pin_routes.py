@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.request_context import RequestContext
 from tapgate.pin_operations import PinOperations
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.agents import AgentPinChange

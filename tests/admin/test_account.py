@@ -11,10 +11,10 @@ import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn, get_previous_code
 from builders.passkeys import expire_factors
-from tapgate.api.services import Services
 from tapgate.auth.factors import Factors
 from tapgate.core.password_strength import is_breached
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.services import Services
 
 ME = "/api/v1/admin/me"
 NEW_PASSWORD = "another horse battery"

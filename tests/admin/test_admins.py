@@ -10,10 +10,10 @@ import pytest
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from cases import each
 from tapgate.admin import operations
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.sessions import SessionOrigin
 from tapgate.gateway_installation import create_first_admin
+from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminChanges

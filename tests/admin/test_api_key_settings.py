@@ -14,8 +14,8 @@ from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from builders.auth import Headers, ListAuditEntries
 from cases import each
 from drivers.in_process import AppTransport
-from tapgate.api.services import Services
 from tapgate.gateway import create_app
+from tapgate.http.api.services import Services
 
 CARDS_URL = "/api/v1/cards"
 ClientAtAddress = Callable[[str], httpx2.AsyncClient]

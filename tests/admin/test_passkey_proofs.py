@@ -20,8 +20,8 @@ from builders.passkeys import (
     get_code,
     log_in_with_password,
 )
-from tapgate.api.services import Services
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME, PasskeyChallenges
+from tapgate.http.api.services import Services
 from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 

@@ -24,8 +24,8 @@ from builders.passkeys import (
     get_invalid_fields,
     log_in_with_password,
 )
-from tapgate.api.services import Services
 from tapgate.auth.passkeys import MAX_PASSKEYS, RelyingParty, find_relying_party
+from tapgate.http.api.services import Services
 from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 Tamper = Callable[[Credential], object]

@@ -5,7 +5,7 @@ import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from cases import each
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 
 
 async def _log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:

@@ -17,7 +17,7 @@ from builders.passkeys import (
     get_invalid_fields,
     log_in_with_password,
 )
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate_client.errors import ApiError
 
 INVALID_OTP = (400, "INVALID_OTP")

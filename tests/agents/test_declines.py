@@ -5,7 +5,7 @@ from typing import Any
 from builders.participants import cash_in, cash_out, create_agent, create_sub_agent, transfer_float
 from cases import each
 from harness import Harness, parse_error
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate_client import ids
 
 

@@ -20,9 +20,9 @@ from builders.approvals import (
 from builders.participants import AGENTS_URL, change_status, create_agent, get_balances
 from cases import each
 from harness import BearerAuth, Harness, parse_error
-from tapgate.api.services import Services
 from tapgate.approvals import execution
 from tapgate.approvals.execution import ApprovalWorker
+from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from tapgate.api.guards import Unguarded, collect_guarded_roles
 from tapgate.approvals.model import NEVER_STORED_FIELDS
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.guards import Unguarded, collect_guarded_roles
 from tapgate.http.endpoint import Endpoint
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
@@ -24,7 +24,7 @@ def test_every_changing_endpoint_declares_a_guard_or_a_reason(endpoint: Endpoint
     declarations = [endpoint.guard, endpoint.unguarded]
     expected = 1 if endpoint in list_changing_endpoints() else 0
     assert len([item for item in declarations if item is not None]) == expected, (
-        "declare `guard` or `unguarded`, see tapgate.api.guards"
+        "declare `guard` or `unguarded`, see tapgate.http.api.guards"
     )
     assert endpoint.unguarded is None or endpoint.unguarded in tuple(Unguarded)
 

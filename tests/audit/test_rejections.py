@@ -8,10 +8,10 @@ import pytest
 
 from builders.auth import ACTOR, FakeClock
 from harness import Harness
-from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import rejections
 from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.actors import Actor
+from tapgate.http.api.services import RejectedRequest, Services
 from tapgate.runtime.store.database import Database
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}

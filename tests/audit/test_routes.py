@@ -11,10 +11,10 @@ from builders.auth import ACTOR, WriteEntry, assert_seals
 from builders.payments import create_processor, submit_and_get_id
 from cases import each
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
 from tapgate.audit import entry
 from tapgate.audit.chain import Sealer
 from tapgate.audit.routes import build_page_query
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids

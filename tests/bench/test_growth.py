@@ -16,7 +16,7 @@ import pytest
 
 from bench.runner import ROOT, run_benchmark
 from harness import Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.maintenance import ensure_partitions

@@ -13,9 +13,9 @@ from drivers.chromium import DESKTOP_VIEWPORT, Tab
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import AppTransport
 from drivers.network_faults import FlakyServer
-from tapgate.api.services import Services
 from tapgate.auth.oidc.logins import OidcLogins
 from tapgate.gateway import create_app
+from tapgate.http.api.services import Services
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import httpx2
 from builders.participants import create_agent
 from builders.payments import create_held_transfer
 from harness import BearerAuth, Harness, HmacAuth
-from tapgate.api.access import ROLES_BY_LETTER
+from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate_client import ids
 
 V1 = "/api/v1"

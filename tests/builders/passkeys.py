@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from builders.auth import EMAIL, PASSWORD, Headers
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate_client.schemas.passkeys import decode_binary, encode_binary
 
 ME: Final = "/api/v1/admin/me"

@@ -27,7 +27,7 @@ from drivers.processes import (
 )
 from harness import Harness
 from runtime.store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.ledger.claims import CLAIMS
 from tapgate.runtime.store.server_user import ServerUser
 

@@ -6,7 +6,7 @@ from builders.card_proofs import confirm, create_keyset, personalize
 from builders.payments import PosDriver
 from drivers.processes import run_command_on
 from harness import PRODUCTION_ENVIRON, Harness, parse_error
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 
 
 async def test_printed_taps_confirm_keys_and_pay(harness: Harness, services: Services) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from drivers.processes import run_command_on
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.ledger.maintenance import ensure_partitions
 
 

@@ -11,13 +11,13 @@ from drivers.in_process import NO_BACKOFF, AppTransport
 from drivers.processes import run_command_on
 from drivers.webhooks import WebhookReceiver, publish_event, publish_ledger_event
 from harness import PRODUCTION_ENVIRON, Harness
-from tapgate.api.services import Services
 from tapgate.cli import event_listener
 from tapgate.cli.event_listener import Listener, get_login
 from tapgate.cli.trigger import trigger_event
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import get_first_admin_path
+from tapgate.http.api.services import Services
 from tapgate_client import AccessToken, AsyncTapgateClient
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 

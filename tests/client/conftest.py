@@ -2,7 +2,7 @@ import pytest
 
 from drivers.in_process import ClientFactory
 from harness import Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 
 
 @pytest.fixture

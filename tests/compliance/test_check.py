@@ -7,8 +7,8 @@ import pytest
 from builders.payments import decode_id, list_alerts, submit_transfer, update_rule
 from cases import each
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.compliance.check.model import build_result
+from tapgate.http.api.services import Services
 from tapgate.ledger.account_rules.compliance import ComplianceRule, RuleMatch
 from tapgate.ledger.assess import Assessment, build_command
 from tapgate.ledger.commands import subscriber_party

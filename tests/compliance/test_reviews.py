@@ -22,10 +22,10 @@ from builders.payments import (
 )
 from drivers.in_process import AppTransport
 from harness import Harness, parse_error
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
 from tapgate_client.errors import unavailable

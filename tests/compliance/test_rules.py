@@ -17,9 +17,9 @@ from builders.payments import (
     update_rule,
 )
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
 

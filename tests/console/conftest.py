@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.builders import log_capture
+from builders.http_apps import log_capture
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness

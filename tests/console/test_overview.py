@@ -7,7 +7,7 @@ import pytest
 from builders.participants import create_agent
 from drivers.console import ConsoleClients
 from harness import Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.runtime.store.installation import start_onboarding
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.api.access import ROLES_BY_LETTER
 from tapgate.console.actions import Action
 from tapgate.console.console import ACTIONS
 from tapgate.console.rendering import get_page_path
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.endpoint import Endpoint
 
 _ENDPOINTS = {endpoint.name: endpoint for group in ENDPOINT_GROUPS for endpoint in group}

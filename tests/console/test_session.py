@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 import httpx2
 import pytest
 
-from api.builders import LogCapture
 from builders.auth import EMAIL, PASSWORD, enroll_app
+from builders.http_apps import LogCapture
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.gateway_installation import create_first_admin
+from tapgate.http.api.services import Services
 
 
 @pytest.fixture(autouse=True)

@@ -15,11 +15,11 @@ from builders.participants import create_card
 from builders.passkeys import Passkey, build_passkey
 from drivers.console import ConsoleClient
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.console import console as console_site
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import list_endpoints
 from tapgate.gateway_installation import create_first_admin
+from tapgate.http.api.services import Services
 from tapgate.sandbox.simulators import site as simulator_site
 
 ACTION = "api_key.create"

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from cases import each
-from tapgate.api.access import Access
-from tapgate.api.openapi import render_openapi_document
-from tapgate.api.request_context import RequestContext
 from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
+from tapgate.http.api.access import Access
+from tapgate.http.api.openapi import render_openapi_document
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.openapi_components import inline_shared_parts
@@ -81,7 +81,7 @@ def test_every_request_example_passes_validation(
     operation = inline_shared_parts(document)["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
     # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
-    # its own in api/examples.py.
+    # its own in http/api/examples.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from harness import PIN, BearerAuth, HmacAuth
-from tapgate.api.access import ROLES_BY_LETTER
+from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate_client import signing
 
 Record = dict[str, Any]

@@ -12,8 +12,8 @@ import httpx2
 import uvicorn
 import uvloop
 
-from api.builders import run_edge_app
-from tapgate.api.app import App
+from builders.http_apps import run_edge_app
+from tapgate.http.api.app import App
 from tapgate.http.messages import Request, Response
 from tapgate.http.protocol import HttpProtocol
 

@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 import httpx2
 
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
 from tapgate.gateway import create_app
+from tapgate.http.api.services import Services
 from tapgate.http.messages import Application, Response, add_header
 from tapgate_client import (
     AccessToken,

@@ -35,7 +35,7 @@ from drivers.actors import require_error
 from drivers.forked import ForkedProcess, build_worker_name, run_forked, start_forked
 from drivers.messenger import build_flow_key
 from tapgate import cli
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.http.connection import IDLE_TIMEOUT_SECONDS
 from tapgate.sandbox.fake_provider import server
 from tapgate.sandbox.fake_provider.provider import Provider

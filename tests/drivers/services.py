@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 
-from api.builders import run_edge_app
+from builders.http_apps import run_edge_app
 from builders.messenger import run_messenger_app
 
 

@@ -14,7 +14,7 @@ import asyncpg
 import httpx2
 import msgspec
 
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications.events import publish
 from tapgate.webhooks import model
 from tapgate.webhooks.sender import WebhookSender

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
 from harness import Harness
-from tapgate.api.examples import build_example
+from tapgate.http.api.examples import build_example
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint
 from tapgate_client.errors import ApiError

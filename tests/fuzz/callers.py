@@ -9,7 +9,7 @@ import httpx2
 from drivers.actors import Admin, require_success
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from harness import BearerAuth, HmacAuth, ServiceAuth
-from tapgate.api.access import ROLES_BY_LETTER
+from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate_client import signing
 from tapgate_client.schemas.admin import Scope
 

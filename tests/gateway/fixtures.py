@@ -13,11 +13,11 @@ from builders.participants import create_partner as new_partner
 from databases import ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
-from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.audit.rejections import RejectionLog
 from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
+from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import insert_defaults

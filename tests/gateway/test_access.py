@@ -7,8 +7,8 @@ import httpx2
 
 from cases import run_cases
 from gateway.fixtures import AccessFixtures, Caller, build_missing_path, get_status_and_code
-from tapgate.api.access import ROLES_BY_LETTER, Access
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
 
 V1 = "/api/v1"

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from drivers.processes import ADMIN, list_workers, run_gateway
 from tapgate import gateway
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications.messages import MessageSender
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 

@@ -26,8 +26,8 @@ from gateway.fixtures import (
     new_request_id,
 )
 from harness import PIN
-from tapgate.api.examples import build_example
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.examples import build_example
 from tapgate.http.endpoint import Endpoint
 from tapgate_client import ids
 

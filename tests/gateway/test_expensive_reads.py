@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services, create_heavy_read_limit
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.runtime.fair_limit import FairLimit
 from tapgate.wallets.statements import queries
 

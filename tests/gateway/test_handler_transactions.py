@@ -7,9 +7,9 @@ import pytest
 
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.api.access import Access
-from tapgate.api.app import App
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.app import App
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction

@@ -26,9 +26,9 @@ from gateway.fixtures import (
     new_request_id,
 )
 from harness import PIN
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
 from tapgate_client import ids
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}

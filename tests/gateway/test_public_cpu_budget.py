@@ -17,16 +17,20 @@ import httpx2
 import msgspec
 import pytest
 
-from api.test_worst_case_requests import build_gateway_target, build_messenger_target
-from api.worst_case_requests import Target, calibrate_cpu
 from builders.messenger import run_messenger_app
+from builders.worst_case_requests import (
+    Target,
+    build_gateway_target,
+    build_messenger_target,
+    calibrate_cpu,
+)
 from drivers.in_process import InProcessRequest
-from tapgate.api.app import App
-from tapgate.api.charges import LOGIN_RATE_LIMIT
-from tapgate.api.services import Services
 from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app, list_endpoints
 from tapgate.guide.site import SEARCH_RATE_LIMIT
+from tapgate.http.api.app import App
+from tapgate.http.api.charges import LOGIN_RATE_LIMIT
+from tapgate.http.api.services import Services
 from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
 from tapgate.http.messages import Application
 from tapgate.http.token_buckets import RateLimit

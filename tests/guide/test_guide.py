@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from api.builders import run_edge_app
+from builders.http_apps import run_edge_app
 from tapgate.guide.contents import SECTIONS
 from tapgate.guide.markdown import render
 from tapgate.guide.site import GuideSite

@@ -5,7 +5,7 @@ import pytest
 
 from builders.auth import FakeClock
 from drivers.webhooks import WebhookReceiver
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications import messages
 from tapgate.runtime.store import signals
 from tapgate.webhooks import sender, worker

@@ -18,7 +18,7 @@ from drivers.webhooks import (
     publish_ledger_event,
 )
 from harness import Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications.events import publish_data
 from tapgate.webhooks import delivery_queue, retry_schedule, sender
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after

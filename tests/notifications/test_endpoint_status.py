@@ -9,9 +9,9 @@ import pytest
 from cases import each
 from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
 from tapgate.core.vault import VaultError
 from tapgate.event_records import EVENT_RECORD_LOADERS
+from tapgate.http.api.services import Services
 from tapgate.webhooks import model, retry_schedule
 from tapgate.webhooks.model import StatusReason
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER

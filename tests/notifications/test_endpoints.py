@@ -11,7 +11,7 @@ import pytest
 from cases import each
 from drivers.webhooks import WebhookReceiver, attempt_due_deliveries, publish_event
 from harness import BearerAuth, Harness
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
 from tapgate.webhooks import operations, retry_schedule
 from tapgate.webhooks.worker import WebhookWorker

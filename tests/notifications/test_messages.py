@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from builders.auth import FakeClock
 from drivers.webhooks import FakeMessenger
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 from tapgate.runtime.http_client import HttpClient

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from drivers.processes import run_command_on
 from harness import PRODUCTION_ENVIRON
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications.messages import enqueue_message
 
 PHONE = "+23276123456"

@@ -9,7 +9,7 @@ import psutil
 
 from drivers.processes import ADMIN, list_workers, run_gateway
 from drivers.webhooks import WebhookReceiver, publish_event, wait_until_equal
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 

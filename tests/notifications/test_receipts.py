@@ -21,9 +21,9 @@ from builders.payments import (
 from drivers.webhooks import FakeMessenger
 from harness import PIN, Harness
 from tapgate import gateway
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications import receipts

@@ -6,7 +6,7 @@ import pytest
 
 from builders.auth import FakeClock
 from drivers.webhooks import create_endpoint, publish_event
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications import retention
 from tapgate.notifications.messages import enqueue_message
 from tapgate.notifications.retention import RetentionWorker

@@ -21,7 +21,7 @@ from drivers.webhooks import (
     publish_ledger_event,
     wait_until_equal,
 )
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.notifications.events import publish
 from tapgate.runtime.store.database import Database
 from tapgate.webhooks import delivery_queue, retry_schedule, worker

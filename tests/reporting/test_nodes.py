@@ -10,10 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.settings.fingerprint import compute_fingerprint
+from tapgate.http.api.services import Services
 from tapgate.messenger import startup
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import Node, NodeRegistry, compute_reference_offset, list_nodes

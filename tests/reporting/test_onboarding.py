@@ -6,8 +6,8 @@ from builders.approvals import build_rule, set_rules
 from builders.participants import create_agent
 from builders.payments import PosDriver
 from harness import Harness, parse_error
-from tapgate.api.services import Services
 from tapgate.gateway_installation import prepare_installation
+from tapgate.http.api.services import Services
 from tapgate.runtime.store.installation import start_onboarding
 
 URL = "/api/v1/admin/onboarding"

@@ -5,10 +5,10 @@ import pytest
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.cli import start
 from tapgate.core.settings.nodes import Environment
 from tapgate.gateway_installation import get_first_admin_path
+from tapgate.http.api.services import Services
 from tapgate.sandbox import sign_in_link
 from tapgate.sandbox.gateway import create_app
 

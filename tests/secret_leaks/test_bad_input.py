@@ -12,7 +12,7 @@ import httpx2
 import msgspec
 import pytest
 
-from api.builders import LogCapture
+from builders.http_apps import LogCapture
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, build_path, create_caller, list_fields
 from harness import PIN, Harness
 from secret_leaks.capture import is_secret_field

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from api.builders import LogCapture
+from builders.http_apps import LogCapture
 from harness import PIN, Harness
 from secret_leaks.detector import LeakDetector
 from tapgate.runtime.store import StoreError

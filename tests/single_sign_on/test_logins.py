@@ -19,8 +19,8 @@ from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID, FINANCE_GROUP, Fak
 from drivers.processes import run_command_on
 from harness import Harness, parse_error
 from tapgate.admin import operations
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminChanges

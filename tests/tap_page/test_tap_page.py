@@ -7,7 +7,6 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from api.builders import run_edge_app
 from builders.card_proofs import (
     create_keyset,
     create_signing_pos,
@@ -16,6 +15,7 @@ from builders.card_proofs import (
     list_taps,
     tap,
 )
+from builders.http_apps import run_edge_app
 from harness import Harness
 from tapgate.runtime.store.database import Database
 from tapgate.tap_page.site import TapPage

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.api.idempotency import calculate_fingerprint
+from tapgate.http.api.idempotency import calculate_fingerprint
 from tapgate.transactions import money_requests
 from tapgate_client.errors import unavailable
 from tapgate_client.schemas.wallets import P2pTransferRequest

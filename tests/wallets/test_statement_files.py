@@ -16,7 +16,7 @@ from builders.payments import submit_and_get_id
 from cases import each
 from drivers.csv_files import read_records
 from harness import BearerAuth, Harness, parse_error
-from tapgate.api.csv_files import escape_formulas
+from tapgate.http.api.csv_files import escape_formulas
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement

@@ -19,10 +19,10 @@ from builders.payments import create_processor, decide_review, set_kyc_level, su
 from drivers.in_process import AppTransport
 from examples import limit_examples
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.wallets.statements.queries import load_activity

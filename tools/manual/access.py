@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tapgate.api.access import ROLES_BY_LETTER, Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
 from tapgate.gateway import list_endpoints
+from tapgate.http.api.access import ROLES_BY_LETTER, Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate_client.errors import Code

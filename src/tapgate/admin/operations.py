@@ -7,7 +7,6 @@ import msgspec
 
 from tapgate.admin import queries, trail
 from tapgate.admin.queries import ActiveSystemAdmins
-from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.approval_rules import queries as approval_rules
 from tapgate.approval_rules.check import keep_enough_approvers
 from tapgate.approval_rules.people import PersonGroups, RolesByOperation
@@ -16,6 +15,7 @@ from tapgate.auth.factors import Factors
 from tapgate.auth.invitations import Invitations
 from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, Sessions
+from tapgate.http.api.services import RejectedRequest, RejectionLog
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339

@@ -6,14 +6,14 @@ import msgspec
 
 from tapgate.admin import model, operations, queries
 from tapgate.admin.account import operations as account_operations
-from tapgate.api.access import Access
-from tapgate.api.charges import LoginCharge
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import load_approver_counts
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.sessions import SessionOrigin, TokenReuseError
+from tapgate.http.api.access import Access
+from tapgate.http.api.charges import LoginCharge
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.api.transitions import Transition
+from tapgate.http.api.transitions import Transition
 from tapgate.ledger.chart import AccountStatus
 from tapgate_client import ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field

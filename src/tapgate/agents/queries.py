@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from tapgate.agents.model import PUBLIC_STATUSES, Agent, to_record
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import lock_account
 from tapgate.runtime.store.conditions import Conditions, PageConditions, start_name_page
 from tapgate.runtime.store.database import Database

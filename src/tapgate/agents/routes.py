@@ -8,11 +8,11 @@ from tapgate import pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
-from tapgate.api.transitions import Transition
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
 from tapgate.notifications import message_statuses

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tapgate.api.guards import Requirement
+from tapgate.http.api.guards import Requirement
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 

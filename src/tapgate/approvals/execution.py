@@ -13,14 +13,14 @@ from typing import Any, Final, NoReturn
 import msgspec
 import structlog
 
-from tapgate.api.guards import ApprovedCall, Proposal
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
 from tapgate.approval_rules.queries import find_admin, load_groups
 from tapgate.approvals import model, operations, queries
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.principals import Principal
+from tapgate.http.api.guards import ApprovedCall, Proposal
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Reply
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_periodically

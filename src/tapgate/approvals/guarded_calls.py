@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.guards import Guard, Proposal, Requirement
-from tapgate.api.idempotency import build_idempotency_key
-from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.queries import list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.model import Approval, StoredRequest
 from tapgate.approvals.queries import Maker
+from tapgate.http.api.guards import Guard, Proposal, Requirement
+from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoint, Reply
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.ledger.keys import find_by_idempotency_keys

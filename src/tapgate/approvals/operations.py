@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.guards import Requirement
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import Rule, build_rule_change_requirement
 from tapgate.approval_rules.people import Person, PersonGroups, RolesByOperation
@@ -26,6 +25,7 @@ from tapgate.approvals.model import Approval, Decision
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
+from tapgate.http.api.guards import Requirement
 from tapgate.notifications.events import publish
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from tapgate.api.request_context import RequestContext
 from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval
 from tapgate.auth.disclosure import find_hidden_subjects
+from tapgate.http.api.request_context import RequestContext
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.schemas.approvals import ApprovalRecord

@@ -2,16 +2,16 @@
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.approval_rules.check import require_enough_approvers
 from tapgate.approval_rules.model import build_rule_change_requirement
 from tapgate.approval_rules.queries import get_suspension, list_rules, list_rules_in_force
 from tapgate.approvals import model, operations, queries, records
 from tapgate.approvals.execution import execute
 from tapgate.approvals.model import Approval
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

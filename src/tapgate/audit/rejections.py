@@ -26,9 +26,9 @@ from typing import NoReturn
 import asyncpg
 import msgspec
 
-from tapgate.api.services import RejectedRequest
 from tapgate.audit import trail
 from tapgate.auth.actors import ANONYMOUS, Actor
+from tapgate.http.api.services import RejectedRequest
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.client_addresses import get_address_key
 from tapgate.runtime.store.transaction import OpenTransaction

@@ -7,14 +7,14 @@ from typing import Any
 from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
 from tapgate.audit import entry
 from tapgate.audit.names import build_subject, list_references, load_names
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.services import Services
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database

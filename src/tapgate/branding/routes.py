@@ -5,12 +5,12 @@ from hashlib import sha256
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.branding import operations
 from tapgate.branding.model import Branding, to_record
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code

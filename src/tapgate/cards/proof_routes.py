@@ -1,12 +1,12 @@
 """Endpoints of keysets, and of the personalization and the taps of cards."""
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.cards import keysets, personalization, queries, tap_history
 from tapgate.cards.keysets import to_record
 from tapgate.cards.model import to_record as to_card_record
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.card_proofs.verifier import DecryptedProof
 from tapgate.runtime.store.transaction import Transaction

@@ -5,11 +5,11 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.api.services import Services
 from tapgate.auth.disclosure import Reader
 from tapgate.auth.principals import Principal
 from tapgate.cards.model import Card, to_record
 from tapgate.cards.uids import parse_uid
+from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.runtime.store.conditions import Conditions, PageConditions

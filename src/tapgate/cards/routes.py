@@ -1,16 +1,16 @@
 """Card endpoints."""
 
 from tapgate import pin_routes
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
 from tapgate.cards.pins import pin_operations
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Endpoints
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.runtime.store.transaction import Transaction

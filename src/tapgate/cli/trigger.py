@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from tapgate.api.examples import build_response_example
-from tapgate.api.services import Services
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.event_records import EVENT_RECORD_LOADERS, EVENT_RECORD_TYPES
+from tapgate.http.api.examples import build_response_example
+from tapgate.http.api.services import Services
 from tapgate.notifications.events import publish_data
 from tapgate.webhooks.event_data import build_event_data
 from tapgate_client.schemas.webhooks import (

@@ -4,7 +4,6 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
-from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.actions import Action, build_action_pages
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.console.pages import (
@@ -45,6 +44,7 @@ from tapgate.console.pages import (
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.translation.translator import Language, get_translator
+from tapgate.http.api.packaged_files import PackagedFiles
 
 _PACKAGE: Final = "tapgate.console"
 

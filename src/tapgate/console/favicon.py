@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from tapgate.api.app import App
-from tapgate.api.packaged_files import PackagedFiles
-from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding_or_default
 from tapgate.branding.routes import build_logo_reply
+from tapgate.http.api.app import App
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate_client.errors import ApiError, Code
 
@@ -17,7 +17,7 @@ _HEADERS: Final = {
 
 
 class Favicon:
-    """Site with one image: the logo, or the default icon; implements `tapgate.api.app.Site`."""
+    """Site with one image, the logo or the default icon (see `tapgate.http.api.app.Site`)."""
 
     prefix = "/favicon.ico"
 

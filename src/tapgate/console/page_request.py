@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import msgspec
 from jinja2 import Environment
 
-from tapgate.api.app import App
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.branding.model import DEFAULT_COLOR, to_record
 from tapgate.branding.operations import build_default_branding
@@ -22,6 +20,8 @@ from tapgate.console.translation.translator import (
     get_translator,
     negotiate,
 )
+from tapgate.http.api.app import App
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.approvals import ApprovalRecord, ApprovalResponse

@@ -1,14 +1,14 @@
 """Redirect from the root path to the console."""
 
-from tapgate.api.app import App
-from tapgate.api.request_context import RequestContext
 from tapgate.console.page_request import HOME_PATH
+from tapgate.http.api.app import App
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate_client.errors import ApiError, Code
 
 
 class RootRedirect:
-    """Site with the root path only; implements `tapgate.api.app.Site`."""
+    """Site with the root path only; implements `tapgate.http.api.app.Site`."""
 
     prefix = "/"
 

@@ -4,12 +4,12 @@ import base64
 from typing import Final
 from urllib.parse import urlsplit
 
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME
 from tapgate.auth.charges import Charge
 from tapgate.auth.principals import Principal
 from tapgate.console.forms import parse_cookies
 from tapgate.core.vault import matches_any
+from tapgate.http.api.request_context import RequestContext
 from tapgate_client.errors import ApiError, Code
 
 CSRF_HEADER: Final = b"x-csrf-token"

@@ -6,14 +6,14 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 from jinja2 import Environment
 
-from tapgate.api.app import App
-from tapgate.api.charges import LookupCharge
-from tapgate.api.packaged_files import PackagedFiles
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session, step_up
 from tapgate.console.page_request import ACCOUNT_PATH, SIGN_IN_PATH, PageRequest, RequestHeldError
 from tapgate.console.translation.translator import Language
+from tapgate.http.api.app import App
+from tapgate.http.api.charges import LookupCharge
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate.http.router import Router
 from tapgate.runtime import logs
@@ -66,7 +66,7 @@ class Pages:
 
 
 class PageSite:
-    """Site of pages and assets; implements `tapgate.api.app.Site`."""
+    """Site of pages and assets; implements `tapgate.http.api.app.Site`."""
 
     def __init__(
         self,

@@ -2,10 +2,6 @@
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.fees import operations
 from tapgate.fees.model import (
     parse_commission_rules,
@@ -15,6 +11,10 @@ from tapgate.fees.model import (
     to_fee_rules,
 )
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code

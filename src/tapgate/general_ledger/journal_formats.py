@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.api import csv_files
 from tapgate.general_ledger.model import ROOTS
+from tapgate.http.api import csv_files
 from tapgate.ledger import chart
 from tapgate_client import ids, money
 from tapgate_client.clock import get_platform_day

@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.general_ledger import operations, queries
 from tapgate.general_ledger.journal import export_journal
 from tapgate.general_ledger.model import build_kind_balances, build_trial_balance
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339

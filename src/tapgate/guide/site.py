@@ -13,11 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tapgate import VERSION
-from tapgate.api.app import App
-from tapgate.api.packaged_files import PackagedFiles
-from tapgate.api.request_context import RequestContext
 from tapgate.guide.contents import FILE_TYPES, Contents, Document
 from tapgate.guide.search import MAX_QUERY_LENGTH, SearchIndex
+from tapgate.http.api.app import App
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.http.throttle import build_rate_limit_error
 from tapgate.http.token_buckets import RateLimit
@@ -45,7 +45,7 @@ _SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2
 
 
 class GuideSite:
-    """Guide of one process; implements `tapgate.api.app.Site`."""
+    """Guide of one process; implements `tapgate.http.api.app.Site`."""
 
     prefix = PREFIX
 

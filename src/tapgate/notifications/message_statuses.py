@@ -5,9 +5,9 @@ from typing import Final
 
 import asyncpg
 
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database

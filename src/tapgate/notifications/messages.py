@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from tapgate.api.services import Services
 from tapgate.core.vault import Vault
+from tapgate.http.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.http_client import HttpClient
 from tapgate.runtime.store.database import Database

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
-from tapgate.api.services import Services
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.core.settings.business import Receipts
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.receipts import (
     FLOAT_LOW,

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tapgate.api.transitions import Transition
 from tapgate.auth.hmac_keys import SigningKey
+from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tapgate.api.idempotency import build_idempotency_key
-from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards.tap_history import COUNTER_FIELD
+from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import chart
 from tapgate.ledger.commands import (
     CASH_PARTY,

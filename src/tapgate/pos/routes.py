@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.idempotency import require_idempotency_key
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.idempotency import require_idempotency_key
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.chart import COMPLETED, FAILED

@@ -3,11 +3,11 @@
 To rotate a key, create a new key and delete the old one.
 """
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import operations, queries
 from tapgate.runtime.store.transaction import Transaction

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.api.transitions import Transition
+from tapgate.http.api.transitions import Transition
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
 from tapgate_client.schemas.processors import ProcessorRecord, ProcessorStatus

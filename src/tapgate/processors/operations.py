@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.api.transitions import Transition
 from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
+from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.api.services import Services
 from tapgate.audit import verification as audit_log
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.settings.fingerprint import list_secret_keys
+from tapgate.http.api.services import Services
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.maintenance import partition_job
 from tapgate.rekey import sealed_values

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from tapgate.api.latency_samples import LatencySamples
 from tapgate.audit import chain
 from tapgate.core.settings import Settings
+from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
 from tapgate.http.process_metrics import ProcessMetrics

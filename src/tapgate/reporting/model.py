@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tapgate.api.latency_samples import Sample
+from tapgate.http.api.latency_samples import Sample
 from tapgate.ledger import proofs, verify
 from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.reporting import (

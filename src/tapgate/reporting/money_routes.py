@@ -3,9 +3,9 @@
 import msgspec
 
 from tapgate.agents import queries as agents
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.partners import queries as partners
 from tapgate.processors import queries as processors

@@ -1,10 +1,10 @@
 """Endpoints for the list of nodes and the settings."""
 
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.core.settings.effective import describe_settings
 from tapgate.core.settings.fingerprint import Fingerprint, find_common_values, list_differences
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.nodes import Node, list_nodes
 from tapgate.runtime.store.migration_plan import get_required_number, load_migrations, read_applied

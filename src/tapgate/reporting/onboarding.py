@@ -6,10 +6,10 @@ the steps. Installations from before this feature have none.
 
 from typing import Final
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.installation import ONBOARDING_ROW

@@ -1,9 +1,9 @@
 """Endpoints for the overview and for ledger verification."""
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting import operations
 from tapgate.reporting.model import to_ledger_proof

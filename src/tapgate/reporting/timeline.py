@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from tapgate.api.access import Access, map_access
-from tapgate.api.services import Services
 from tapgate.audit import routes as audit
 from tapgate.auth.principals import Principal
 from tapgate.compliance.alerts import queries as alerts
 from tapgate.compliance.alerts import routes as alert_routes
+from tapgate.http.api.access import Access, map_access
+from tapgate.http.api.services import Services
 from tapgate.notifications import message_statuses
 from tapgate.runtime.store.database import Database
 from tapgate.subscribers import chat_turns

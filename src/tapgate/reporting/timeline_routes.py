@@ -2,9 +2,9 @@
 
 from operator import attrgetter
 
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.reporting.timeline import load_timeline
 from tapgate.subscribers import queries as subscribers

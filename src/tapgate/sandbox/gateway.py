@@ -4,10 +4,10 @@ The supervisor runs this module instead of `tapgate.gateway` in development and 
 """
 
 from tapgate import gateway
-from tapgate.api.app import App
-from tapgate.api.services import Services
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http import worker
+from tapgate.http.api.app import App
+from tapgate.http.api.services import Services
 from tapgate.sandbox.simulators.site import build_simulator_site
 
 

@@ -7,12 +7,12 @@ from typing import Final
 from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import routes as agents
-from tapgate.api.access import Access, map_access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.principals import Principal
 from tapgate.cards import routes as cards
 from tapgate.compliance.alerts import routes as alerts
+from tapgate.http.api.access import Access, map_access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.partners import routes as partners
 from tapgate.processors import routes as processors

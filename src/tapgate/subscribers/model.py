@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.api.transitions import Transition
+from tapgate.http.api.transitions import Transition
 from tapgate.ledger.allowance import Allowance
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import ApiError, Code, invalid_field

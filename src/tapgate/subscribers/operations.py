@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tapgate.api.transitions import Transition
 from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.settings import Settings
+from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins.storage import set_pin

@@ -13,14 +13,14 @@ from urllib.parse import quote
 import structlog
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from tapgate.api.app import App
-from tapgate.api.packaged_files import PackagedFiles
-from tapgate.api.request_context import RequestContext
 from tapgate.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
 from tapgate.branding.operations import build_default_branding, get_branding_or_default
 from tapgate.branding.routes import build_logo_reply
 from tapgate.cards import queries
 from tapgate.core.settings import Settings
+from tapgate.http.api.app import App
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.ledger.card_proofs.verifier import find_proof_error, is_not_confirmed
 from tapgate.runtime import logs
@@ -57,7 +57,7 @@ def _load_template() -> Template:
 
 
 class TapPage:
-    """Site with one page; implements `tapgate.api.app.Site`."""
+    """Site with one page; implements `tapgate.http.api.app.Site`."""
 
     prefix = _PREFIX
 

@@ -1,6 +1,6 @@
 """Subscribers of money requests, identified by ID or by card."""
 
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate.subscribers.restriction import require_subscriber_access

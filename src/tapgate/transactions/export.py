@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tapgate.api import csv_files
+from tapgate.http.api import csv_files
 from tapgate_client.schemas.pagination import Page
 from tapgate_client.schemas.transactions import (
     ExportFilters,

@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import (
     Audience,
     Subject,
@@ -21,6 +20,7 @@ from tapgate.auth.disclosure import (
     is_hidden,
 )
 from tapgate.auth.principals import Principal
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Reply
 from tapgate.ledger import chart
 from tapgate.ledger.commands import PIN_POLICIES, Command, Outcome, Party, PinPolicy

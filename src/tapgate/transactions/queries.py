@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
+from tapgate.http.api.services import Services
 from tapgate.ledger.archived import get_end_id
 from tapgate.runtime.store.conditions import Conditions
 from tapgate.runtime.store.database import Database

@@ -1,9 +1,9 @@
 """Endpoints for transactions."""
 
-from tapgate.api import csv_files
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api import csv_files
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
 from tapgate.transactions.export import export_csv

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
+from tapgate.http.api.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.account_rules.compliance import remove_personal_details
 from tapgate.runtime.store.database import Database

@@ -4,10 +4,10 @@ from operator import itemgetter
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.webhooks import delivery_queue, model, operations, queries

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, NoReturn
 
 import structlog
 
-from tapgate.api.services import Services
 from tapgate.core import telemetry
+from tapgate.http.api.services import Services
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.batches import BatchProcessor
 from tapgate.runtime.job_runner import JobRunner

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from tapgate.agents import routes as agents
-from tapgate.api.access import Access, map_access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.compliance.alerts import routes as alerts
+from tapgate.http.api.access import Access, map_access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.support import routes as support

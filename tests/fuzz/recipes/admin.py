@@ -6,7 +6,7 @@ from fuzz.recipes.merchants import prepare_suspended_processor
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects, Values
 from harness import BearerAuth
-from tapgate.api.access import ROLES_BY_LETTER
+from tapgate.http.api.access import ROLES_BY_LETTER
 
 _PASSWORD = "a long enough password"
 _CLOSED_PORT_URL = "http://127.0.0.1:9/"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from api.worst_case_requests import send_request
 from builders.messenger import (
     BRIDGE_PATH,
     FLOWS_PATH,
@@ -14,6 +13,7 @@ from builders.messenger import (
     MessengerApp,
     run_messenger_app,
 )
+from builders.worst_case_requests import send_request
 from tapgate.messenger.app import App
 
 ALL_SECRETS = {

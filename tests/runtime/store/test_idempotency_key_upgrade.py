@@ -16,10 +16,10 @@ from runtime.store.test_schema_upgrade import (
     get_migration_before,
     verify_ledger,
 )
-from tapgate.api.idempotency import calculate_fingerprint
 from tapgate.core.vault import Vault
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
+from tapgate.http.api.idempotency import calculate_fingerprint
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database

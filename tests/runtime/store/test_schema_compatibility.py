@@ -10,7 +10,7 @@ import pytest
 
 from drivers.processes import run_command_on
 from runtime.store.test_backup import dump_schema, fetch_rows
-from tapgate.api.services import Services
+from tapgate.http.api.services import Services
 from tapgate.runtime import nodes as nodes_module
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store import migrate as migrate_module

@@ -13,9 +13,9 @@ import pytest
 
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
-from tapgate.api.services import Services
 from tapgate.core.settings import load_settings
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify

@@ -11,7 +11,7 @@ from cases import each
 from drivers.console import ConsoleClient
 from drivers.processes import free_port
 from harness import Harness
-from tapgate.api.access import ROLES_BY_LETTER
+from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.sandbox.simulators import phone_templates
 
 DEMO_PHONE = "+23225000001"

@@ -1,8 +1,8 @@
 """Proof that an admin without a second factor may enroll the first one."""
 
 from tapgate.admin.account import operations
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.factors import STEP_UP_LIFETIME
+from tapgate.http.api.request_context import RequestContext
 from tapgate_client.errors import invalid_field
 
 

@@ -7,7 +7,6 @@ import asyncpg
 from tapgate.admin import model, trail
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import queries
-from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.auth import totp
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
@@ -15,6 +14,7 @@ from tapgate.auth.factors import STEP_UP_LIFETIME, Factors, build_invalid_otp_er
 from tapgate.auth.logins import PasskeyRejectedError
 from tapgate.auth.passkeys import MAX_PASSKEYS, VerifiedCredential
 from tapgate.auth.sessions import Sessions
+from tapgate.http.api.services import RejectedRequest, RejectionLog
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code, invalid_field

@@ -8,11 +8,11 @@ from tapgate.admin import model
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.account import operations, queries
 from tapgate.admin.account.first_factor import require_first_factor_proof
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.authenticator import Authenticator
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

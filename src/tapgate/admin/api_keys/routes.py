@@ -5,10 +5,10 @@ from collections.abc import Collection
 import msgspec
 
 from tapgate.admin.api_keys import model, operations
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids

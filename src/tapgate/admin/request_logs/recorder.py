@@ -19,8 +19,8 @@ from tapgate.admin.request_logs.redaction import (
     redact_path,
     redact_query,
 )
-from tapgate.api.request_context import RequestContext
 from tapgate.core.settings import Settings
+from tapgate.http.api.request_context import RequestContext
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError

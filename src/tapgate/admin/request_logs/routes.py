@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from tapgate.admin.request_logs import queries
-from tapgate.api.access import Access
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate_client import clock, ids
 from tapgate_client.schemas.pagination import Page, paginate

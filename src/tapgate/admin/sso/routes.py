@@ -7,16 +7,16 @@ from tapgate.admin.account import operations as account_operations
 from tapgate.admin.routes import get_origin
 from tapgate.admin.sso import operations, queries
 from tapgate.admin.sso.operations import SignIn
-from tapgate.api.access import Access
-from tapgate.api.charges import LoginCharge
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import RejectedRequest
 from tapgate.auth.factors import build_otp_required_error
 from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.oidc.id_tokens import Identity
 from tapgate.auth.oidc.logins import OidcLogins
+from tapgate.http.api.access import Access
+from tapgate.http.api.charges import LoginCharge
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.services import RejectedRequest
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339

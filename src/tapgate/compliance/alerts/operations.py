@@ -2,11 +2,11 @@
 
 import msgspec
 
-from tapgate.api.guards import ApprovedCall
 from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert
+from tapgate.http.api.guards import ApprovedCall
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.events import publish

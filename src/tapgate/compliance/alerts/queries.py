@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import Final
 
-from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, to_record
+from tapgate.http.api.services import Services
 from tapgate.ledger.rejected_taps import CLONE_ALERT_TYPE
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database

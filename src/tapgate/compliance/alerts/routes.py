@@ -6,10 +6,6 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
 from tapgate.compliance.alerts.model import (
@@ -19,6 +15,10 @@ from tapgate.compliance.alerts.model import (
     to_record,
 )
 from tapgate.compliance.alerts.requesters import list_requesters, require_other_person
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

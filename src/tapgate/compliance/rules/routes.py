@@ -2,12 +2,12 @@
 
 import msgspec
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import to_record
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code

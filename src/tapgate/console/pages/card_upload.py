@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from tapgate.api import csv_files
 from tapgate.cards.upload_parser import MAX_ROWS
 from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
+from tapgate.http.api import csv_files
 from tapgate.http.endpoint import MEBIBYTE, Reply
 from tapgate_client.errors import ApiError, Code
 

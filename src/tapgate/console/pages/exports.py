@@ -5,11 +5,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.api import csv_files
 from tapgate.console.components.lists import pick_filters
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.pages import approvals, compliance, support
 from tapgate.console.site import Pages
+from tapgate.http.api import csv_files
 from tapgate.http.endpoint import Reply
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import ApiError, Code

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.api.transitions import Transition
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
+from tapgate.http.api.transitions import Transition
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
 from tapgate.processors.terminals.model import Terminal

@@ -1,10 +1,10 @@
 """Terminal endpoints."""
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
-from tapgate.api.transitions import Transition
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import operations, queries

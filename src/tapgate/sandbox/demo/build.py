@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 from tapgate.admin import queries as admin_queries
 from tapgate.admin.api_keys import operations as api_keys
-from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
 from tapgate.gateway_services import open_services
+from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.failures import DATABASE_ERRORS
 from tapgate.sandbox.demo import example_requests, examples

@@ -7,11 +7,11 @@ from random import Random
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from tapgate.agents import operations as agents
-from tapgate.api.services import Services
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.cards import keysets, upload
 from tapgate.cards import operations as cards
+from tapgate.http.api.services import Services
 from tapgate.partners import operations as partners
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals

@@ -8,12 +8,12 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
-from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.pages.texts import get_file_translator, render_texts
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.translation.translator import Language
+from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.simulators import phone, pos, sign_in
 

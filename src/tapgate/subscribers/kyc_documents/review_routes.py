@@ -2,10 +2,10 @@
 
 from operator import attrgetter
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers.kyc_documents import reviews

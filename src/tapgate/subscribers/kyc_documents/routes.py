@@ -1,9 +1,9 @@
 """KYC document endpoints."""
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Guard, Proposal, Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, MEBIBYTE, Endpoints, Reply
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tapgate.api import csv_files
+from tapgate.http.api import csv_files
 from tapgate.wallets.statements.model import Statement
 from tapgate_client import ids
 

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from tapgate.api.access import Access
-from tapgate.api.guards import Unguarded
-from tapgate.api.object_access import ObjectAccess
-from tapgate.api.request_context import RequestContext
 from tapgate.branding.operations import get_branding
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import FILE_MEDIA_TYPE, Endpoints, Reply
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.pins import pin_operations

@@ -1,0 +1,59 @@
+"""Rate limit charges per client address for work done before a caller is authenticated."""
+
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.throttle import Throttle, build_rate_limit_error
+from tapgate.http.token_buckets import RateLimit
+from tapgate.runtime.client_addresses import get_address_key
+
+#: Failed logins per address: one per second. The burst allows for offices that share an address.
+LOGIN_RATE_LIMIT = RateLimit(1, 30)
+
+
+class LookupCharge:
+    """Charge to the client address for a credential lookup or a failed authentication.
+
+    A request is charged at most one token. The charge limits credential probing and the database
+    load caused by unknown credentials.
+    """
+
+    __slots__ = ("_context", "_is_charged")
+
+    def __init__(self, request: RequestContext) -> None:
+        self._context = request
+        self._is_charged = False
+
+    @property
+    def _bucket_key(self) -> str:
+        return f"ip:{get_address_key(self._context.ip)}"
+
+    async def charge(self) -> None:
+        if self._is_charged:
+            return
+        self._context.rate_limit_result = result = await self._context.services.throttle.take(
+            self._bucket_key
+        )
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
+        self._is_charged = True
+
+    async def refund(self) -> None:
+        await self._context.services.throttle.refund(self._bucket_key)
+        self._is_charged = False
+
+
+class LoginCharge:
+    """Charge to the client address for a failed login, reserved before the password check."""
+
+    def __init__(self, throttle: Throttle, address: str) -> None:
+        self._throttle = throttle
+        self._bucket_key = f"login:{get_address_key(address)}"
+
+    async def charge(self) -> None:
+        result = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
+        if not result.is_allowed:
+            raise build_rate_limit_error(
+                result, "Too many failed logins from this IP address. Try again later."
+            )
+
+    async def refund(self) -> None:
+        await self._throttle.refund(self._bucket_key, LOGIN_RATE_LIMIT)

@@ -1,0 +1,144 @@
+"""Dependencies shared by all request handlers, built by the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
+
+import msgspec
+
+from tapgate.http.endpoint import Endpoint
+from tapgate.runtime.fair_limit import FairLimit
+from tapgate.runtime.store.transaction import Transaction, open_transaction
+from tapgate_client.schemas.audit import AuditResult
+
+if TYPE_CHECKING:
+    from tapgate.auth.actors import Actor
+    from tapgate.auth.authenticator import Authenticator
+    from tapgate.core.settings import Settings
+    from tapgate.core.vault import Vault
+    from tapgate.http.api.latency_samples import LatencySamples
+    from tapgate.http.api.report_calls import ReportClient
+    from tapgate.http.metrics import MetricSource
+    from tapgate.http.throttle import Throttle
+    from tapgate.ledger.card_proofs.verifier import ProofVerifier
+    from tapgate.ledger.engine import Ledger
+    from tapgate.ledger.pins.verifier import PinVerifier
+    from tapgate.runtime.health import HealthMonitor
+    from tapgate.runtime.nodes import NodeRegistry
+    from tapgate.runtime.store.database import Database
+    from tapgate.runtime.store.replica import Replica
+    from tapgate.runtime.store.signals import Signals
+    from tapgate_client.clock import Clock
+    from tapgate_client.ids import IdGenerator
+
+
+def create_heavy_read_limit(*, timeout: float = 2.0) -> FairLimit:
+    """Return the concurrency limit for expensive reads.
+
+    It has fewer slots than the connection pool has connections, and a single caller can use only
+    half of the slots.
+    """
+    return FairLimit(
+        "Too many large requests are in progress. Try again shortly.",
+        slots=4,
+        slots_per_group=2,
+        queue=32,
+        queue_per_group=8,
+        timeout=timeout,
+    )
+
+
+class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Rejected request, as recorded in the audit log."""
+
+    event: str
+    resource_type: str
+    resource_id: str | None
+    result: AuditResult
+    reason: str | None
+
+
+class RejectionLog(Protocol):
+    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
+        """Add an entry, or only count the rejection once the limits on entries are reached."""
+
+    async def run(self) -> NoReturn:
+        """Store the counts periodically until canceled."""
+
+
+class RequestLog(Protocol):
+    count_dropped: Callable[[int], None]
+
+    def add(
+        self, context: Any, endpoint: str, status: int, seconds: float, response_body: bytes
+    ) -> None:
+        """Queue a request, unless its caller has no key."""
+
+    async def flush(self) -> None:
+        """Write a batch of queued requests."""
+
+    async def run(self) -> NoReturn:
+        """Write queued requests periodically until canceled."""
+
+
+#: Takes the endpoint, the request, its decoded arguments and the call of the handler.
+RunGuarded: TypeAlias = Callable[
+    [Endpoint, Any, Mapping[str, Any], Callable[[], Awaitable[Any]]], Awaitable[Any]
+]
+#: Takes the request.
+RunApproved: TypeAlias = Callable[[Any], Awaitable[Any]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    database: Database
+    #: Connections of the queue workers; see `work_queue.SESSION_SETTINGS`.
+    queue_database: Database
+    signals: Signals
+    vault: Vault
+    pin_verifier: PinVerifier
+    proof_verifier: ProofVerifier
+    authenticator: Authenticator
+    ledger: Ledger
+    health: HealthMonitor
+    nodes: NodeRegistry
+    clock: Clock
+    new_id: IdGenerator
+    throttle: Throttle
+    latency_samples: LatencySamples
+    rejection_log: RejectionLog
+    request_log: RequestLog
+    #: Runs a request that approval rules may hold.
+    run_guarded: RunGuarded
+    #: Runs an approved request as its maker. Set by the application.
+    run_approved: RunApproved | None = None
+    #: Roles that may request each guarded operation. Set by the application.
+    guarded_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Transaction that operations share instead of opening their own.
+    shared_transaction: Transaction | None = None
+    #: Counts a new delivery status of a message in the metrics.
+    count_message_status: Callable[[str], None] = lambda _status: None
+    #: Loaders of the records in events, by resource type.
+    event_record_loaders: Mapping[str, Any] = field(default_factory=dict)
+    #: Metrics besides those of requests.
+    metric_sources: Sequence[MetricSource] = ()
+    heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
+    #: Report workers of the node; None if reports run in this process.
+    report_client: ReportClient | None = None
+    replica: Replica | None = None
+
+    async def get_report_database(self) -> Database:
+        """Return the database for a report: the replica if it has caught up, or the primary."""
+        if self.replica is not None and await self.replica.catches_up(self.database):
+            return self.replica.database
+        return self.database
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Open a database transaction for operations; see `Database.transaction`."""
+        if self.shared_transaction is not None:
+            return nullcontext(self.shared_transaction)
+        return open_transaction(self.database, self.clock, self.new_id)
