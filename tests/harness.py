@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import httpx2
 
+from tapgate.events.notifications.messages import list_pending
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
@@ -19,7 +20,6 @@ from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pins.verifier import PinVerifier
-from tapgate.notifications.messages import list_pending
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids, money, signing
 from tapgate_client.clock import format_rfc3339, system_clock

@@ -27,7 +27,7 @@ MIRRORS: Final = {
     "src/tapgate/http": "tests/http/api",
     "src/tapgate/ledger/account_rules": "tests/ledger",
     "src/tapgate/runtime": "tests/gateway",
-    "src/tapgate/webhooks": "tests/notifications",
+    "src/tapgate/events/webhooks": "tests/events/notifications",
     "tools/manual": "tests/docs",
 }
 #: Folders of shared test code: every test may depend on them.

@@ -13,6 +13,7 @@ from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.cards import keysets
 from tapgate.cards.keysets import Keyset
+from tapgate.events.webhooks import operations as webhooks
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
@@ -22,7 +23,6 @@ from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.software_card import SoftwareCard
-from tapgate.webhooks import operations as webhooks
 from tapgate_client import ids
 from tapgate_client.schemas.admin import NewApiKey, Scope
 from tapgate_client.schemas.card_proofs import NewKeyset

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.events.webhooks import operations as webhooks
 from tapgate.http.api.services import Services
-from tapgate.webhooks import operations as webhooks
 from tapgate_client import ids
 from tapgate_client.schemas.webhooks import NewWebhookEndpoint
 

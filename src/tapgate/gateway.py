@@ -23,8 +23,6 @@ from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.approvals import routes as approvals
 from tapgate.approvals.execution import ApprovalWorker
-from tapgate.audit import routes as audit
-from tapgate.audit.chain import Sealer
 from tapgate.branding import routes as branding
 from tapgate.cards import proof_routes as card_proofs
 from tapgate.cards import routes as cards
@@ -37,6 +35,14 @@ from tapgate.console.favicon import Favicon
 from tapgate.console.root_redirect import RootRedirect
 from tapgate.core.settings import load_settings
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
+from tapgate.events.audit import routes as audit
+from tapgate.events.audit.chain import Sealer
+from tapgate.events.notifications import message_statuses, provider_warnings
+from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.receipts import ReceiptWorker
+from tapgate.events.notifications.retention import RetentionWorker
+from tapgate.events.webhooks import routes as webhooks
+from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.fees import routes as fees
 from tapgate.gateway_services import open_services
 from tapgate.general_ledger import routes as general_ledger
@@ -51,10 +57,6 @@ from tapgate.http.api.system import build_system_endpoints
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.ledger.maintenance import LedgerMaintenance
-from tapgate.notifications import message_statuses, provider_warnings
-from tapgate.notifications.messages import MessageSender
-from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.notifications.retention import RetentionWorker
 from tapgate.partners import routes as partners
 from tapgate.partners import top_up_routes as top_ups
 from tapgate.pos import routes as pos
@@ -82,8 +84,6 @@ from tapgate.transactions import routes as transactions
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
-from tapgate.webhooks import routes as webhooks
-from tapgate.webhooks.worker import WebhookWorker
 from tapgate.work_queues import routes as work_queues
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (

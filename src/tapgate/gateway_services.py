@@ -8,13 +8,14 @@ from tapgate import VERSION
 from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.approvals import operations as approvals
 from tapgate.approvals.guarded_calls import run_guarded
-from tapgate.audit.rejections import RejectionLog
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.compliance.alerts.operations import close_alert
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.event_records import EVENT_RECORD_LOADERS
+from tapgate.events.audit.rejections import RejectionLog
+from tapgate.events.notifications.receipts import KINDS_BY_SETTING
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.api.services import Services
 from tapgate.http.throttle import Throttle
@@ -25,7 +26,6 @@ from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.notifications.receipts import KINDS_BY_SETTING
 from tapgate.pos.payments import record_refund
 from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor

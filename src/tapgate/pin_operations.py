@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
-from tapgate.audit.entry import MASK
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.vault import Vault
+from tapgate.events.audit.entry import MASK
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications import codes
 from tapgate.ledger.one_time_codes.codes import CodeRequest
 from tapgate.ledger.pins.pin_failures import check_pin
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pins import get_phone_owner
-from tapgate.notifications import codes
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.clock import format_rfc3339

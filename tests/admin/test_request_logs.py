@@ -18,8 +18,8 @@ from tapgate.admin.request_logs.redaction import (
     redact_path,
     redact_query,
 )
-from tapgate.audit.trail import is_secret
 from tapgate.core.settings import Settings, load_settings
+from tapgate.events.audit.trail import is_secret
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids

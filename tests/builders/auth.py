@@ -13,11 +13,11 @@ import pyotp
 import pytest
 
 from harness import insert_row
-from tapgate.audit.chain import Sealer
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.logins import Logins
 from tapgate.auth.passwords import Passwords
+from tapgate.events.audit.chain import Sealer
 from tapgate.http.api.services import Services
 from tapgate.ledger.accounts import open_account
 from tapgate.runtime.store.database import Database

@@ -7,7 +7,7 @@ import pytest
 
 from cases import each
 from drivers.in_process import ClientFactory
-from tapgate.webhooks import model
+from tapgate.events.webhooks import model
 from tapgate_client import AuthenticationError, SignatureError, signing, webhooks
 from tapgate_client.clock import system_clock
 

@@ -10,8 +10,8 @@ from builders.auth import assert_seals
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.webhooks import attempt_due_deliveries
 from harness import BearerAuth, Harness
-from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
+from tapgate.events.audit.chain import Sealer
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store import postgres_releases
 from tapgate.runtime.store.postgres_programs import read_embedded_version

@@ -30,10 +30,10 @@ from drivers.processes import (
 from harness import Harness, ServiceAuth
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.vault import Vault
+from tapgate.events.notifications.messages import list_pending
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.verify import verify
-from tapgate.notifications.messages import list_pending
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import Code
 

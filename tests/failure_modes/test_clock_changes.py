@@ -15,7 +15,7 @@ from builders.ledger import build_command, build_refund, require_balanced_books
 from drivers.actors import require_success
 from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.in_process import AppTransport
-from tapgate.audit.chain import Sealer
+from tapgate.events.audit.chain import Sealer
 from tapgate.gateway import create_app
 from tapgate.ledger import chart, commands
 from tapgate.runtime.store.database import Database

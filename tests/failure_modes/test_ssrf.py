@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import tapgate
 from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGraphServer
+from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.events.webhooks.target_urls import _NON_PUBLIC_IPV4, is_public_address, require_public
 from tapgate.messenger.channel.graph import GraphClient, MediaError
-from tapgate.webhooks.sender import NoResponseError, WebhookSender
-from tapgate.webhooks.target_urls import _NON_PUBLIC_IPV4, is_public_address, require_public
 from tapgate_client.schemas.urls import TargetRejectedError
 
 PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(

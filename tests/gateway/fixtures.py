@@ -13,8 +13,8 @@ from builders.participants import create_partner as new_partner
 from databases import ScratchDatabases, build_database_url
 from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
-from tapgate.audit.rejections import RejectionLog
 from tapgate.core.settings import load_settings
+from tapgate.events.audit.rejections import RejectionLog
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
 from tapgate.http.api.access import ROLES_BY_LETTER, Access

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from drivers.processes import ADMIN, list_workers, run_gateway
 from tapgate import gateway
+from tapgate.events.notifications.messages import MessageSender
 from tapgate.http.api.services import Services
-from tapgate.notifications.messages import MessageSender
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 
 #: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.

@@ -30,9 +30,9 @@ from generators.test_client_generators import (
     write_document,
 )
 from harness import Harness
+from tapgate.events.webhooks import model
 from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
-from tapgate.webhooks import model
 from tapgate_client.clock import system_clock
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import httpx2
 from cases import each
 from harness import Harness
 from reporting.test_timeline import build_turn, get_page
-from tapgate.notifications.retention import RETENTION_PERIOD, RetentionWorker
+from tapgate.events.notifications.retention import RETENTION_PERIOD, RetentionWorker
 from tapgate_client import ids
 
 TURNS_URL = "/api/v1/chat/turns"

@@ -10,8 +10,8 @@ from cases import each
 from harness import Harness, parse_error
 from subscribers.test_kyc_documents import URL, build_url, upload_document
 from subscribers.test_kyc_upload_limits import DOCUMENT_TYPES
+from tapgate.events.notifications.messages import list_pending
 from tapgate.ledger.verify import verify
-from tapgate.notifications.messages import list_pending
 
 LEVEL_2_DOCUMENTS = ("id_front", "selfie")
 

@@ -10,7 +10,7 @@ import pytest
 from builders.payments import list_events, subscribe_to_events
 from cases import each
 from harness import Harness
-from tapgate.notifications.messages import list_pending
+from tapgate.events.notifications.messages import list_pending
 from tapgate.support import queries
 from tapgate.support.operations import REPLY_TEMPLATE, RETENTION_PERIOD
 from tapgate_client import ids

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import asyncpg
 import msgspec
 
-from tapgate.audit import chain
+from tapgate.events.audit import chain
 from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids

@@ -17,11 +17,11 @@ from builders.payments import (
 )
 from drivers.csv_files import read_records
 from harness import Harness
+from tapgate.events.webhooks.event_data import build_event_data
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.transactions import queries
 from tapgate.transactions.model import TransactionRecord, calculate_approval_code
-from tapgate.webhooks.event_data import build_event_data
 from tapgate_client import ids
 
 URL = "/api/v1/transactions"

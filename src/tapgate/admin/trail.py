@@ -1,7 +1,7 @@
 """Audit entries about admins."""
 
-from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
+from tapgate.events.audit.trail import AuditTrail, Changes
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
 

@@ -4,8 +4,8 @@ import msgspec
 
 from tapgate.agents import model, queries
 from tapgate.agents.model import Agent
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account

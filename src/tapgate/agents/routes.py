@@ -8,6 +8,8 @@ from tapgate import pin_routes
 from tapgate.agents import operations, queries
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, to_balance, to_record
 from tapgate.agents.pins import pin_operations
+from tapgate.events.notifications import message_statuses
+from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
@@ -15,8 +17,6 @@ from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.transitions import Transition
 from tapgate.http.endpoint import Endpoints
 from tapgate.ledger.chart import AccountStatus
-from tapgate.notifications import message_statuses
-from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import money
 from tapgate_client.errors import Code

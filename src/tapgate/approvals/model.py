@@ -9,9 +9,9 @@ import msgspec
 
 from tapgate.approval_rules.model import Rule
 from tapgate.approval_rules.people import PersonGroups
-from tapgate.audit.entry import MASK
-from tapgate.audit.trail import is_secret
 from tapgate.auth.disclosure import Subject
+from tapgate.events.audit.entry import MASK
+from tapgate.events.audit.trail import is_secret
 from tapgate_client import clock, ids, money
 from tapgate_client.errors import invalid_field
 from tapgate_client.schemas.admin import AdminRole, Invitation

@@ -22,11 +22,11 @@ from tapgate.approval_rules.queries import (
 )
 from tapgate.approvals import model, queries
 from tapgate.approvals.model import Approval, Decision
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.disclosure import find_hidden_subjects
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.events import publish
 from tapgate.http.api.guards import Requirement
-from tapgate.notifications.events import publish
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids
 from tapgate_client.errors import ApiError, Code, unavailable

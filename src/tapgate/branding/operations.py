@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 import asyncpg
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding import queries
 from tapgate.branding.model import DEFAULT_COLOR, Branding
 from tapgate.core.images import ImageError, decode_data_uri
 from tapgate.core.settings import Settings
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.runtime.cost_bound_cache import CostBoundCache
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys, generate_master_key
 from tapgate.ledger.card_proofs.verifier import KEYSETS_CHANGED
 from tapgate.runtime.store.conditions import PageConditions

@@ -5,17 +5,17 @@ from typing import Final
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import model, queries, tap_history
 from tapgate.cards.model import Card
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.events import publish
+from tapgate.events.notifications.messages import enqueue_message
 from tapgate.ledger.card_proofs.verifier import OTHER_CARD_MESSAGE, ProofResult, find_proof_error
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier
-from tapgate.notifications.events import publish
-from tapgate.notifications.messages import enqueue_message
 from tapgate.pin_operations import require_correct_pin
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.transaction import Transaction

@@ -9,13 +9,14 @@ from typing import Final
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import keysets, model, queries, tap_history
 from tapgate.cards.model import Card
 from tapgate.cards.uids import is_signing_uid
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.events import publish
 from tapgate.ledger.card_proofs.issuer_keys import (
     IssuerKeys,
     build_own_keys_context,
@@ -29,7 +30,6 @@ from tapgate.ledger.card_proofs.verifier import (
     DecryptedProof,
     find_proof_error,
 )
-from tapgate.notifications.events import publish
 from tapgate.runtime.store.database import RaiseAfterCommit
 from tapgate.runtime.store.installation import get_first_key_id
 from tapgate.runtime.store.transaction import Transaction

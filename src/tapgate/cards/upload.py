@@ -8,11 +8,11 @@ from time import monotonic
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards import upload_parser
 from tapgate.cards.keysets import lock_active
 from tapgate.cards.upload_parser import CardRow, build_row_error
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.runtime.store.sessions import format_timeout
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client.errors import unavailable

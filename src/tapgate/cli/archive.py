@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tapgate import supervisor
-from tapgate.audit.trail import AuditTrail
 from tapgate.cli import operator
 from tapgate.cli.backup import discard_stdout
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.gateway_services import open_services
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive

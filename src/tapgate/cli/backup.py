@@ -108,7 +108,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
     """Record the restore, so the audit log shows that entries after the backup were lost."""
-    from tapgate.audit.trail import AuditTrail  # noqa: PLC0415
+    from tapgate.events.audit.trail import AuditTrail  # noqa: PLC0415
     from tapgate.gateway_services import open_services  # noqa: PLC0415
 
     async with open_services(settings, url) as services, services.transaction() as tx:

@@ -15,8 +15,8 @@ import msgspec
 from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
-from tapgate.webhooks import model
-from tapgate.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.events.webhooks import model
+from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
 from tapgate_client import (
     ApiConnectionError,
     ApiError,

@@ -5,8 +5,8 @@ from rich.console import Console
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
+from tapgate.events.notifications.messages import list_pending
 from tapgate.messenger.outbox.messages import list_recent
-from tapgate.notifications.messages import list_pending
 from tapgate.runtime.store.database import Database
 from tapgate_client.clock import format_rfc3339
 

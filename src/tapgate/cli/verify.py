@@ -11,8 +11,8 @@ from time import perf_counter
 import asyncpg
 from rich.console import Console
 
-from tapgate.audit import chain
 from tapgate.core.vault import Vault
+from tapgate.events.audit import chain
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.verify import Proof

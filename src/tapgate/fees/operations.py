@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tapgate.audit.rule_changes import record_rule_change
 from tapgate.auth.actors import Actor
+from tapgate.events.audit.rule_changes import record_rule_change
 from tapgate.fees.queries import RowT, RuleTable
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction

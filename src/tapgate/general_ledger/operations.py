@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.general_ledger import queries
 from tapgate.general_ledger.journal_formats import to_account_component
 from tapgate.runtime.store.transaction import Transaction

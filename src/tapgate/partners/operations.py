@@ -5,11 +5,11 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.events.audit.signing_keys import create_signing_key, delete_signing_key
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.cards.tap_history import COUNTER_FIELD
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.idempotency import build_idempotency_key
 from tapgate.http.api.request_context import RequestContext
 from tapgate.ledger import chart

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
+from tapgate.events.audit.signing_keys import create_signing_key, delete_signing_key
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications import events
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
-from tapgate.notifications import events
 from tapgate.processors import model, queries
 from tapgate.processors.model import Processor
 from tapgate.processors.terminals import queries as terminals

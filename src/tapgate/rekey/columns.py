@@ -13,17 +13,17 @@ from tapgate.auth.hmac_keys import build_vault_context as build_hmac_key_context
 from tapgate.auth.oidc.logins import build_identity_context
 from tapgate.auth.sessions import build_id_token_context
 from tapgate.auth.webhook_secrets import build_vault_context as build_partner_context
+from tapgate.events.notifications.messages import build_seal_context as build_message_context
+from tapgate.events.webhooks.model import build_secret_context as build_endpoint_context
 from tapgate.ledger.card_proofs.issuer_keys import build_master_context, build_own_keys_context
 from tapgate.ledger.card_proofs.issuer_keys import build_vault_context as build_keyset_context
 from tapgate.messenger.inbox import get_sealing_context as build_inbox_context
 from tapgate.messenger.kept_images import get_sealing_context as build_kept_image_context
 from tapgate.messenger.outbox.messages import get_sealing_context as build_outbox_context
 from tapgate.messenger.transcript import get_sealing_context as build_transcript_context
-from tapgate.notifications.messages import build_seal_context as build_message_context
 from tapgate.subscribers.kyc_documents.model import build_seal_context as build_document_context
 from tapgate.support.queries import get_seal_context as build_support_context
 from tapgate.wallets.statements.operations import get_seal_context as build_statement_context
-from tapgate.webhooks.model import build_secret_context as build_endpoint_context
 
 _SMALL_BATCH: Final = 200
 _LARGE_BATCH: Final = 8

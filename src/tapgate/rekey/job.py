@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.audit import verification as audit_log
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.settings.fingerprint import list_secret_keys
+from tapgate.events.audit import verification as audit_log
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.services import Services
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.maintenance import partition_job

@@ -4,8 +4,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from tapgate.audit import chain
 from tapgate.core.settings import Settings
+from tapgate.events.audit import chain
+from tapgate.events.notifications import messages, receipts
+from tapgate.events.notifications.provider_warnings import ProviderWarningMetrics
+from tapgate.events.webhooks import delivery_queue
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.http.backlog_metrics import BacklogMetrics
 from tapgate.http.metrics import MetricSource
@@ -13,12 +16,9 @@ from tapgate.http.process_metrics import ProcessMetrics
 from tapgate.http.throttle import Throttle
 from tapgate.ledger.engine import Ledger, ignore_batch
 from tapgate.ledger.metrics import LedgerMetrics
-from tapgate.notifications import messages, receipts
-from tapgate.notifications.provider_warnings import ProviderWarningMetrics
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
 from tapgate.runtime.store.database import Database
-from tapgate.webhooks import delivery_queue
 from tapgate_client.schemas.nodes import NodeRole
 
 BACKLOG_QUERIES: Final = (

@@ -5,11 +5,11 @@ from datetime import datetime
 from time import perf_counter
 from typing import Final
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.latency_samples import LatencySamples
 from tapgate.ledger import proofs
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints

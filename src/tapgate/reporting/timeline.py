@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from tapgate.audit import routes as audit
 from tapgate.auth.principals import Principal
 from tapgate.compliance.alerts import queries as alerts
 from tapgate.compliance.alerts import routes as alert_routes
+from tapgate.events.audit import routes as audit
+from tapgate.events.notifications import message_statuses
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.services import Services
-from tapgate.notifications import message_statuses
 from tapgate.runtime.store.database import Database
 from tapgate.subscribers import chat_turns
 from tapgate.subscribers import queries as subscribers

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.settings import Settings
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications.events import publish
 from tapgate.http.api.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.pins.verifier import PinVerifier
-from tapgate.notifications.events import publish
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents

@@ -2,11 +2,11 @@
 
 from datetime import datetime, timedelta
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.events.notifications import codes
 from tapgate.ledger.one_time_codes.codes import CodeRequest
-from tapgate.notifications import codes
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries
 

@@ -6,13 +6,13 @@ import msgspec
 
 from tapgate import pin_routes
 from tapgate.auth.disclosure import is_hidden
+from tapgate.events.notifications import message_statuses
+from tapgate.events.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.http.api.access import Access
 from tapgate.http.api.guards import Guard, Proposal, Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
-from tapgate.notifications import message_statuses
-from tapgate.notifications.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import operations, queries, restricted_access
 from tapgate.subscribers.model import (

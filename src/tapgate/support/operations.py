@@ -5,12 +5,12 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
-from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.core.vault import Vault
-from tapgate.notifications.events import publish
-from tapgate.notifications.messages import enqueue_message
+from tapgate.events.audit.trail import AuditTrail, diff_records
+from tapgate.events.notifications.events import publish
+from tapgate.events.notifications.messages import enqueue_message
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from tapgate.agents.queries import HAS_LOW_FLOAT
+from tapgate.events.webhooks.queries import IS_FAILING
 from tapgate.runtime.store.database import Database
-from tapgate.webhooks.queries import IS_FAILING
 from tapgate_client.schemas.work_queues import MAX_COUNTED_ITEMS, WorkQueueName
 
 #: Queries for the time since which each item waits, oldest first.

@@ -5,13 +5,13 @@ from typing import Final
 
 from tapgate.agents import routes as agents
 from tapgate.compliance.alerts import routes as alerts
+from tapgate.events.webhooks import routes as webhooks
 from tapgate.http.api.access import Access, map_access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.endpoint import Endpoints
 from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
 from tapgate.support import routes as support
-from tapgate.webhooks import routes as webhooks
 from tapgate.work_queues.counts import load_counts
 from tapgate_client.schemas.records import build_record
 from tapgate_client.schemas.work_queues import (

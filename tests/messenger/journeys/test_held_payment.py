@@ -8,10 +8,10 @@ import pytest
 from builders.payments import list_alerts, resolve_alert, update_rule
 from drivers.messenger import MessengerDriver, Phone, ServicesDriver
 from harness import PIN
+from tapgate.events.notifications.messages import MessageSender
+from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.messenger.channel.render import render_payloads, render_plain_text
 from tapgate.messenger.model import OptionList, Template
-from tapgate.notifications.messages import MessageSender
-from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.sandbox.simulators.phone_templates import render_template
 
 #: Words that would reveal the review or invite structuring.

@@ -15,12 +15,12 @@ from messenger.journeys.test_phone_ownership import (
     get_pending_code,
     send_text,
 )
+from tapgate.events.notifications.messages import MessageSender
 from tapgate.messenger import conversation_store, runner
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import TextMessage
 from tapgate.messenger.outbox.sender import Sender
-from tapgate.notifications.messages import MessageSender
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.sandbox.fake_provider.server import serve
 from tapgate.sandbox.gateway import create_app

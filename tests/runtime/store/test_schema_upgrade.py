@@ -17,9 +17,9 @@ from drivers.in_process import AppTransport
 from harness import PIN, Harness
 from runtime.store.test_backup import VAULT, dump_schema, fetch_rows, restore_backup, save_backup
 from tapgate import VERSION
-from tapgate.audit import chain
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.vault import Vault
+from tapgate.events.audit import chain
 from tapgate.gateway import create_app
 from tapgate.gateway_installation import require_same_installation
 from tapgate.gateway_services import open_services

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from tapgate.admin.api_keys import model
-from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey, ApiKeys
+from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.runtime.client_addresses import Network
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import clock, ids

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tapgate.audit.entry import MASK
+from tapgate.events.audit.entry import MASK
 from tapgate_client import schemas
 
 MAX_BODY_BYTES: Final = 8 * 1024

@@ -1,9 +1,9 @@
 """Operations on account rules: update."""
 
-from tapgate.audit.rule_changes import record_rule_change
-from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.account_rules import model, queries
+from tapgate.events.audit.rule_changes import record_rule_change
+from tapgate.events.audit.trail import diff_records
 from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction

@@ -2,14 +2,14 @@
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail, Changes, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert
+from tapgate.events.audit.trail import AuditTrail, Changes, diff_records
+from tapgate.events.notifications.events import publish
 from tapgate.http.api.guards import ApprovedCall
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.ledger.engine import Ledger
-from tapgate.notifications.events import publish
 from tapgate.runtime.store.transaction import OpenTransaction, Transaction
 from tapgate_client import ids
 from tapgate_client.errors import Code

@@ -3,10 +3,10 @@
 A change waits after the commit, up to one second, for every process to apply it.
 """
 
-from tapgate.audit.rule_changes import record_rule_change
-from tapgate.audit.trail import diff_records
 from tapgate.auth.actors import Actor
 from tapgate.compliance.rules import model, queries
+from tapgate.events.audit.rule_changes import record_rule_change
+from tapgate.events.audit.trail import diff_records
 from tapgate.ledger.account_rules.compliance import ComplianceRule
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction

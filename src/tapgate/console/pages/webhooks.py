@@ -13,8 +13,8 @@ from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_duration, format_json
 from tapgate.console.site import Pages
+from tapgate.events.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 from tapgate.http.endpoint import Reply
-from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 from tapgate_client.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, WebhookEndpointStatus
 
 pages = Pages()

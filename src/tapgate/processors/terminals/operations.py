@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.actors import Actor
 from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
+from tapgate.events.audit.trail import AuditTrail, Changes
 from tapgate.http.api.transitions import Transition
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries

@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate.auth.actors import Actor
 from tapgate.core.vault import Vault
-from tapgate.notifications.messages import enqueue_message
+from tapgate.events.notifications.messages import enqueue_message
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import queries

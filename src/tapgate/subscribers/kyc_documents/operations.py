@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience, Reader
 from tapgate.core.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.thread_pool import BoundedThreadPool

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from tapgate.audit.trail import AuditTrail, diff_records
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
+from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.subscribers import queries as subscribers

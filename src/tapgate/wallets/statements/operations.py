@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
-from tapgate.audit.trail import AuditTrail
 from tapgate.auth.actors import Actor
 from tapgate.branding.model import Branding
 from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction

@@ -1,0 +1,1 @@
+"""What is written together with a change: audit entries, webhook events, notifications."""

@@ -1,0 +1,187 @@
+"""Worker that enqueues the messages for each notice from the ledger.
+
+The ledger inserts a notice for each receipt, for each party of a reviewed transaction and for each
+agent whose float is low. The worker deletes the notice in the database transaction that writes the
+message, so each message is enqueued exactly once, even if the process is killed. Any number of
+processes may run the worker, because locked notices are skipped.
+"""
+
+from collections.abc import Mapping, Set
+from datetime import datetime, timedelta
+from typing import Any, Final, NoReturn
+
+from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.core.settings.business import Receipts
+from tapgate.events.notifications.messages import Message, MessageSender, enqueue_messages
+from tapgate.http.api.services import Services
+from tapgate.ledger import chart
+from tapgate.ledger.receipts import (
+    FLOAT_LOW,
+    MONEY_RECEIVED,
+    PAYMENT_MADE,
+    PAYMENT_REJECTED,
+    PAYMENT_RELEASED,
+)
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.work_queue import build_backlog_sql, build_dequeue_sql
+from tapgate_client import ids, money
+from tapgate_client.names import clean_business_name, get_counterparty_name
+from tapgate_client.schemas.subscribers import SubscriberLanguage
+
+POLL_INTERVAL_SECONDS: Final = 0.5
+BATCH_SIZE: Final = 200
+#: For a receipt, counted from the completion of the transaction. A subscriber who is offline for
+#: longer finds the transaction in the transaction history.
+MESSAGE_LIFETIME: Final = timedelta(hours=24)
+#: The parties wait for the outcome of a review.
+REVIEW_MESSAGE_LIFETIME: Final = timedelta(days=7)
+
+_REVIEW_KINDS: Final = frozenset({PAYMENT_RELEASED, PAYMENT_REJECTED})
+_ALWAYS_SENT: Final = _REVIEW_KINDS | {FLOAT_LOW}
+#: Kinds sent under each value of the setting. A kind is also the name of its template.
+KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
+    Receipts.NO_MESSAGES: frozenset(),
+    Receipts.OFF: _ALWAYS_SENT,
+    Receipts.RECEIVED: _ALWAYS_SENT | {MONEY_RECEIVED},
+    Receipts.ALL: _ALWAYS_SENT | {MONEY_RECEIVED, PAYMENT_MADE},
+}
+
+#: Counterparty in a message about a reviewed payment, by language and by whether the recipient of
+#: the message is the payer.
+_COUNTERPARTY_TEXTS: Final[Mapping[str, Mapping[bool, str]]] = {
+    SubscriberLanguage.EN: {True: "to {}", False: "from {}"},
+    SubscriberLanguage.FR: {True: "à {}", False: "(expéditeur\u00a0: {})"},
+}
+
+BACKLOG_SQL: Final = build_backlog_sql(
+    "receipts",
+    "notices",
+    created=ids.get_time_sql("transaction_id"),
+    due=ids.get_time_sql("transaction_id"),
+)
+
+#: The counterparty is named as on statements. The amount received may be less than the transaction
+#: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
+#: response to the payment. `subscriber_id` may be the ID of an agent. Agents have no language.
+#: A low float is also reported to the super-agent, unless it is terminated.
+_DEQUEUE_SQL: Final = f"""{build_dequeue_sql("notices", "transaction_id, kind, subscriber_id")}
+    SELECT taken.kind, taken.transaction_id, t.currency, t.completed_at, side.is_payer,
+           coalesce(subscriber.phone_number, agent.phone_number) AS phone_number,
+           coalesce(subscriber.language, 'en') AS language,
+           t.context ->> 'merchant_name' AS merchant_name, other.public_name,
+           other.kind = '{chart.WALLET}' AS is_person,
+           other.id AS other_account, other.owner_id AS other_owner,
+           CASE WHEN side.is_payer OR t.completed_at IS NULL THEN t.amount ELSE (
+               SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)
+               FROM entries
+               WHERE transaction_id = t.id AND t.to_account IN (credit_account, debit_account)
+           ) END::bigint AS amount,
+           float.public_name AS agent_name, super_agent.phone_number AS super_agent_phone,
+           CASE float.id WHEN t.from_account THEN t.from_balance ELSE t.to_balance
+           END AS float_balance
+    FROM taken
+    JOIN transactions t ON t.id = taken.transaction_id
+    JOIN accounts payer ON payer.id = t.from_account
+    CROSS JOIN LATERAL (
+        SELECT payer.owner_id IS NOT DISTINCT FROM taken.subscriber_id AS is_payer) AS side
+    JOIN accounts other
+      ON other.id = CASE WHEN side.is_payer THEN t.to_account ELSE t.from_account END
+    LEFT JOIN subscribers subscriber ON subscriber.id = taken.subscriber_id
+    LEFT JOIN agents agent ON agent.id = taken.subscriber_id
+    LEFT JOIN accounts float ON float.id = agent.account_id
+    LEFT JOIN agents super_agent
+      ON super_agent.id = agent.parent_agent_id
+     AND (SELECT status FROM accounts WHERE id = super_agent.account_id) <> 'closed'
+    WHERE coalesce(subscriber.id, agent.id) IS NOT NULL
+    ORDER BY taken.transaction_id, taken.kind, taken.subscriber_id"""
+
+
+class ReceiptWorker:
+    """Enqueues the messages, and passes them to `sender` while the messenger accepts messages."""
+
+    def __init__(self, services: Services, sender: MessageSender | None = None) -> None:
+        self._services = services
+        self._sender = sender
+
+    async def run(self) -> NoReturn:
+        await run_periodically(
+            self.enqueue_due, every=POLL_INTERVAL_SECONDS, name="notifications.receipts"
+        )
+
+    async def enqueue_due(self) -> None:
+        while await self._enqueue_batch():
+            pass
+
+    async def _enqueue_batch(self) -> bool:
+        """Enqueue one batch of receipts; return whether more may be due.
+
+        Messages that this process sends are enqueued with a lease, which saves their claim.
+        """
+        sender = self._sender if self._sender is not None and self._sender.is_accepting else None
+        async with self._services.transaction() as tx:
+            rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
+            hidden = await find_hidden_accounts(
+                tx, None, self._services.clock(), {row["other_account"] for row in rows}
+            )
+            now = tx.now()
+            messages = [
+                message
+                for row in rows
+                for message in (
+                    _build_float_messages(row, now)
+                    if row["kind"] == FLOAT_LOW
+                    else [_build_payment_message(row, hidden, now)]
+                )
+            ]
+            claims = await enqueue_messages(
+                tx, self._services.vault, messages, is_claimed=sender is not None
+            )
+        if sender is not None:
+            await sender.send(claims)
+        return len(rows) == BATCH_SIZE
+
+
+def _build_float_messages(row: Mapping[str, Any], now: datetime) -> list[Message]:
+    """Build the messages to the agent whose float is low and, if there is one, its super-agent."""
+    return [
+        Message(
+            to=phone_number,
+            template=FLOAT_LOW,
+            parameters=[
+                clean_business_name(row["agent_name"]),
+                money.format_money(row["float_balance"], row["currency"]),
+            ],
+            expires_at=now + MESSAGE_LIFETIME,
+        )
+        for phone_number in (row["phone_number"], row["super_agent_phone"])
+        if phone_number is not None
+    ]
+
+
+def _build_payment_message(row: Mapping[str, Any], hidden: Set[int], now: datetime) -> Message:
+    """Build a receipt or the message about a reviewed payment.
+
+    `hidden` contains the accounts of restricted subscribers, who are named only by subscriber id.
+    """
+    kind, language = row["kind"], row["language"]
+    counterparty = get_counterparty_name(
+        row["merchant_name"], row["public_name"], is_person=row["is_person"]
+    )
+    if row["other_account"] in hidden:
+        counterparty = ids.encode(ids.SUBSCRIBER, row["other_owner"])
+    if kind in _REVIEW_KINDS:
+        counterparty = _COUNTERPARTY_TEXTS[language][row["is_payer"]].format(counterparty)
+        expires_at = now + REVIEW_MESSAGE_LIFETIME
+    else:
+        expires_at = row["completed_at"] + MESSAGE_LIFETIME
+    return Message(
+        to=row["phone_number"],
+        template=kind,
+        parameters=[
+            money.format_money(row["amount"], row["currency"], language),
+            counterparty,
+            ids.encode(ids.TRANSACTION, row["transaction_id"]),
+        ],
+        language=language,
+        expires_at=expires_at,
+    )

@@ -1,0 +1,267 @@
+"""SQL queries for the delivery queue: claims of due deliveries and results of attempts."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from tapgate.events.webhooks.model import AttemptResult, ClaimedDelivery, LoggedAttempt
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.work_queue import ResultUpdate, WorkQueue
+from tapgate_client import ids
+from tapgate_client.schemas.records import require_record
+
+_IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
+
+#: `data` is read as text, because metadata may contain JSON that Python cannot decode, such as very
+#: long numbers.
+_CLAIMED_COLUMNS: Final = """job.id, job.endpoint_id, job.event_id, job.attempts,
+    job.attempts_before, job.next_attempt_at, event.type AS event, event.subject_id,
+    event.data::text, event.occurred_at, endpoint.url, endpoint.secret, endpoint.previous_secret,
+    endpoint.previous_secret_expires_at, endpoint.status_changed_at"""
+_QUEUE = WorkQueue("deliveries", _CLAIMED_COLUMNS, destination="endpoint_id")
+#: Deliveries to disabled endpoints wait until the endpoint is enabled.
+BACKLOG_SQL: Final = _QUEUE.build_backlog_sql(
+    "webhooks",
+    condition=f"endpoint_id IN (SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE})",
+)
+#: OFFSET keeps the planner from joining all events, which it might prefer while there are none.
+_JOIN_EVENT_AND_ENDPOINT = """
+    CROSS JOIN LATERAL (SELECT * FROM events WHERE id = job.event_id OFFSET 0) AS event
+    JOIN webhook_endpoints endpoint ON endpoint.id = job.endpoint_id"""
+
+_MAX_LOGGED_ATTEMPTS: Final = 30
+
+
+def build_log_sql(log: str, attempt: str) -> str:
+    """Return an expression that appends an attempt to a delivery's log, which is bounded."""
+    return f"""CASE WHEN jsonb_array_length({log}) >= {_MAX_LOGGED_ATTEMPTS} THEN {log} - 0
+                     ELSE coalesce({log}, '[]') END || {attempt}"""
+
+
+_RESULT = """last_status = result.last_status, duration_ms = result.duration_ms,
+             response = result.response"""
+_RESULT_TYPES = {"last_status": "smallint", "duration_ms": "integer", "response": "text"}
+_DELIVERED = ResultUpdate(
+    _QUEUE,
+    f"status = 'delivered', next_attempt_at = NULL, ended_at = result.ended_at, {_RESULT}",
+    {"ended_at": "timestamptz", **_RESULT_TYPES},
+    accepts_late=True,
+)
+#: False once an admin has requested a redelivery, which then stays due.
+_SAME_LEASE = "job.next_attempt_at = result.leased_until"
+#: Whether the endpoint was disabled while the request was in flight.
+_IS_CANCELLED = """(result.was_sent AND EXISTS (
+    SELECT FROM webhook_endpoints endpoint
+    WHERE endpoint.id = job.endpoint_id AND endpoint.status = 'disabled'))"""
+_FAILED = ResultUpdate(
+    _QUEUE,
+    f"""{_RESULT}, attempt_log = {build_log_sql("job.attempt_log", "result.attempt")},
+        status = CASE WHEN NOT {_SAME_LEASE} THEN job.status
+                      WHEN result.retry_at IS NULL THEN 'failed'
+                      WHEN {_IS_CANCELLED} THEN 'cancelled'
+                      ELSE job.status END,
+        next_attempt_at = CASE WHEN NOT {_SAME_LEASE} THEN job.next_attempt_at
+                               WHEN {_IS_CANCELLED} THEN NULL
+                               ELSE result.retry_at END,
+        ended_at = CASE WHEN {_SAME_LEASE} AND (result.retry_at IS NULL OR {_IS_CANCELLED})
+                        THEN result.failed_at ELSE job.ended_at END""",
+    {
+        "was_sent": "boolean",
+        "leased_until": "timestamptz",
+        "retry_at": "timestamptz",
+        "failed_at": "timestamptz",
+        "attempt": "jsonb",
+        **_RESULT_TYPES,
+    },
+)
+_RELEASED = ResultUpdate(
+    _QUEUE,
+    f"""attempts = CASE WHEN {_SAME_LEASE} THEN job.attempts - 1 ELSE job.attempts END,
+        next_attempt_at = CASE WHEN {_SAME_LEASE} THEN result.released_at
+                               ELSE job.next_attempt_at END""",
+    {"leased_until": "timestamptz", "released_at": "timestamptz"},
+)
+
+
+async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
+    """Mark the pending deliveries of deleted endpoints as failed.
+
+    They include deliveries added concurrently with the deletion. Each call updates at most 1,000
+    rows and skips rows locked by other processes. Later calls update the rest.
+    """
+    await source.execute(
+        """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $1
+           WHERE id = ANY (ARRAY(
+               SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
+                   SELECT id FROM deliveries
+                   WHERE endpoint_id = endpoint.id AND status = 'pending'
+                   ORDER BY next_attempt_at LIMIT 1000 FOR UPDATE SKIP LOCKED) AS waiting
+               WHERE deleted_at IS NOT NULL LIMIT 1000))""",
+        now,
+    )
+
+
+async def claim(
+    database: Database, *, now: datetime, limit: int, capacity: int, capacities: Mapping[int, int]
+) -> list[ClaimedDelivery]:
+    """Claim due deliveries to active endpoints, with their events and endpoints."""
+    rows = await _QUEUE.claim_fairly(
+        database,
+        destinations=f"SELECT id FROM webhook_endpoints WHERE {_IS_ACTIVE}",
+        now=now,
+        limit=limit,
+        capacity=capacity,
+        capacities=capacities,
+        join=_JOIN_EVENT_AND_ENDPOINT,
+    )
+    return [ClaimedDelivery(**row) for row in rows]
+
+
+async def get(database: Database, delivery_id: int) -> ClaimedDelivery:
+    """Return a delivery as it would be claimed, without claiming it."""
+    row = await database.fetchrow(
+        f"""SELECT {_CLAIMED_COLUMNS} FROM deliveries job {_JOIN_EVENT_AND_ENDPOINT}
+            WHERE job.id = $1""",
+        delivery_id,
+    )
+    return ClaimedDelivery(**require_record(ids.DELIVERY, row))
+
+
+async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
+    """Return whether the endpoint is active, with URL, status and secret as of the claim."""
+    is_unchanged: bool = await database.fetchval(
+        f"""SELECT EXISTS (SELECT FROM webhook_endpoints
+                           WHERE {_SAME_ENDPOINT} AND secret = $4)""",
+        *_get_endpoint_values(delivery),
+        delivery.secret,
+    )
+    return is_unchanged
+
+
+async def release(database: Database, deliveries: Sequence[ClaimedDelivery], now: datetime) -> None:
+    """Undo claims for which nothing was sent, so that the deliveries are due again."""
+    await _RELEASED.record(
+        database,
+        [
+            (delivery, {"leased_until": delivery.next_attempt_at, "released_at": now})
+            for delivery in deliveries
+        ],
+    )
+
+
+async def mark_delivered(
+    database: Database, results: Sequence[tuple[ClaimedDelivery, AttemptResult]], now: datetime
+) -> None:
+    """Record successful attempts, which also end the failure streaks of their endpoints."""
+    await _DELIVERED.record(
+        database,
+        [
+            (delivery, {"ended_at": now, **_get_result_values(result)})
+            for delivery, result in results
+        ],
+    )
+    await database.execute(
+        """UPDATE webhook_endpoints SET failing_since = NULL
+           WHERE id = ANY ($1::bigint[]) AND failing_since IS NOT NULL""",
+        list({delivery.endpoint_id for delivery, _ in results}),
+    )
+
+
+async def record_failed_attempts(
+    database: Database,
+    results: Sequence[tuple[ClaimedDelivery, AttemptResult, datetime | None]],
+    now: datetime,
+) -> None:
+    """Record failed attempts and schedule the next ones at the given times.
+
+    If the time is None, the delivery fails. If the endpoint was disabled while the request was in
+    flight, the delivery is cancelled. A redelivery requested during the attempt stays due.
+    """
+    await _FAILED.record(
+        database,
+        [
+            (
+                delivery,
+                {
+                    "was_sent": not result.is_internal,
+                    "leased_until": delivery.next_attempt_at,
+                    "retry_at": retry_at,
+                    "failed_at": now,
+                    "attempt": LoggedAttempt(
+                        number=delivery.attempts,
+                        attempted_at=now,
+                        http_status=result.status,
+                        duration_ms=result.duration_ms,
+                        error=result.error,
+                    ),
+                    **_get_result_values(result),
+                },
+            )
+            for delivery, result, retry_at in results
+        ],
+    )
+
+
+async def mark_endpoint_failing(
+    database: Database, delivery: ClaimedDelivery, now: datetime, *, max_gap: timedelta
+) -> datetime | None:
+    """Record a failure of the endpoint; return the start of its current failure streak.
+
+    A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
+    URL or status of the endpoint has changed since the claim, or if the endpoint is deleted.
+    """
+    since: datetime | None = await database.fetchval(
+        f"""UPDATE webhook_endpoints
+            SET last_failure_at = $4,
+                failing_since = CASE WHEN failing_since IS NOT NULL AND last_failure_at >= $5
+                                     THEN failing_since ELSE $4 END
+            WHERE {_SAME_ENDPOINT} RETURNING failing_since""",
+        *_get_endpoint_values(delivery),
+        now,
+        now - max_gap,
+    )
+    return since
+
+
+async def disable_endpoint(
+    tx: asyncpg.Connection,
+    delivery: ClaimedDelivery,
+    reason: str,
+    now: datetime,
+    *,
+    if_failing_since: datetime | None,
+) -> asyncpg.Record | None:
+    """Disable the endpoint and return its row.
+
+    Returns None if the endpoint is deleted or its URL or status has changed since the claim. If
+    `if_failing_since` is set, also returns None unless the failure streak started at that time.
+    """
+    return await tx.fetchrow(
+        f"""UPDATE webhook_endpoints
+            SET status = 'disabled', status_reason = $4, status_changed_at = $5,
+                failing_since = NULL
+            WHERE {_SAME_ENDPOINT} AND ($6::timestamptz IS NULL OR failing_since = $6)
+            RETURNING id, url, events, status, status_reason, status_changed_at""",
+        *_get_endpoint_values(delivery),
+        reason,
+        now,
+        if_failing_since,
+    )
+
+
+#: False once the URL or status of the endpoint has changed, or the endpoint is deleted.
+_SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
+
+
+def _get_endpoint_values(delivery: ClaimedDelivery) -> tuple[int, str, datetime]:
+    return delivery.endpoint_id, delivery.url, delivery.status_changed_at
+
+
+def _get_result_values(result: AttemptResult) -> dict[str, int | str | None]:
+    return {
+        "last_status": result.status,
+        "duration_ms": result.duration_ms,
+        "response": result.response,
+    }

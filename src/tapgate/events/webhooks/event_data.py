@@ -1,0 +1,228 @@
+"""Data of webhook events: loading and redaction.
+
+The ledger writes events without data. The first attempt to deliver such an event loads and stores
+the record. Every attempt omits the personal data of subscribers who are restricted at that time.
+Claimed deliveries are prepared together, with a constant number of statements.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
+from tapgate.events.webhooks.model import ClaimedDelivery
+from tapgate.http.api.services import Services
+from tapgate.ledger import rules
+from tapgate.ledger.account_rules.compliance import remove_personal_details
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import ApiError
+from tapgate_client.schemas.webhooks import get_resource_type
+
+#: Loads the records of transactions, alerts, agents or cards by their numeric ids. Missing records
+#: are omitted.
+RecordLoader = Callable[[Services, Collection[int]], Awaitable[Mapping[int, msgspec.Struct]]]
+RecordLoaders = Mapping[str, RecordLoader]
+
+#: Data of an event, as sent to the endpoint, or the error that prevented loading it.
+EventData = str | Exception
+
+#: Values of transaction fields at the time of the event. The transaction may have changed since.
+_FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
+    rules.TRANSACTION_COMPLETED: {"status": "completed"},
+    rules.TRANSACTION_FAILED: {"status": "failed"},
+    rules.TRANSACTION_UNDER_REVIEW: {
+        "status": "under_review",
+        "approval_code": None,
+        "completed_at": None,
+        "failure_code": None,
+    },
+}
+
+
+#: Types of the IDs of resources that the ledger names by `subject_id`.
+_SUBJECT_IDS: Final = {"transaction": ids.TRANSACTION, "alert": ids.ALERT}
+
+
+class RecordUnavailableError(Exception):
+    """The record for the data of an event cannot be loaded."""
+
+
+async def load_event_data(
+    services: Services, loaders: RecordLoaders, deliveries: Sequence[ClaimedDelivery]
+) -> dict[int, EventData]:
+    """Return the data of the events of these deliveries, by event id, redacted if necessary."""
+    data: dict[int, EventData] = {
+        delivery.event_id: delivery.data for delivery in deliveries if delivery.data is not None
+    }
+    without_data = {delivery.event_id: delivery for delivery in deliveries if delivery.data is None}
+    by_resource_type = defaultdict[str, list[ClaimedDelivery]](list)
+    for delivery in without_data.values():
+        by_resource_type[get_resource_type(delivery.event)].append(delivery)
+    for resource_type, events in by_resource_type.items():
+        data |= await _load_and_store(services, loaders.get(resource_type), events)
+    return await _redact(services, {each.event_id: each for each in deliveries}, data)
+
+
+async def _load_and_store(
+    services: Services, load: RecordLoader | None, events: Sequence[ClaimedDelivery]
+) -> Mapping[int, EventData]:
+    try:
+        if load is None:
+            raise RecordUnavailableError
+        subject_ids = {event.subject_id for event in events if event.subject_id is not None}
+        records = await load(services, subject_ids)
+        built = {
+            event.event_id: build_event_data(event.event, record)
+            for event in events
+            if (record := records.get(event.subject_id or 0)) is not None
+        }
+        missing = {event.event_id: RecordUnavailableError() for event in events}
+        return {**missing, **await _store_event_data(services.database, built)}
+    except ApiError:  # the database is unavailable
+        raise
+    except Exception as error:
+        if len(events) == 1:
+            return {events[0].event_id: error}
+    # One record must not affect the others.
+    results: dict[int, EventData] = {}
+    for event in events:
+        results |= await _load_and_store(services, load, [event])
+    return results
+
+
+async def _store_event_data(
+    database: Database, data: Mapping[int, dict[str, Any]]
+) -> Mapping[int, str]:
+    """Store the data of events that have none yet; return the stored data as text."""
+    # Sorted, so that `width_bucket` finds an event's data by binary search.
+    event_ids = sorted(data)
+    rows = await database.fetch(
+        """UPDATE events
+           SET data = coalesce(data, ($2::jsonb[])[width_bucket(id, $1::bigint[])])
+           WHERE id = ANY ($1::bigint[]) RETURNING id, data::text""",
+        event_ids,
+        [data[event_id] for event_id in event_ids],
+    )
+    return {row["id"]: row["data"] for row in rows}
+
+
+def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
+    """Return the record as event data, with a transaction's state at the time of the event."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    fields = _FIELDS_AT_EVENT.get(event)
+    if fields is None:
+        return data
+    # Refunds happen after these events and have their own event, `transaction.refunded`.
+    not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
+    return data | not_refunded | fields
+
+
+async def _redact(
+    services: Services, events: Mapping[int, ClaimedDelivery], data: Mapping[int, EventData]
+) -> dict[int, EventData]:
+    """Redact the data of events that concern a restricted subscriber.
+
+    The subscriber may have become restricted after the data was stored.
+    """
+    results = dict(data)
+    subjects = {
+        event_id: subject
+        for event_id, text in data.items()
+        if isinstance(text, str) and (subject := _get_subject(events[event_id], text)) is not None
+    }
+    hidden = await find_hidden_subjects(
+        services.database, None, services.clock(), set(subjects.values())
+    )
+    for event_id, subject in subjects.items():
+        if subject in hidden:
+            record = _decode_data(str(data[event_id]))
+            results[event_id] = json.dumps(REDACTORS[subject.kind](record))
+    return results
+
+
+def _get_subject(event: ClaimedDelivery, data: str) -> Subject | None:
+    kind = get_resource_type(event.event)
+    if kind not in REDACTORS:
+        return None
+    if event.subject_id is not None and kind in _SUBJECT_IDS:
+        return Subject(kind, ids.encode(_SUBJECT_IDS[kind], event.subject_id))
+    public_id = _decode_data(data).get("serial" if kind == "card" else "id")
+    return None if public_id is None else Subject(kind, public_id)
+
+
+def _decode_data(data: str) -> dict[str, Any]:
+    """Decode event data for redaction.
+
+    Metadata may contain numbers that Python cannot represent, so long integers and all decimals
+    are read as text. This does not change redacted data, which has no metadata.
+    """
+    record: dict[str, Any] = json.loads(data, parse_int=_parse_int, parse_float=str)
+    return record
+
+
+async def find_hidden_responses(
+    reader: Database | Transaction,
+    audience: Audience,
+    now: datetime,
+    deliveries: Sequence[Mapping[str, Any]],
+) -> set[int]:
+    """Return the ids of deliveries whose response is hidden from the audience.
+
+    The endpoint's response may repeat personal data of a subscriber who is now restricted.
+    """
+    subjects = {
+        row["id"]: Subject(kind, row["subject"])
+        for row in deliveries
+        if (kind := get_resource_type(row["event"])) in REDACTORS and row["subject"] is not None
+    }
+    hidden = await find_hidden_subjects(reader, audience, now, set(subjects.values()))
+    return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}
+
+
+def _parse_int(text: str) -> int | str:
+    return int(text) if len(text) < 16 else text
+
+
+def _redact_subscriber(record: dict[str, Any]) -> dict[str, Any]:
+    visible = ("id", "status", "status_reason")
+    return {name: record[name] for name in visible} | {"restricted": True}
+
+
+def _redact_card(record: dict[str, Any]) -> dict[str, Any]:
+    visible = ("serial", "status", "status_reason", "subscriber_id")
+    return {name: record[name] for name in visible} | {"restricted": True}
+
+
+def _redact_transaction(record: dict[str, Any]) -> dict[str, Any]:
+    def redact_party(party: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if party is None else {"type": party["type"], "id": party["id"]}
+
+    hidden = dict.fromkeys(("card_serial", "memo", "metadata"))
+    parties = {"from": redact_party(record["from"]), "to": redact_party(record["to"])}
+    return record | hidden | parties | {"masked": True}
+
+
+def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
+    details = remove_personal_details(record["details"])
+    notes = dict.fromkeys(("investigation_notes", "resolution_notes"))
+    return record | notes | {"details": details, "masked": True}
+
+
+def _redact_support_request(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"phone_number": None, "masked": True}
+
+
+#: Redaction functions by resource type. They keep the fields that API responses also disclose.
+REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "subscriber": _redact_subscriber,
+    "card": _redact_card,
+    "transaction": _redact_transaction,
+    "alert": _redact_alert,
+    "support": _redact_support_request,
+}

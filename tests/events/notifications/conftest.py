@@ -1,0 +1,39 @@
+import dataclasses
+from collections.abc import AsyncIterator
+
+import pytest
+
+from builders.auth import FakeClock
+from drivers.webhooks import WebhookReceiver
+from tapgate.events.notifications import messages
+from tapgate.events.webhooks import sender, worker
+from tapgate.http.api.services import Services
+from tapgate.runtime.store import signals
+
+
+@pytest.fixture(autouse=True)
+def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise timeouts that a slow machine might exceed, which would change results and logs."""
+    monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(worker, "_SHUTDOWN_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(messages, "_REQUEST_TIMEOUT_SECONDS", 30.0)
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def services_with_fake_clock(services: Services, fake_clock: FakeClock) -> Services:
+    """Return services that use the test's clock."""
+    return dataclasses.replace(services, clock=fake_clock)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        yield receiver
