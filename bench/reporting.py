@@ -22,6 +22,7 @@ import msgspec
 
 from bench.growth import indexes
 from tapgate.auth.sessions import Sessions
+from tapgate.business.reporting import rollups
 from tapgate.core.settings import load_settings
 from tapgate.gateway import create_app
 from tapgate.gateway_services import open_services
@@ -29,7 +30,6 @@ from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
 from tapgate.ledger.rules import insert_defaults
-from tapgate.reporting import rollups
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate

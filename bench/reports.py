@@ -30,9 +30,9 @@ import psutil
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
 from bench.payments.requests import build_payment
-from tapgate.admin.api_keys import operations as api_keys
-from tapgate.admin.queries import get_first_system_admin
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.staff.api_keys import operations as api_keys
+from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.core.settings import load_settings
 from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services

@@ -21,8 +21,8 @@ import msgspec
 import uvicorn
 import uvloop
 
-from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.auth.principals import Principal
+from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core import settings
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App

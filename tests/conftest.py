@@ -163,8 +163,8 @@ _LONG_TEST_PATHS = (
     "tests/ledger/test_archive",
     "tests/cli/test_backup.py",
     "tests/messenger/test_startup.py",
-    "tests/wallets/test_statement_files.py",
-    "tests/transactions/test_lists.py",
+    "tests/business/payments/wallets/test_statement_files.py",
+    "tests/business/payments/transactions/test_lists.py",
     "tests/rekey/",
 )
 _START_ORDER = (*_SINGLE_PROCESS_PATHS, *_LONG_TEST_PATHS)

@@ -23,7 +23,7 @@ MIRRORS: Final = {
     "docs": "tests/docs",
     "tools": "tests/tools",
     # Packages whose tests are with their main caller.
-    "src/tapgate/approval_rules": "tests/approvals",
+    "src/tapgate/business/approval_rules": "tests/business/approvals",
     "src/tapgate/http": "tests/http/api",
     "src/tapgate/ledger/account_rules": "tests/ledger",
     "src/tapgate/runtime": "tests/gateway",

@@ -6,7 +6,7 @@ The default compliance rules do not count payments that old.
 Payers take turns in a pseudorandom order that is the same in every round, and have one or more
 turns per round. Every intermediate balance can therefore be computed from the payment's number. At
 the end, each merchant's revenue is paid out, so that the dataset's current balances result only
-from transactions dated after this history.
+from business.payments.transactions dated after this history.
 """
 
 from datetime import datetime, timedelta

@@ -9,9 +9,9 @@ import msgspec
 from bench.payments import requests
 from bench.payments.dataset import Card
 from bench.payments.installation import Installation
-from tapgate.admin.api_keys import operations as api_keys
-from tapgate.admin.queries import get_first_system_admin
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.staff.api_keys import operations as api_keys
+from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.http.api.services import Services
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope

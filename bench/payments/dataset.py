@@ -7,12 +7,14 @@ import asyncio
 from random import Random
 from typing import Any, NamedTuple
 
-from tapgate.admin.api_keys import operations as api_keys
-from tapgate.admin.queries import get_first_system_admin
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.cards import keysets
-from tapgate.cards.keysets import Keyset
+from tapgate.business.customers.cards import keysets
+from tapgate.business.customers.cards.keysets import Keyset
+from tapgate.business.merchants.processors import operations as processors
+from tapgate.business.merchants.processors.terminals import operations as terminals
+from tapgate.business.staff.api_keys import operations as api_keys
+from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.events.webhooks import operations as webhooks
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
@@ -20,8 +22,6 @@ from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.ledger.commands import Command
-from tapgate.processors import operations as processors
-from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.software_card import SoftwareCard
 from tapgate_client import ids
 from tapgate_client.schemas.admin import NewApiKey, Scope

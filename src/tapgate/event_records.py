@@ -5,12 +5,12 @@ from typing import Final
 
 import msgspec
 
-from tapgate.agents.queries import load_records as load_agent_records
-from tapgate.cards.queries import load_records as load_card_records
-from tapgate.compliance.alerts.queries import load_records as load_alert_records
+from tapgate.business.agents.queries import load_records as load_agent_records
+from tapgate.business.compliance.alerts.queries import load_records as load_alert_records
+from tapgate.business.customers.cards.queries import load_records as load_card_records
+from tapgate.business.payments.transactions.queries import load_records as load_transaction_records
 from tapgate.events.webhooks.event_data import RecordLoader
 from tapgate.http.api.openapi_webhooks import WebhookEvent
-from tapgate.transactions.queries import load_records as load_transaction_records
 from tapgate_client.schemas.agents import AgentRecord
 from tapgate_client.schemas.approvals import ApprovalRecord
 from tapgate_client.schemas.cards import CardRecord

@@ -12,24 +12,50 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from tapgate.admin import routes as admin
-from tapgate.admin.account import passkey_routes as passkeys
-from tapgate.admin.account import routes as account
-from tapgate.admin.api_keys import routes as api_keys
-from tapgate.admin.request_logs import queries as request_log_queries
-from tapgate.admin.request_logs import routes as request_logs
-from tapgate.admin.sso import routes as sso
-from tapgate.agents import money_routes as agent_money
-from tapgate.agents import routes as agents
-from tapgate.approvals import routes as approvals
-from tapgate.approvals.execution import ApprovalWorker
-from tapgate.branding import routes as branding
-from tapgate.cards import proof_routes as card_proofs
-from tapgate.cards import routes as cards
-from tapgate.compliance.account_rules import routes as account_rules
-from tapgate.compliance.alerts import routes as alerts
-from tapgate.compliance.check import routes as compliance_check
-from tapgate.compliance.rules import routes as compliance_rules
+from tapgate.business.agents import money_routes as agent_money
+from tapgate.business.agents import routes as agents
+from tapgate.business.approvals import routes as approvals
+from tapgate.business.approvals.execution import ApprovalWorker
+from tapgate.business.branding import routes as branding
+from tapgate.business.compliance.account_rules import routes as account_rules
+from tapgate.business.compliance.alerts import routes as alerts
+from tapgate.business.compliance.check import routes as compliance_check
+from tapgate.business.compliance.rules import routes as compliance_rules
+from tapgate.business.customers.cards import proof_routes as card_proofs
+from tapgate.business.customers.cards import routes as cards
+from tapgate.business.customers.subscribers import chat_turns
+from tapgate.business.customers.subscribers import routes as subscribers
+from tapgate.business.customers.subscribers.kyc_documents import review_routes as kyc_reviews
+from tapgate.business.customers.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.business.finance.general_ledger import routes as general_ledger
+from tapgate.business.inbox import routes as work_queues
+from tapgate.business.merchants.pos import routes as pos
+from tapgate.business.merchants.processors import key_routes as signing_keys
+from tapgate.business.merchants.processors import routes as processors
+from tapgate.business.merchants.processors.terminals import routes as terminals
+from tapgate.business.partners import routes as partners
+from tapgate.business.partners import top_up_routes as top_ups
+from tapgate.business.payments.fees import routes as fees
+from tapgate.business.payments.transactions import routes as transactions
+from tapgate.business.payments.wallets import routes as wallets
+from tapgate.business.payments.wallets.statements import operations as statement_operations
+from tapgate.business.payments.wallets.statements import routes as statements
+from tapgate.business.reporting import money_routes as money_views
+from tapgate.business.reporting import node_routes as nodes
+from tapgate.business.reporting import onboarding
+from tapgate.business.reporting import routes as overview
+from tapgate.business.reporting import timeline_routes as timeline
+from tapgate.business.reporting.rollups import RollupCompactor
+from tapgate.business.search import routes as search
+from tapgate.business.staff import routes as admin
+from tapgate.business.staff.account import passkey_routes as passkeys
+from tapgate.business.staff.account import routes as account
+from tapgate.business.staff.api_keys import routes as api_keys
+from tapgate.business.staff.request_logs import queries as request_log_queries
+from tapgate.business.staff.request_logs import routes as request_logs
+from tapgate.business.staff.sso import routes as sso
+from tapgate.business.support import operations as support_operations
+from tapgate.business.support import routes as support
 from tapgate.console.console import build_console
 from tapgate.console.favicon import Favicon
 from tapgate.console.root_redirect import RootRedirect
@@ -43,9 +69,7 @@ from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.events.notifications.retention import RetentionWorker
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.events.webhooks.worker import WebhookWorker
-from tapgate.fees import routes as fees
 from tapgate.gateway_services import open_services
-from tapgate.general_ledger import routes as general_ledger
 from tapgate.guide.site import GuideSite
 from tapgate.http import worker
 from tapgate.http.api.app import App, Site
@@ -57,34 +81,10 @@ from tapgate.http.api.system import build_system_endpoints
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.endpoint import Endpoint, Endpoints
 from tapgate.ledger.maintenance import LedgerMaintenance
-from tapgate.partners import routes as partners
-from tapgate.partners import top_up_routes as top_ups
-from tapgate.pos import routes as pos
-from tapgate.processors import key_routes as signing_keys
-from tapgate.processors import routes as processors
-from tapgate.processors.terminals import routes as terminals
-from tapgate.reporting import money_routes as money_views
-from tapgate.reporting import node_routes as nodes
-from tapgate.reporting import onboarding
-from tapgate.reporting import routes as overview
-from tapgate.reporting import timeline_routes as timeline
-from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.search import routes as search
-from tapgate.subscribers import chat_turns
-from tapgate.subscribers import routes as subscribers
-from tapgate.subscribers.kyc_documents import review_routes as kyc_reviews
-from tapgate.subscribers.kyc_documents import routes as kyc_documents
-from tapgate.support import operations as support_operations
-from tapgate.support import routes as support
 from tapgate.tap_page.site import TapPage
-from tapgate.transactions import routes as transactions
-from tapgate.wallets import routes as wallets
-from tapgate.wallets.statements import operations as statement_operations
-from tapgate.wallets.statements import routes as statements
-from tapgate.work_queues import routes as work_queues
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from tapgate.admin import operations as admin_operations
-from tapgate.admin import queries as admin_queries
+from tapgate.business.staff import operations as admin_operations
+from tapgate.business.staff import queries as admin_queries
 from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError

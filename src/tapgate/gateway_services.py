@@ -5,12 +5,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from tapgate import VERSION
-from tapgate.admin.request_logs.recorder import RequestLog
-from tapgate.approvals import operations as approvals
-from tapgate.approvals.guarded_calls import run_guarded
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
-from tapgate.compliance.alerts.operations import close_alert
+from tapgate.business.approvals import operations as approvals
+from tapgate.business.approvals.guarded_calls import run_guarded
+from tapgate.business.compliance.alerts.operations import close_alert
+from tapgate.business.merchants.pos.payments import record_refund
+from tapgate.business.reporting.metric_sources import open_metrics
+from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.event_records import EVENT_RECORD_LOADERS
@@ -26,8 +28,6 @@ from tapgate.ledger.engine import MAX_PENDING_COMMANDS, Ledger
 from tapgate.ledger.node_ledger import NodeLedger
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.ledger.pins.wrong_pin_limit import WrongPinLimit
-from tapgate.pos.payments import record_refund
-from tapgate.reporting.metric_sources import open_metrics
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.node_files import get_shared_folder, get_socket_path
 from tapgate.runtime.nodes import NodeRegistry

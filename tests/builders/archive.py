@@ -10,15 +10,15 @@ import asyncpg
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_command, build_refund, build_request_key
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from tapgate.business.finance.general_ledger.queries import load_totals
+from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
-from tapgate.general_ledger.queries import load_totals
 from tapgate.ledger import chart
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.database import Database
-from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.clock import system_clock
 
 VAULT: Final = Vault("a secret key of thirty-two characters")

@@ -5,7 +5,7 @@ from typing import Final
 
 from PIL import Image
 
-from tapgate.branding.model import DEFAULT_COLOR, Branding
+from tapgate.business.branding.model import DEFAULT_COLOR, Branding
 
 BRANDING: Final = Branding(
     name="Tapgate",

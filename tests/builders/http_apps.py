@@ -18,9 +18,9 @@ import pytest
 import structlog
 
 from drivers.in_process import AppTransport
-from tapgate.admin.request_logs.recorder import RequestLog
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
+from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core import settings
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App, Site

@@ -11,7 +11,7 @@ from cases import each
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from drivers.csv_files import read_rows
 from harness import Harness
-from tapgate.cards.model import BLOCK_REASON_TEXTS
+from tapgate.business.customers.cards.model import BLOCK_REASON_TEXTS
 from tapgate.console.pages.cards import ACTIONS
 from tapgate.sandbox.software_card import SoftwareCard
 

@@ -10,7 +10,7 @@ from builders.participants import cash_in, create_agent
 from builders.payments import build_transfer, get_rules_by_name, list_alerts, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import WRONG_PIN, Harness
-from tapgate.compliance.alerts.model import SUPPORT_REQUEST
+from tapgate.business.compliance.alerts.model import SUPPORT_REQUEST
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
 from tapgate.console.translation.translator import Language, get_translator
 from tapgate.ledger.pins.wrong_pins import PIN_GUESSING_ALERT_TYPE

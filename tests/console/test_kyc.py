@@ -2,9 +2,9 @@
 
 import pytest
 
+from business.customers.subscribers.test_kyc_documents import upload_document
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
-from subscribers.test_kyc_documents import upload_document
 
 
 @pytest.fixture

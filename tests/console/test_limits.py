@@ -5,8 +5,8 @@ from typing import Any
 
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
+from tapgate.business.payments.fees import model
 from tapgate.console.pages.limits import CHARGED_TYPES
-from tapgate.fees import model
 from tapgate.ledger import chart
 
 LIMITS_URL = "/console/limits"

@@ -3,9 +3,9 @@
 import re
 
 from builders.participants import cash_in, create_agent
+from business.reporting.test_money_views import create_sales
 from drivers.console import ConsoleClient
 from harness import Harness
-from reporting.test_money_views import create_sales
 
 
 async def test_overview_links_each_number_to_its_list(ada: ConsoleClient, harness: Harness) -> None:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from business.reporting.test_timeline import TEXT, create_history
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
-from reporting.test_timeline import TEXT, create_history
 from tapgate_client import ids
 
 XSS_PAYLOAD = "<script>alert(1)</script>"

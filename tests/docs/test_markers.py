@@ -28,8 +28,14 @@ def test_every_marker_is_described() -> None:
 @each(
     "name, expected",
     [
-        ("tests/pos/test_refunds.py::test_any_key_can_refund", {"refund", "payment"}),
-        ("tests/wallets/test_fee_rules.py::test_mapping", {"fees", "wallets", "compliance"}),
+        (
+            "tests/business/merchants/pos/test_refunds.py::test_any_key_can_refund",
+            {"refund", "payment"},
+        ),
+        (
+            "tests/business/payments/wallets/test_fee_rules.py::test_mapping",
+            {"fees", "wallets", "compliance"},
+        ),
     ],
 )
 def test_words_of_a_path_select_markers(name: str, expected: set[str]) -> None:

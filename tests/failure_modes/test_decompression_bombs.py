@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from cases import each
-from harness import Harness
-from subscribers.test_kyc_documents import (
+from business.customers.subscribers.test_kyc_documents import (
     build_image,
     build_png_chunk,
     build_png_of_size,
     encode_image,
 )
-from tapgate.cards import upload_parser
+from cases import each
+from harness import Harness
+from tapgate.business.customers.cards import upload_parser
 from tapgate.core.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate_client.errors import ApiError

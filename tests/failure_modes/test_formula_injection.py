@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import tapgate
 from builders.branding import BRANDING
+from business.payments.wallets.pdf_text import extract_pages
+from business.payments.wallets.test_statement_files import build_statement
+from business.payments.wallets.test_statements import get_statement
 from cases import each
 from harness import PIN, Harness
-from tapgate.wallets.statements import csv_file, pdf_file
-from wallets.pdf_text import extract_pages
-from wallets.test_statement_files import build_statement
-from wallets.test_statements import get_statement
+from tapgate.business.payments.wallets.statements import csv_file, pdf_file
 
 FORMULA_CHARACTERS = "=+-@\t\r＝＋－＠"
 NUMBER_PATTERN = re.compile(r"-?[0-9]+\.[0-9]{2}(,.*)?", re.DOTALL)

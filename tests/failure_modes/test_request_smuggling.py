@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from business.payments.wallets.test_statements import get_statement
 from drivers.connections import EdgeServer, RawConnection, open_connection
 from harness import Harness, HmacAuth, parse_error
 from tapgate.http.protocol import HttpProtocol
 from tapgate_client import signing
 from tapgate_client.clock import format_rfc3339, system_clock
-from wallets.test_statements import get_statement
 
 #: A valid request. If it gets a response after an ambiguous request, it was smuggled.
 SMUGGLED_REQUEST = b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from harness import BearerAuth, Harness
+from tapgate.business.payments.wallets.statements import queries
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.runtime.fair_limit import FairLimit
-from tapgate.wallets.statements import queries
 
 STATEMENT_URL = "/api/v1/wallet/account-statement"
 

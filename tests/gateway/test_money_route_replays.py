@@ -10,7 +10,7 @@ MONEY_ROUTES = {
     endpoint.name for group in ENDPOINT_GROUPS for endpoint in group if endpoint.moves_money
 }
 
-#: The partner's reference is the idempotency key here; see tests/partners.
+#: The partner's reference is the idempotency key here; see tests/business/partners.
 ROUTES_KEYED_BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}
 
 

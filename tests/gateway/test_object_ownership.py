@@ -47,7 +47,8 @@ APPROVAL_OPERATIONS = {
     f"GET {V1}/approvals/{{id}}",
     *(f"POST {V1}/approvals/{{id}}/{verb}" for verb in ("approve", "reject", "cancel")),
 }
-#: Operations on the caller's own account. tests/admin/test_account.py ends another admin's session.
+#: Operations on the caller's own account. tests/business/staff/test_account.py ends a session of
+#: another admin.
 SELF_OPERATIONS = {
     f"POST {V1}/admin/logout",
     f"POST {V1}/admin/refresh",
@@ -74,8 +75,8 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.PROCESSOR: {*ownership_requests.PROCESSOR_REQUESTS},
     ObjectAccess.PARTNER: {FUND_OPERATION, WEBHOOK_OPERATION},
     ObjectAccess.OWN: SELF_OPERATIONS,
-    ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/approvals
-    # tests/admin/test_account.py covers invitation links.
+    ObjectAccess.APPROVABLE: APPROVAL_OPERATIONS,  # in tests/business/approvals
+    # tests/business/staff/test_account.py covers invitation links.
     ObjectAccess.LINK: {STATEMENT_OPERATION, f"POST {V1}/admin/invitations/accept"},
     ObjectAccess.PARENT_IN_PATH: {*ownership_requests.NESTED_REQUESTS},
 }

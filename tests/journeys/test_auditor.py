@@ -7,12 +7,12 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
+from business.payments.wallets.pdf_text import extract_pages
 from drivers.actors import Admin, Customer, Record, require_error, require_success
 from drivers.csv_files import read_records
 from drivers.deployments import Deployment, sum_history
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver, wait_until_equal
 from harness import PIN, WRONG_PIN, split_words
-from wallets.pdf_text import extract_pages
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.statements]
 

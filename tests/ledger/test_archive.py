@@ -15,15 +15,15 @@ from builders.ledger import (
     build_request_key,
 )
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from tapgate.business.finance.general_ledger.queries import load_totals
+from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault
-from tapgate.general_ledger.queries import load_totals
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
 from tapgate.ledger.archived import load_archive
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.archive_files import compute_sha256, read_rows
-from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.errors import ApiError, Code
 
 

@@ -12,8 +12,8 @@ import pytest
 from builders import archive
 from builders.archive import History
 from runtime.store.test_backup import VAULT, ignore_progress
-from tapgate.general_ledger import queries
-from tapgate.general_ledger.journal import export_journal
+from tapgate.business.finance.general_ledger import queries
+from tapgate.business.finance.general_ledger.journal import export_journal
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import checkpoints, verify
 from tapgate.ledger.archived import require_live

@@ -12,7 +12,8 @@ from builders.archive import History
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_refund, require_balanced_books
 from ledger.test_reviews import create_sender_and_receiver, submit_transfer
-from tapgate.general_ledger.queries import load_totals
+from tapgate.business.finance.general_ledger.queries import load_totals
+from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.ledger import verify
 from tapgate.ledger.archived import get_end_id
 from tapgate.ledger.commands import ReviewDecision
@@ -20,7 +21,6 @@ from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.partitions import get_month_start
-from tapgate.wallets.statements.queries import load_activity
 from tapgate_client.errors import Code
 
 _FIRST = datetime(2025, 3, 10, 12, tzinfo=UTC)

@@ -20,12 +20,12 @@ from builders.ledger import (
     require_balanced_books,
 )
 from tapgate.auth.principals import Principal
+from tapgate.business.payments.transactions.queries import TransactionQuery, list_page
+from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store import partitions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.partitions import get_month_start
-from tapgate.transactions.queries import TransactionQuery, list_page
-from tapgate.wallets.statements.queries import load_activity
 from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.transactions import TransactionFilters

@@ -24,9 +24,9 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
+from tapgate.business.reporting.rollups import RollupCompactor
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
 from tapgate.ledger.rollups import get_bucket_start
-from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime.store.database import Database
 from tapgate_client.errors import ApiError, Code
 

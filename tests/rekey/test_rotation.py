@@ -11,9 +11,9 @@ from builders.approvals import approve, build_rule, require_held, set_rules
 from builders.auth import SESSION_ID
 from builders.card_proofs import create_keyset, personalize
 from builders.participants import create_partner, post_webhook
+from business.customers.subscribers.test_kyc_documents import get_document, upload_document
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
-from subscribers.test_kyc_documents import get_document, upload_document
 from tapgate.auth.actors import Actor
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault

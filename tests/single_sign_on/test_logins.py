@@ -18,8 +18,8 @@ from cases import each
 from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID, FINANCE_GROUP, FakeProvider
 from drivers.processes import run_command_on
 from harness import Harness, parse_error
-from tapgate.admin import operations
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.staff import operations
 from tapgate.http.api.services import Services
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code

@@ -34,7 +34,7 @@ def test_mirrored_folders_exist() -> None:
     ],
 )
 def test_change_selects_the_tests_beside_it(repository: Path, changed: str, selected: str) -> None:
-    for name in (changed, selected, "tests/pos/test_payments.py"):
+    for name in (changed, selected, "tests/business/merchants/pos/test_payments.py"):
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).touch()
     assert select_tests(Path(changed)) == {Path(selected)}

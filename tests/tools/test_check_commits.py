@@ -53,7 +53,7 @@ def test_well_formed_subjects_pass(tmp_path: Path) -> None:
     result = check(
         tmp_path,
         "ledger: Stop counting rejected payments",
-        "tests/pos: Address slow machines",
+        "tests/business/merchants/pos: Address slow machines",
         "docs: Bring the glossary up to date",
         "store: Need one connection less",
         "console: Show a list of accounts at the end of the day",

@@ -12,7 +12,7 @@ from tapgate.auth.factors import PENDING_TOTP_LIFETIME
 from tapgate.auth.invitations import INVITATION_LIFETIME
 from tapgate.auth.oidc.logins import LOGIN_LIFETIME
 from tapgate.auth.passkey_challenges import CHALLENGE_LIFETIME
-from tapgate.cards.personalization import ISSUED_KEYS_LIFETIME
+from tapgate.business.customers.cards.personalization import ISSUED_KEYS_LIFETIME
 from tapgate.ledger.one_time_codes.codes import CODE_LIFETIME
 from tapgate_client.schemas.approvals import MAX_EXPIRY_SECONDS
 

@@ -34,8 +34,8 @@ def reset_password(
     """
 
     async def task(services: Any) -> None:
-        from tapgate.admin import operations  # noqa: PLC0415
-        from tapgate.approvals.operations import require_unguarded_reset  # noqa: PLC0415
+        from tapgate.business.approvals.operations import require_unguarded_reset  # noqa: PLC0415
+        from tapgate.business.staff import operations  # noqa: PLC0415
 
         auth, actor = services.authenticator, operator.build_actor()
         admin = await _find_admin(services, email)
@@ -70,7 +70,7 @@ def confirm(email: Annotated[str, typer.Argument(help="Email address of the admi
     """
 
     async def task(services: Any) -> None:
-        from tapgate.admin import operations  # noqa: PLC0415
+        from tapgate.business.staff import operations  # noqa: PLC0415
 
         admin = await _find_admin(services, email)
         async with services.transaction() as tx:
@@ -90,7 +90,7 @@ def end_sessions(
     """End all sessions of an admin, or of all admins. They can sign in again."""
 
     async def task(services: Any) -> None:
-        from tapgate.admin import operations, queries  # noqa: PLC0415
+        from tapgate.business.staff import operations, queries  # noqa: PLC0415
 
         if (email is None) is not everyone:
             raise ApiError(Code.INVALID_REQUEST, "name an admin, or use --all")
@@ -106,7 +106,7 @@ def end_sessions(
 
 
 async def _find_admin(services: Any, email: str) -> Any:
-    from tapgate.admin import queries  # noqa: PLC0415
+    from tapgate.business.staff import queries  # noqa: PLC0415
 
     admin = await queries.find_by_email(services.database, email)
     if admin is None:
@@ -125,7 +125,7 @@ def suspend_approvals(
     """
 
     async def task(services: Any) -> None:
-        from tapgate.approvals.operations import suspend  # noqa: PLC0415
+        from tapgate.business.approvals.operations import suspend  # noqa: PLC0415
 
         text = reason.strip()
         if not text or len(text) > _MAX_REASON_LENGTH:
@@ -145,7 +145,7 @@ def resume_approvals() -> None:
     """
 
     async def task(services: Any) -> None:
-        from tapgate.approvals.operations import resume  # noqa: PLC0415
+        from tapgate.business.approvals.operations import resume  # noqa: PLC0415
         from tapgate.gateway import list_endpoints  # noqa: PLC0415
         from tapgate.http.api.guards import collect_guarded_roles  # noqa: PLC0415
 

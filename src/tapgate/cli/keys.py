@@ -34,9 +34,9 @@ def create(
     """Create an API key and print it. The key is shown only once."""
 
     async def task(services: Any) -> None:
-        from tapgate.admin import queries  # noqa: PLC0415
-        from tapgate.admin.api_keys import operations  # noqa: PLC0415
-        from tapgate.approvals.operations import require_unguarded_key  # noqa: PLC0415
+        from tapgate.business.approvals.operations import require_unguarded_key  # noqa: PLC0415
+        from tapgate.business.staff import queries  # noqa: PLC0415
+        from tapgate.business.staff.api_keys import operations  # noqa: PLC0415
         from tapgate.http.decoding import BodyDecoder  # noqa: PLC0415
         from tapgate_client.schemas.admin import NewApiKey  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ def delete(
     """Delete an API key. Requests that use it are rejected immediately."""
 
     async def task(services: Any) -> None:
-        from tapgate.admin.api_keys import operations  # noqa: PLC0415
+        from tapgate.business.staff.api_keys import operations  # noqa: PLC0415
 
         internal_id = ids.decode(ids.KEY, key_id)
         if internal_id is None:

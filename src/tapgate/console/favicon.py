@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tapgate.branding.operations import get_branding_or_default
-from tapgate.branding.routes import build_logo_reply
+from tapgate.business.branding.operations import get_branding_or_default
+from tapgate.business.branding.routes import build_logo_reply
 from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.api.request_context import RequestContext

@@ -9,8 +9,8 @@ import msgspec
 from jinja2 import Environment
 
 from tapgate.auth.principals import Principal
-from tapgate.branding.model import DEFAULT_COLOR, to_record
-from tapgate.branding.operations import build_default_branding
+from tapgate.business.branding.model import DEFAULT_COLOR, to_record
+from tapgate.business.branding.operations import build_default_branding
 from tapgate.console import session
 from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.console.rendering import get_page_path

@@ -7,12 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from tapgate.approvals.model import get_seal_context as build_approval_context
 from tapgate.auth.factors import build_vault_context as build_totp_context
 from tapgate.auth.hmac_keys import build_vault_context as build_hmac_key_context
 from tapgate.auth.oidc.logins import build_identity_context
 from tapgate.auth.sessions import build_id_token_context
 from tapgate.auth.webhook_secrets import build_vault_context as build_partner_context
+from tapgate.business.approvals.model import get_seal_context as build_approval_context
+from tapgate.business.customers.subscribers.kyc_documents.model import (
+    build_seal_context as build_document_context,
+)
+from tapgate.business.payments.wallets.statements.operations import (
+    get_seal_context as build_statement_context,
+)
+from tapgate.business.support.queries import get_seal_context as build_support_context
 from tapgate.events.notifications.messages import build_seal_context as build_message_context
 from tapgate.events.webhooks.model import build_secret_context as build_endpoint_context
 from tapgate.ledger.card_proofs.issuer_keys import build_master_context, build_own_keys_context
@@ -21,9 +28,6 @@ from tapgate.messenger.inbox import get_sealing_context as build_inbox_context
 from tapgate.messenger.kept_images import get_sealing_context as build_kept_image_context
 from tapgate.messenger.outbox.messages import get_sealing_context as build_outbox_context
 from tapgate.messenger.transcript import get_sealing_context as build_transcript_context
-from tapgate.subscribers.kyc_documents.model import build_seal_context as build_document_context
-from tapgate.support.queries import get_seal_context as build_support_context
-from tapgate.wallets.statements.operations import get_seal_context as build_statement_context
 
 _SMALL_BATCH: Final = 200
 _LARGE_BATCH: Final = 8

@@ -13,10 +13,10 @@ from urllib.parse import quote
 import structlog
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from tapgate.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
-from tapgate.branding.operations import build_default_branding, get_branding_or_default
-from tapgate.branding.routes import build_logo_reply
-from tapgate.cards import queries
+from tapgate.business.branding.model import DEFAULT_COLOR, Branding, render_stylesheet
+from tapgate.business.branding.operations import build_default_branding, get_branding_or_default
+from tapgate.business.branding.routes import build_logo_reply
+from tapgate.business.customers.cards import queries
 from tapgate.core.settings import Settings
 from tapgate.http.api.app import App
 from tapgate.http.api.packaged_files import PackagedFiles

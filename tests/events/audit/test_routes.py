@@ -9,6 +9,7 @@ import pytest
 
 from builders.auth import ACTOR, WriteEntry, assert_seals
 from builders.payments import create_processor, submit_and_get_id
+from business.payments.transactions.large_history import QueryExplainer, count_rows_read
 from cases import each
 from harness import BearerAuth, Harness
 from tapgate.events.audit import entry
@@ -19,7 +20,6 @@ from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate_client import clock, ids
 from tapgate_client.schemas.audit import AuditLogQuery
-from transactions.large_history import QueryExplainer, count_rows_read
 
 LOGS_URL = "/api/v1/audit/logs"
 

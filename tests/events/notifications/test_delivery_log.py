@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from business.payments.transactions.large_history import QueryExplainer, count_rows_read
 from cases import each
 from drivers.webhooks import (
     ENDPOINTS_URL,
@@ -24,7 +25,6 @@ from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_aft
 from tapgate.events.webhooks.sender import MAX_RESPONSE_BYTES, WebhookSender, decode_body_prefix
 from tapgate.http.api.services import Services
 from tapgate_client import ids
-from transactions.large_history import QueryExplainer, count_rows_read
 
 
 async def get_logged_response(

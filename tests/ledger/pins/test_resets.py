@@ -18,8 +18,8 @@ from builders.participants import (
     link_card,
     pay_by_card,
 )
+from business.customers.subscribers.test_kyc_decisions import wait_for_lock_waiters
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from subscribers.test_kyc_decisions import wait_for_lock_waiters
 
 NEW_PIN, OTHER_PIN = "8264", "6419"
 OWNERS = ["subscriber", "card", "agent"]

@@ -6,11 +6,11 @@ from typing import Any
 import httpx2
 
 from builders.auth import FakeClock
+from business.reporting.test_timeline import get_page
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, WRONG_PIN
 from messenger.test_gateway_requests import open_gateway
-from reporting.test_timeline import get_page
 from tapgate.console.labels import CHAT_COMMAND_LABELS
 from tapgate.gateway import create_app
 from tapgate.messenger.model import COMMANDS, PinForm

@@ -12,11 +12,11 @@ from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate import gateway
+from tapgate.business.merchants.pos.routes import pos_endpoints
 from tapgate.cli import start
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
-from tapgate.pos.routes import pos_endpoints
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.gateway import create_app
 from tapgate_client.errors import Code

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from tapgate.cards.upload_parser import MAX_ROWS
+from tapgate.business.customers.cards.upload_parser import MAX_ROWS
 from tapgate.console.form_errors import describe_value_error
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import end_sentence

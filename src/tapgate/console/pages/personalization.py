@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tapgate.cards.uids import is_signing_uid
+from tapgate.business.customers.cards.uids import is_signing_uid
 from tapgate.console import step_up
 from tapgate.console.actions import Action
 from tapgate.console.components.related import gather_by_name

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tapgate.branding.model import render_stylesheet
+from tapgate.business.branding.model import render_stylesheet
 from tapgate.console.actions import Action
 from tapgate.console.form_fields import Field
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest

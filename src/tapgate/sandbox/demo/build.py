@@ -8,9 +8,9 @@ from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tapgate.admin import queries as admin_queries
-from tapgate.admin.api_keys import operations as api_keys
 from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.business.staff import queries as admin_queries
+from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
 from tapgate.gateway_services import open_services

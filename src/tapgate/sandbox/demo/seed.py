@@ -6,24 +6,24 @@ from datetime import date, timedelta
 from random import Random
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from tapgate.agents import operations as agents
 from tapgate.auth.actors import Actor
 from tapgate.auth.principals import Principal
-from tapgate.cards import keysets, upload
-from tapgate.cards import operations as cards
+from tapgate.business.agents import operations as agents
+from tapgate.business.customers.cards import keysets, upload
+from tapgate.business.customers.cards import operations as cards
+from tapgate.business.customers.subscribers import operations as subscribers
+from tapgate.business.customers.subscribers.kyc_documents import operations as kyc_documents
+from tapgate.business.customers.subscribers.kyc_documents.model import Document
+from tapgate.business.merchants.processors import operations as processors
+from tapgate.business.merchants.processors.terminals import operations as terminals
+from tapgate.business.partners import operations as partners
+from tapgate.business.support import operations as support
 from tapgate.http.api.services import Services
-from tapgate.partners import operations as partners
-from tapgate.processors import operations as processors
-from tapgate.processors.terminals import operations as terminals
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.sandbox.demo import country, people, signing_cards
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.documents import draw_document
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.subscribers import operations as subscribers
-from tapgate.subscribers.kyc_documents import operations as kyc_documents
-from tapgate.subscribers.kyc_documents.model import Document
-from tapgate.support import operations as support
 from tapgate_client import money
 from tapgate_client.schemas.agents import AgentRegistration, AgentType
 from tapgate_client.schemas.cards import CardBlockReason, CardLink, NewChildCard

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.cards.tap_history import COUNTER_FIELD
+from tapgate.business.customers.cards.tap_history import COUNTER_FIELD
 from tapgate.ledger.card_proofs.sun import KEY_BYTES
 from tapgate.ledger.card_proofs.verifier import ProofResult
 from tapgate.ledger.commands import Command

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tapgate.admin import operations
 from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.sessions import SessionOrigin
+from tapgate.business.staff import operations
 from tapgate.console import session
 from tapgate.console.page_request import HOME_PATH, PageRequest
 from tapgate.console.site import Pages

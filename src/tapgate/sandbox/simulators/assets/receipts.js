@@ -1,5 +1,5 @@
 // The receipts, stored per tab in session storage. They contain no PIN and no secret.
-const STORAGE_KEY = "tapgate.pos.receipts";
+const STORAGE_KEY = "tapgate.business.merchants.pos.receipts";
 const MAX_RECEIPTS = 20;
 
 export function createReceiptList(onRefund) {

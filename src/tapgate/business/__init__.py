@@ -1,0 +1,1 @@
+"""What the platform does for customers, merchants, agents, partners and staff."""

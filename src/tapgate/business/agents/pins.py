@@ -1,0 +1,23 @@
+"""Operations on the PINs of agents."""
+
+from tapgate.auth.actors import Actor
+from tapgate.business.agents import queries
+from tapgate.business.agents.model import Agent, require_not_terminated
+from tapgate.business.pins.operations import PinOperations, PinOwner
+from tapgate.runtime.store.transaction import Transaction
+
+
+def _build_owner(agent: Agent) -> PinOwner:
+    require_not_terminated(agent)
+    return PinOwner("agent", agent.public_id, agent.id, agent.phone_number, agent.id)
+
+
+async def _get_owner(tx: Transaction, actor: Actor, agent_id: int) -> PinOwner:
+    return _build_owner(await queries.get(tx, agent_id))
+
+
+async def _lock_owner(tx: Transaction, actor: Actor, agent_id: int) -> PinOwner:
+    return _build_owner(await queries.lock(tx, agent_id))
+
+
+pin_operations = PinOperations(_get_owner, _lock_owner)

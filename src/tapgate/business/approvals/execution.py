@@ -1,0 +1,254 @@
+"""Execution of approved requests, exactly once.
+
+An approved request runs like a request of its maker: access, validation and the operation's own
+checks are repeated. The approval becomes `executed` in the database transaction of the effect. For
+a money request, that is the transaction of the ledger. If the process is killed before, a worker
+executes the request later.
+"""
+
+import dataclasses
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import msgspec
+import structlog
+
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.auth.principals import Principal
+from tapgate.business.approval_rules.queries import find_admin, load_groups
+from tapgate.business.approvals import model, operations, queries
+from tapgate.business.approvals.model import Approval, StoredRequest
+from tapgate.http.api.guards import ApprovedCall, Proposal
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.services import Services
+from tapgate.http.endpoint import Reply
+from tapgate.runtime import logs
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.database import RaiseAfterCommit
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalStatus, ApprovalVerdict
+
+_log = structlog.get_logger()
+_POLL_SECONDS: Final = 5.0
+
+
+async def execute(services: Services, approval_id: int) -> None:
+    """Execute an approved request, or store the code of the check that failed.
+
+    After an unexpected error, or while a dependency is unavailable, the request stays approved and
+    a worker retries it.
+    """
+    approval = await queries.get(services.database, approval_id)
+    if approval.status != ApprovalStatus.APPROVED or services.run_approved is None:
+        return
+    try:
+        executor = await _require_valid_approvals(services, approval)
+        stored = await _open_request(services, approval)
+        await _require_valid_key(services, stored)
+        maker = await _load_maker(services, approval)
+        if stored.moves_money:
+            await _execute_money_request(services, approval, stored, maker, executor)
+        else:
+            await _execute_in_transaction(services, approval, stored, maker, executor)
+    except ApiError as error:
+        if error.status < 500 and error.code is not Code.RATE_LIMITED:
+            async with services.transaction() as tx:
+                await operations.fail_execution(tx, SYSTEM_ACTOR, approval_id, error)
+        else:
+            _log.warning(
+                "approval.execution_delayed", approval_id=approval.public_id, code=error.code
+            )
+    except Exception as error:
+        _log.error(
+            "approval.execution_failed",
+            approval_id=approval.public_id,
+            failure=logs.describe_exception(error),
+        )
+
+
+class ApprovalWorker:
+    """Executes approved requests that were interrupted, and ends approvals that have expired."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self) -> NoReturn:
+        await run_periodically(self.work, every=_POLL_SECONDS, name="approvals")
+
+    async def work(self) -> None:
+        services = self._services
+        if services.run_approved is not None:
+            for approval_id in await queries.claim_approved(services.database, services.clock()):
+                await execute(services, approval_id)
+        async with services.transaction() as tx:
+            await operations.expire(tx)
+        await queries.remove_old_calls(services.database, services.clock())
+
+
+async def _require_valid_approvals(services: Services, approval: Approval) -> int:
+    """Return the admin with whose approval the request is executed."""
+    decisions = (await queries.load_decisions(services.database, [approval.id]))[approval.id]
+    groups = await load_groups(services.database)
+    if not approval.has_enough_approvals(decisions, groups):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "An admin who approved the request may no longer approve it.",
+            details={"required": approval.roles},
+        )
+    if approval.executed_by is not None:
+        return approval.executed_by
+    # Approved by a process of the previous release.
+    return [item.admin_id for item in decisions if item.decision == ApprovalVerdict.APPROVE][-1]
+
+
+async def _open_request(services: Services, approval: Approval) -> StoredRequest:
+    sealed = await queries.get_sealed_request(services.database, approval.id)
+    plain = services.vault.open(sealed, model.get_seal_context(approval.id, "request"))
+    return msgspec.msgpack.decode(plain, type=StoredRequest)
+
+
+async def _require_valid_key(services: Services, stored: StoredRequest) -> None:
+    """Require that the API key which made the request has not been deleted and has not expired."""
+    if stored.api_key_id is None:
+        return
+    key = await services.authenticator.api_keys.find(services.database, stored.api_key_id)
+    if key is None or (key.expires_at is not None and key.expires_at <= services.clock()):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The API key that made the request was deleted or has expired.",
+            details={"required": ["a valid API key"]},
+        )
+
+
+async def _load_maker(services: Services, approval: Approval) -> Principal:
+    """Return the maker with the current role, or raise 403 if the maker is disabled."""
+    maker = await find_admin(services.database, approval.maker_id)
+    if not maker.is_active:
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The admin who made the request is disabled.",
+            details={"required": ["an active admin"]},
+        )
+    return Principal(
+        kind="admin",
+        id=ids.encode(ids.ADMIN, maker.admin_id),
+        name=maker.name,
+        role=maker.role,
+        admin_id=maker.admin_id,
+    )
+
+
+def _build_request(
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
+) -> RequestContext:
+    request = RequestContext(
+        services=services,
+        method=stored.method,
+        path=stored.path,
+        query=b"",
+        headers={b"idempotency-key": approval.public_id.encode()},
+        ip=stored.ip,
+        request_id=approval.public_id,
+        body=stored.body,
+        caller=maker,
+    )
+
+    async def end(tx: Transaction, result: Any) -> None:
+        await operations.end_execution(
+            tx, request.actor, approval.id, result, currency=services.settings.currency
+        )
+
+    request.approval = ApprovedCall(
+        id=approval.public_id,
+        executed_by=executor,
+        require_unchanged=partial(_require_unchanged, approval),
+        end=end,
+    )
+    return request
+
+
+def _require_unchanged(approval: Approval, proposal: Proposal | None, body: Any) -> None:
+    """Require that the request would change the same values as when it was made.
+
+    The approvers have seen the values of that time. A request that replaces a list of rules would
+    otherwise revert later changes.
+    """
+    if proposal is None:
+        return  # it changes nothing any more
+    fields = {**model.get_stored_fields(body), **proposal.implied}
+    changes = model.build_changes(fields, proposal.before)
+    if msgspec.json.decode(msgspec.json.encode(changes)) != approval.changes:
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "The current values have changed since the request was made. Make it again.",
+        )
+
+
+async def _execute_money_request(
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
+) -> None:
+    """Execute a money request. The ledger ends the approval in its own transaction."""
+    assert services.run_approved is not None
+    request = _build_request(services, approval, stored, maker, executor)
+    receipt = await services.run_approved(request)
+    await queries.save_receipt(services.database, approval.id, _to_result(receipt))
+
+
+async def _execute_in_transaction(
+    services: Services,
+    approval: Approval,
+    stored: StoredRequest,
+    maker: Principal,
+    executor: int,
+) -> None:
+    """Execute a request and end its approval in one database transaction.
+
+    The maker receives secrets in the result, but never a link with which an admin sets a password.
+    The approver who executed the request receives the link.
+    """
+    assert services.run_approved is not None
+    async with services.transaction() as tx:
+        current = await queries.get(tx, approval.id, lock=True)
+        if current.status != ApprovalStatus.APPROVED:
+            return
+        shared = dataclasses.replace(services, shared_transaction=tx)
+        request = _build_request(shared, approval, stored, maker, executor)
+        try:
+            response = await services.run_approved(request)
+        except RaiseAfterCommit as rejection:
+            raise rejection.error from None
+        result, has_link = _to_result(response), model.has_link(_get_body(response))
+        end = partial(
+            operations.end_execution,
+            tx,
+            request.actor,
+            approval.id,
+            currency=services.settings.currency,
+        )
+        hidden = model.hide_secrets(result, has_link=has_link)
+        if hidden == result:
+            await end(result)
+            return
+        context = model.get_seal_context(approval.id, "result")
+        sealed = services.vault.seal(msgspec.json.encode(result), context)
+        result_for = executor if has_link else approval.maker_id
+        await end(hidden, sealed_result=sealed, result_for=result_for)
+
+
+def _to_result(response: Any) -> dict[str, Any]:
+    body = _get_body(response)
+    return {} if body is None else msgspec.to_builtins(body)
+
+
+def _get_body(response: Any) -> Any:
+    return response.body if isinstance(response, Reply) else response

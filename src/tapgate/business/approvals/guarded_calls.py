@@ -1,0 +1,179 @@
+"""The check of guarded requests: execute, or hold until other admins approve.
+
+It runs after access checks, decoding and validation, and before the operation.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.business.approval_rules.queries import list_rules_in_force
+from tapgate.business.approvals import model, operations, queries, records
+from tapgate.business.approvals.model import Approval, StoredRequest
+from tapgate.business.approvals.queries import Maker
+from tapgate.http.api.guards import Guard, Proposal, Requirement
+from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoint, Reply
+from tapgate.ledger.commands import ScopedIdempotencyKey
+from tapgate.ledger.keys import find_by_idempotency_keys
+from tapgate.runtime.store.rows import insert_values
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.approvals import ApprovalResponse
+
+#: Principals whose requests can be held. An API key acts for the admin who created it.
+_GUARDED_KINDS: Final = ("admin", "api_key")
+
+
+class _Held(msgspec.Struct, frozen=True):
+    approval: Approval
+
+
+class _Allowed(msgspec.Struct, frozen=True):
+    call_id: int | None  # of the row that counts the amount
+
+
+async def run_guarded(
+    endpoint: Endpoint,
+    request: RequestContext,
+    arguments: Mapping[str, Any],
+    handle: Callable[[], Awaitable[Any]],
+) -> Any:
+    """Run the handler, or hold the request and return its approval with 202."""
+    if request.caller is None or request.caller.kind not in _GUARDED_KINDS:
+        return await handle()
+    guard: Guard = endpoint.guard
+    proposal = await guard.describe(request, **arguments)
+    if proposal is None:
+        return await handle()
+    assert {*proposal.operations} <= {*guard.operations}, "an undeclared operation"
+    services = request.services
+    async with services.transaction() as tx:
+        decision = await _decide(tx, endpoint, request, arguments.get("body"), proposal)
+    if isinstance(decision, _Held):
+        record = await records.build(request, services.database, decision.approval)
+        return Reply(ApprovalResponse(approval=record), status=202)
+    try:
+        return await handle()
+    except ApiError as error:
+        # After a 5xx error, the outcome may be unknown, so the amount stays counted.
+        if decision.call_id is not None and error.status < 500:
+            await queries.leave_call(services.database, decision.call_id)
+        raise
+
+
+async def _decide(
+    tx: Transaction, endpoint: Endpoint, request: RequestContext, body: Any, proposal: Proposal
+) -> _Held | _Allowed:
+    """Count or hold the request, with the sums of its maker locked."""
+    maker = await queries.lock_maker(tx, request.principal)
+    key = build_idempotency_key(request, body) if endpoint.moves_money else None
+    if key is not None:
+        earlier = await queries.find_by_key(tx, maker.admin.admin_id, _get_stored_key(request, key))
+        if earlier is not None:
+            if earlier.fingerprint != key.fingerprint:
+                raise ApiError(Code.DUPLICATE_REQUEST)
+            return _Held(earlier)
+        if await find_by_idempotency_keys(tx, [(key.scope, key.request_id)]):
+            # The ledger replays the response, or rejects another request with the same key.
+            return _Allowed(None)
+        call_id = await queries.join_call(tx, maker.admin.person, _scope_key(key), key.fingerprint)
+        if call_id is not None:
+            return _Allowed(call_id)
+    rules = await list_rules_in_force(tx)
+    requirement = proposal.requirement or await operations.find_requirement(
+        tx,
+        rules,
+        maker.admin.person,
+        proposal.operations,
+        new_amount=proposal.amount,
+    )
+    if requirement is not None:
+        if maker.has_unknown_holder:
+            raise ApiError(
+                Code.FORBIDDEN,
+                "The request needs an approval, and an API key of the command line belongs to no "
+                "admin who could make it. Rotate the key in the console.",
+                details={"required": ["approval"]},
+            )
+        return _Held(await _hold(tx, endpoint, request, body, proposal, maker, requirement, key))
+    if proposal.amount is None:
+        return _Allowed(None)
+    call_id = tx.new_id()
+    await insert_values(
+        tx,
+        "guarded_calls",
+        id=call_id,
+        person=maker.admin.person,
+        operations=list(proposal.operations),
+        amount=proposal.amount,
+        request_key=key and _scope_key(key),
+        fingerprint=key and key.fingerprint,
+        created_at=tx.now(),
+    )
+    return _Allowed(call_id)
+
+
+def _scope_key(key: ScopedIdempotencyKey) -> str:
+    """Return the key with its scope: each account and API key of a person has keys of its own."""
+    return f"{key.scope}/{key.request_id}"
+
+
+def _get_stored_key(request: RequestContext, key: ScopedIdempotencyKey) -> str:
+    """Return the key of an approval. It is unique per maker, whose API keys have their own keys."""
+    is_admin = request.principal.kind == "admin"
+    return key.request_id if is_admin else _scope_key(key)
+
+
+async def _hold(
+    tx: Transaction,
+    endpoint: Endpoint,
+    request: RequestContext,
+    body: Any,
+    proposal: Proposal,
+    maker: Maker,
+    requirement: Requirement,
+    key: ScopedIdempotencyKey | None,
+) -> Approval:
+    fields = model.get_stored_fields(body)
+    stored = StoredRequest(
+        method=request.method,
+        path=request.path,
+        body=msgspec.json.encode(fields) if body is not None else b"",
+        ip=request.ip,
+        moves_money=endpoint.moves_money or endpoint.guard.ends_in_ledger,
+        api_key_id=request.principal.key_id,
+    )
+    is_api_key = request.principal.kind == "api_key"
+    suffix = f", by API key {request.principal.name}" if is_api_key else ""
+    approval_id, now = tx.new_id(), tx.now()
+    context = model.get_seal_context(approval_id, "request")
+    await insert_values(
+        tx,
+        "approvals",
+        id=approval_id,
+        operation=requirement.operation or proposal.operations[0],
+        operations=list(proposal.operations),
+        summary=proposal.summary + suffix,
+        changes=model.build_changes({**fields, **proposal.implied}, proposal.before),
+        amount=proposal.amount,
+        resource_id=proposal.resource_id,
+        sealed_request=request.services.vault.seal(msgspec.msgpack.encode(stored), context),
+        maker_id=maker.admin.admin_id,
+        maker_person=maker.admin.person,
+        other_makers=[*maker.others, *proposal.other_makers],
+        request_key=key and _get_stored_key(request, key),
+        fingerprint=key and key.fingerprint,
+        roles=requirement.roles,
+        required_approvers=requirement.approvers,
+        created_at=now,
+        expires_at=now + timedelta(seconds=requirement.expires_in),
+        updated_at=now,
+    )
+    approval = await queries.get(tx, approval_id)
+    currency = request.services.settings.currency
+    await operations.record_creation(tx, request.actor, approval, currency=currency)
+    return approval

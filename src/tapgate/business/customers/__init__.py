@@ -1,0 +1,1 @@
+"""Subscribers, their KYC documents and their cards."""

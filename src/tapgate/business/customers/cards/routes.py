@@ -1,0 +1,325 @@
+"""Card endpoints."""
+
+from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.business.customers.cards import operations, queries
+from tapgate.business.customers.cards.model import Card, to_disclosed_record, to_record
+from tapgate.business.customers.cards.pins import pin_operations
+from tapgate.business.customers.cards.upload import upload
+from tapgate.business.customers.cards.upload_parser import UPLOAD_MEDIA_TYPES
+from tapgate.business.customers.subscribers.restriction import require_subscriber_access
+from tapgate.business.pins import routes as pin_routes
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import MEBIBYTE, Endpoints
+from tapgate.ledger.card_proofs.verifier import ProofResult
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import Code
+from tapgate_client.schemas.cards import (
+    CardBlock,
+    CardFilters,
+    CardLink,
+    CardRecord,
+    CardResponse,
+    ChildCardUpdate,
+    DisclosedCardResponse,
+    NewChildCard,
+    UploadCardsResponse,
+)
+from tapgate_client.schemas.common import OptionalReason, SuccessResponse
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.subscribers import PinChange, PinReset
+
+endpoints = Endpoints("Cards", "/api/v1/cards", objects=ObjectAccess.UNRESTRICTED)
+
+_READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
+_BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
+_PIN_ACCESS = Access(roles="AS", service=True)
+
+_CHILD_CARD_ERRORS = (
+    Code.CARD_NOT_FOUND,
+    Code.OTP_REQUIRED,
+    Code.NOT_CLOSABLE,
+    Code.CARD_NOT_LINKED,
+    Code.VALIDATION_FAILED,
+    Code.PERMANENT_BLOCK,
+)
+_LINK_ERRORS = (
+    Code.SUBSCRIBER_NOT_FOUND,
+    Code.CARD_NOT_FOUND,
+    Code.OTP_REQUIRED,
+    Code.INVALID_PIN,
+    Code.ACCOUNT_LOCKED,
+    Code.CARD_ALREADY_LINKED,
+    Code.CARD_NOT_ACTIVE,
+    Code.CARD_NOT_GENUINE,
+    Code.CARD_PROOF_USED,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.NOT_CLOSABLE,
+    Code.VALIDATION_FAILED,
+)
+
+
+async def _verify_proof(
+    request: RequestContext, body: CardLink | NewChildCard
+) -> ProofResult | None:
+    proof = body.card_proof
+    return None if proof is None else await request.services.proof_verifier.verify(proof)
+
+
+def _to_record(request: RequestContext, card: Card) -> CardRecord:
+    return to_record(card, request.services.clock(), request.services.settings)
+
+
+@endpoints.post(
+    "/link",
+    access=Access(scope="cards:write", roles="AS", service=True),
+    errors=_LINK_ERRORS,
+    prepare=_verify_proof,
+    unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+)
+async def link_card(
+    request: RequestContext, tx: Transaction, body: CardLink, prepared: ProofResult | None
+) -> CardResponse:
+    """Link a card to a subscriber.
+
+    The card uses the subscriber's PIN. A card that signs its taps can be named by `card_proof`
+    instead of `card_serial`. The proof is checked before the PIN, and its tap is not consumed.
+    """
+    services = request.services
+    card = await operations.link(
+        tx,
+        request.actor,
+        body,
+        pin_verifier=services.pin_verifier,
+        settings=services.settings,
+        proof=prepared,
+    )
+    return CardResponse(message="Card linked", card=_to_record(request, card))
+
+
+@endpoints.post(
+    "/child",
+    access=Access(scope="cards:write", roles="AS"),
+    status=201,
+    errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
+    prepare=_verify_proof,
+    unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+)
+async def create_child_card(
+    request: RequestContext, tx: Transaction, body: NewChildCard, prepared: ProofResult | None
+) -> CardResponse:
+    """Create a child card.
+
+    The card spends from the parent's wallet, up to its own daily limit and with its own PIN. A card
+    that signs its taps can be named by `card_proof` instead of `card_serial`.
+    """
+    services = request.services
+    card = await operations.link_to_child(
+        tx,
+        request.actor,
+        body,
+        pin_verifier=services.pin_verifier,
+        settings=services.settings,
+        proof=prepared,
+    )
+    return CardResponse(message="Child card created", card=_to_record(request, card))
+
+
+@endpoints.get("", access=_READ_ACCESS, heavy="search")
+async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRecord]:
+    """List cards, newest first.
+
+    `search` is a list of words. Each word must occur, ignoring case, in the serial or the NFC UID.
+    At least one word must have 3 or more characters, not counting separators. Cards of restricted
+    subscribers are omitted if the caller may not access the subscriber.
+    """
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.principal, services.clock())
+    return paginate(rows, query, lambda row: _to_record(request, row))
+
+
+@endpoints.get("/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED))
+async def get_card(request: RequestContext, serial: str) -> CardRecord:
+    """Get a card."""
+    database = request.services.database
+    card = await queries.get(database, serial)
+    if card.subscriber_id is not None:
+        await require_subscriber_access(
+            database,
+            request.caller,
+            request.services.clock(),
+            card.subscriber_id,
+            restricted=card.restricted,
+        )
+    return _to_record(request, card)
+
+
+@endpoints.put(
+    "/{serial}",
+    access=Access(scope="cards:write", roles="AS"),
+    errors=_CHILD_CARD_ERRORS,
+    unguarded=Unguarded.NO_MONEY,
+)
+async def update_card(
+    request: RequestContext, tx: Transaction, serial: str, body: ChildCardUpdate
+) -> CardRecord:
+    """Update a child card.
+
+    Fields that are absent or null keep their values. A new `daily_limit` applies from the next
+    payment and counts what the card has already spent today. Only child cards have these fields.
+    Lost and expired cards cannot be changed.
+    """
+    services = request.services
+    card = await operations.update_child_card(
+        tx, request.actor, serial, body, settings=services.settings
+    )
+    return _to_record(request, card)
+
+
+@endpoints.post(
+    "/{serial}/block",
+    access=_BLOCK_ACCESS,
+    errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
+    unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.ANY,  # blocking protects the holder
+)
+async def block_card(
+    request: RequestContext, tx: Transaction, serial: str, body: CardBlock
+) -> DisclosedCardResponse:
+    """Block a card.
+
+    All later payments with the card are declined, and the subscriber is notified. With the reason
+    `lost`, `stolen` or `damaged`, the status becomes `LOST`, which is permanent. These reasons are
+    also accepted for a card that is already `BLOCKED`.
+
+    A restricted subscriber's card can be blocked without a one-time code. If the caller may not
+    access the subscriber, the response contains only `serial`, `status`, `status_reason`,
+    `subscriber_id` and `restricted`.
+    """
+    services = request.services
+    card = await operations.block(
+        tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
+    )
+    hidden = await find_hidden_accounts(tx, request.caller, tx.now(), [card.account_id])
+    return DisclosedCardResponse(
+        card=to_disclosed_record(_to_record(request, card), hidden=bool(hidden))
+    )
+
+
+@endpoints.post(
+    "/{serial}/unblock",
+    access=_BLOCK_ACCESS,
+    errors=(
+        Code.CARD_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.NOT_CLOSABLE,
+        Code.CARD_NOT_LINKED,
+        Code.NOT_BLOCKED,
+        Code.PERMANENT_BLOCK,
+    ),
+    unguarded=Unguarded.NO_MONEY,
+)
+async def unblock_card(
+    request: RequestContext, tx: Transaction, serial: str, body: OptionalReason
+) -> CardResponse:
+    """Unblock a card.
+
+    Lost and expired cards cannot be unblocked.
+    """
+    services = request.services
+    card = await operations.unblock(
+        tx, request.actor, serial, body.reason, settings=services.settings
+    )
+    return CardResponse(message="Card unblocked", card=_to_record(request, card))
+
+
+@endpoints.post(
+    "/{serial}/change-pin",
+    access=_PIN_ACCESS,
+    errors=(*_CHILD_CARD_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
+    invalid_is_400=True,
+    unguarded=Unguarded.PIN,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.PIN,
+)
+async def change_card_pin(
+    request: RequestContext, tx: Transaction, serial: str, body: PinChange
+) -> SuccessResponse:
+    """Change the PIN of a child card.
+
+    A wrong old PIN counts as a wrong PIN of the card. Other cards use the PIN of their subscriber,
+    and so have no PIN to change.
+    """
+    return await pin_routes.change_pin(request, tx, pin_operations, serial, body)
+
+
+@endpoints.post(
+    "/{serial}/reset-pin",
+    access=_PIN_ACCESS,
+    errors=_CHILD_CARD_ERRORS,
+    unguarded=Unguarded.ONE_TIME_CODE,
+)
+async def request_card_pin_reset(
+    request: RequestContext, tx: Transaction, serial: str
+) -> SuccessResponse:
+    """Request a reset of a child card's PIN.
+
+    Sends a 6-digit one-time code to the parent's phone. The code is valid for 5 minutes and 3
+    attempts, only for this card, and replaces its previous code. A phone number receives at most 1
+    code per minute and 5 per hour across all endpoints. After 15 wrong codes within 24 hours, no
+    code is sent until this period ends. Requests over a limit get 429 with `Retry-After`.
+    """
+    return await pin_routes.request_pin_reset(request, tx, pin_operations, serial, "parent")
+
+
+@endpoints.post(
+    "/{serial}/reset-pin/confirm",
+    access=_PIN_ACCESS,
+    errors=(*_CHILD_CARD_ERRORS, Code.INVALID_OTP),
+    unguarded=Unguarded.ONE_TIME_CODE,
+    objects=ObjectAccess.UNRESTRICTED | ObjectAccess.OTP,
+)
+async def reset_card_pin(
+    request: RequestContext, tx: Transaction, serial: str, body: PinReset
+) -> SuccessResponse:
+    """Set a child card's new PIN with the one-time code.
+
+    The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
+    wrong attempts, when it expires, when it is used, or when a new code is requested.
+    """
+    return await pin_routes.reset_pin(request, tx, pin_operations, serial, body)
+
+
+@endpoints.post(
+    "/upload-csv",
+    access=Access(roles="A"),
+    body_limit=8 * MEBIBYTE,
+    body_media=tuple(UPLOAD_MEDIA_TYPES),
+    body_schema=UPLOAD_MEDIA_TYPES,
+    unguarded=Unguarded.NO_MONEY,
+    objects=ObjectAccess.NO_OBJECT,
+    effect="sets",
+)
+async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
+    """Upload new cards as a CSV file.
+
+    Send the file as the request body, or as `file` in a multipart form. The header is `Serial
+    No.,MAC Address`, optionally followed by `,Expiry Date` and `,Keyset`. A file has at most 10,000
+    rows. A card with the ID or the name of an active keyset was personalized by a bureau with key
+    version 1: it has the authenticity `sun`. A name refers to the newest active version.
+
+    Rows with the serial of an existing card are skipped, and valid rows are stored even if other
+    rows fail. `row` is the number of the line on which the row begins; the header is line 1.
+    """
+    services = request.services
+    return await upload(
+        services.transaction,
+        request.actor,
+        request.get_header(b"content-type"),
+        body,
+        now=services.clock(),
+        zone=services.settings.timezone,
+    )

@@ -1,0 +1,1 @@
+"""The books as an accountant sees them."""

@@ -1,0 +1,1 @@
+"""Processors, their terminals and payments at terminals."""

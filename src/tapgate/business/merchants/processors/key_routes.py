@@ -1,0 +1,91 @@
+"""Endpoints for the signing keys of a processor and its terminals.
+
+To rotate a key, create a new key and delete the old one.
+"""
+
+from tapgate.auth.hmac_keys import SigningKey
+from tapgate.business.merchants.processors import operations, queries
+from tapgate.business.payments.transactions.money_requests import decode_id
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import SigningKeyCreated
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.processors import NewSigningKey, SigningKeyRecord
+from tapgate_client.schemas.records import ProcessorId, build_record
+
+endpoints = Endpoints("Processors", "/api/v1/processors/{id}/keys", access=Access(roles="A"))
+
+
+def _to_record(key: SigningKey) -> SigningKeyRecord:
+    return build_record(SigningKeyRecord, key, api_key_id=ids.encode(ids.KEY, key.id))
+
+
+async def _describe_key(request: RequestContext, id: int, body: NewSigningKey) -> Proposal:
+    processor = await queries.get(request.services.database, id)
+    return Proposal(
+        operations=(Operation.MERCHANT_KEYS,),
+        summary=f"Create a signing key for merchant {processor.name}",
+        resource_id=ids.encode(ids.PROCESSOR, id),
+    )
+
+
+@endpoints.post(
+    "",
+    status=201,
+    errors=(Code.TERMINAL_NOT_FOUND,),
+    step_up=True,
+    guard=Guard(_describe_key, Operation.MERCHANT_KEYS),
+    objects=ObjectAccess.PARENT_IN_PATH,
+)
+async def create_signing_key(
+    request: RequestContext, tx: Transaction, id: ProcessorId, body: NewSigningKey
+) -> SigningKeyCreated:
+    """Create an additional signing key.
+
+    The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain valid
+    until they are deleted. All keys of a terminal share one set of idempotency keys, as do all keys
+    of the processor itself. The secret is returned only in this response.
+    """
+    requested_id = body.terminal_id
+    terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
+    hmac_keys = request.services.authenticator.hmac_keys
+    key = await operations.create_key(tx, request.actor, id, terminal_id, hmac_keys=hmac_keys)
+    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
+
+
+@endpoints.get("", objects=ObjectAccess.ANY)
+async def list_signing_keys(
+    request: RequestContext, id: ProcessorId, query: PageQuery
+) -> Page[SigningKeyRecord]:
+    """List the signing keys of a processor and its terminals.
+
+    Newest first, without deleted keys. `last_used_at` is accurate to within a few seconds.
+    """
+    await queries.require_exists(request.services.database, id)
+    keys = await request.services.authenticator.hmac_keys.list_page(id, query)
+    return paginate(keys, query, _to_record)
+
+
+@endpoints.delete(
+    "/{api_key_id}",
+    errors=(Code.NOT_FOUND,),
+    unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.PARENT_IN_PATH,
+)
+async def delete_signing_key(
+    request: RequestContext, tx: Transaction, id: ProcessorId, api_key_id: str
+) -> None:
+    """Delete a signing key.
+
+    Every process rejects the key, normally before the response is sent. The processor's last key
+    can be deleted too.
+    """
+    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
+    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)

@@ -1,0 +1,162 @@
+"""Operations on partners and their keys."""
+
+from typing import NamedTuple
+
+import asyncpg
+import msgspec
+
+from tapgate.auth.actors import Actor
+from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
+from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.business.partners import model, queries
+from tapgate.business.partners.model import Partner
+from tapgate.events.audit.signing_keys import create_signing_key, delete_signing_key
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.http.api.transitions import Transition
+from tapgate.ledger import chart
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.companies import save_status
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import Code, invalid_field, require_found
+from tapgate_client.schemas.partners import NewPartner, PartnerStatus, PartnerUpdate
+
+_trail = AuditTrail("partner")
+
+
+class CreatedPartner(NamedTuple):
+    partner: Partner
+    key: NewHmacKey
+    webhook_secret: str
+
+
+async def create(
+    tx: Transaction,
+    actor: Actor,
+    new: NewPartner,
+    *,
+    currency: str,
+    hmac_keys: HmacKeys,
+    webhook_secrets: WebhookSecrets,
+) -> CreatedPartner:
+    """Create a partner with its signing key and webhook secret."""
+    partner = Partner(
+        id=tx.new_id(),
+        account_id=tx.new_id(),
+        name=new.name,
+        currency=currency,
+        created_at=tx.now(),
+        overdraft=money.parse(new.overdraft_limit or "0", currency, allow_zero=True),
+    )
+    webhook_secret = webhook_secrets.create(partner.id)
+    await open_account(
+        tx,
+        id=partner.account_id,
+        kind=chart.CLEARING,
+        owner_id=partner.id,
+        holder_name=partner.name,
+        currency=currency,
+        overdraft=partner.overdraft,
+    )
+    await queries.add(tx, partner, webhook_secret.sealed)
+    key = await hmac_keys.create(tx, created_by=actor.admin_id, partner_id=partner.id)
+    record = model.to_record(partner)
+    changes = {
+        "name": (None, record.name),
+        "status": (None, record.status),
+        "overdraft_limit": (None, record.overdraft_limit),
+        "api_key_id": (None, ids.encode(ids.KEY, key.id)),
+    }
+    await _trail.record(tx, actor, record.id, "created", changes=changes)
+    return CreatedPartner(partner, key, webhook_secret.secret)
+
+
+async def update(tx: Transaction, actor: Actor, partner_id: int, update: PartnerUpdate) -> Partner:
+    """Update the given fields. If no value changes, no audit entry is written."""
+    before = await queries.lock(tx, partner_id)
+    limit = update.overdraft_limit
+    after = msgspec.structs.replace(
+        before,
+        name=before.name if update.name is None else update.name,
+        overdraft=before.overdraft
+        if limit is None
+        else money.parse(limit, before.currency, allow_zero=True),
+    )
+    if after == before:
+        return before
+    try:
+        await tx.execute(
+            """UPDATE accounts SET holder_name = $2, public_name = $2, overdraft = $3,
+                                   updated_at = $4
+               WHERE id = $1""",
+            after.account_id,
+            after.name,
+            after.overdraft,
+            tx.now(),
+        )
+    except asyncpg.CheckViolationError:
+        message = "must not be lower than the overdraft in use"
+        raise invalid_field("overdraft_limit", message) from None
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, "updated", old, new)
+    return after
+
+
+async def change_status(
+    tx: Transaction,
+    actor: Actor,
+    partner_id: int,
+    transition: Transition[PartnerStatus],
+    reason: str | None,
+    *,
+    hmac_keys: HmacKeys,
+) -> Partner:
+    """Suspend or activate a partner. The keys and webhooks of a suspended partner are rejected.
+
+    Waits up to one second for every process to apply the change.
+    """
+    before = await queries.lock(tx, partner_id)
+    after = msgspec.structs.replace(before, status=transition.apply(before.status))
+    await save_status(tx, after.account_id, after.status, reason)
+    old, new = model.to_record(before), model.to_record(after)
+    await _trail.record_change(tx, actor, new.id, transition.event, old, new, reason=reason)
+    await hmac_keys.publish_owner_change(tx)
+    return after
+
+
+async def rotate_webhook_secret(
+    tx: Transaction,
+    actor: Actor,
+    partner_id: int,
+    grace_seconds: int,
+    *,
+    webhook_secrets: WebhookSecrets,
+) -> str:
+    """Replace the webhook secret and return the new secret.
+
+    The old secret stays valid until the grace period ends.
+    """
+    rotated = await webhook_secrets.rotate(tx, partner_id, grace_seconds=grace_seconds)
+    secret = require_found(rotated, Code.PARTNER_NOT_FOUND)
+    await _trail.record(
+        tx,
+        actor,
+        ids.encode(ids.PARTNER, partner_id),
+        "webhook_secret_rotated",
+        changes={"grace_seconds": (None, grace_seconds)},
+    )
+    return secret
+
+
+async def create_key(
+    tx: Transaction, actor: Actor, partner_id: int, *, hmac_keys: HmacKeys
+) -> NewHmacKey:
+    await queries.require_exists(tx, partner_id)
+    return await create_signing_key(tx, actor, hmac_keys, partner_id=partner_id)
+
+
+async def delete_key(
+    tx: Transaction, actor: Actor, partner_id: int, key_id: int, *, hmac_keys: HmacKeys
+) -> None:
+    await queries.require_exists(tx, partner_id)
+    await delete_signing_key(tx, actor, hmac_keys, key_id, owner="partner", owner_id=partner_id)

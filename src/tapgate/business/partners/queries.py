@@ -1,0 +1,51 @@
+"""SQL queries for partners."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from tapgate.business.partners.model import Partner
+from tapgate.ledger.companies import CompanyTable
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.rows import insert_row
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
+
+_TABLE = CompanyTable("partners", Partner, ids.PARTNER, "a.overdraft")
+get, require_exists, lock = _TABLE.get, _TABLE.require_exists, _TABLE.lock
+list_page, sum_balances = _TABLE.list_page, _TABLE.sum_balances
+
+
+async def add(tx: Transaction, partner: Partner, webhook_secret: bytes) -> None:
+    """Insert a partner with its sealed webhook secret. Its account must already be open."""
+    columns = ("id", "account_id", "created_at")
+    await insert_row(tx, "partners", partner, columns, webhook_secret=webhook_secret)
+
+
+class WebhookSource(NamedTuple):
+    """Partner that sends a webhook, with its sealed secrets."""
+
+    webhook_secret: bytes
+    previous_secret: bytes | None
+    previous_until: datetime | None
+    is_suspended: bool
+
+    def get_valid_secrets(self, now: datetime) -> list[bytes]:
+        previous, until = self.previous_secret, self.previous_until
+        if previous is None or until is None or until <= now:
+            return [self.webhook_secret]
+        return [self.webhook_secret, previous]
+
+
+async def get_webhook_source(database: Database, partner_id: int) -> WebhookSource | None:
+    """Return the partner that sends a webhook, or None if there is no such partner.
+
+    The row is read for each webhook, so that a suspension or rotation takes effect immediately in
+    every process.
+    """
+    row = await database.fetchrow(
+        """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,
+                  a.status <> 'active'
+           FROM partners p JOIN accounts a ON a.id = p.account_id WHERE p.id = $1""",
+        partner_id,
+    )
+    return None if row is None else WebhookSource(*row)

@@ -1,0 +1,291 @@
+"""Partner endpoints."""
+
+from typing import Any
+
+from tapgate.business.partners import operations, queries
+from tapgate.business.partners.model import ACTIVATE, SUSPEND, to_key_record, to_record
+from tapgate.business.payments.transactions.money_requests import (
+    decode_id,
+    format_amount,
+    get_channel,
+    submit_request,
+    to_minor_units,
+)
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Guard, Proposal, Unguarded
+from tapgate.http.api.idempotency import build_idempotency_key
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.api.transitions import Transition
+from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids, money
+from tapgate_client.errors import Code
+from tapgate_client.schemas.approvals import Operation
+from tapgate_client.schemas.common import OptionalReason, Rotation, SigningKeyCreated
+from tapgate_client.schemas.pagination import Page, PageQuery, paginate
+from tapgate_client.schemas.partners import (
+    NewPartner,
+    PartnerCreated,
+    PartnerDeposit,
+    PartnerDepositReceipt,
+    PartnerFilters,
+    PartnerKeyRecord,
+    PartnerRecord,
+    PartnerResponse,
+    PartnerStatus,
+    PartnerUpdate,
+    PartnerWebhookSecret,
+)
+from tapgate_client.schemas.records import PartnerId
+
+endpoints = Endpoints(
+    "Partners", "/api/v1/admin/partners", access=Access(roles="A"), objects=ObjectAccess.ANY
+)
+
+
+async def _describe_creation(request: RequestContext, body: NewPartner) -> Proposal | None:
+    overdraft = _parse_limit(request, body.overdraft_limit)
+    if not overdraft:
+        return None
+    return Proposal(
+        operations=(Operation.OVERDRAFT_LIMITS,),
+        summary=f"Create partner {body.name} with an overdraft",
+        amount=overdraft,
+    )
+
+
+async def _describe_update(
+    request: RequestContext, id: int, body: PartnerUpdate
+) -> Proposal | None:
+    partner = await queries.get(request.services.database, id)
+    overdraft = _parse_limit(request, body.overdraft_limit)
+    if overdraft is None or overdraft == partner.overdraft:
+        return None
+    record = to_record(partner)
+    return Proposal(
+        operations=(Operation.OVERDRAFT_LIMITS,),
+        summary=f"Change the overdraft limit of partner {partner.name}",
+        resource_id=record.id,
+        before={"name": record.name, "overdraft_limit": record.overdraft_limit},
+        amount=overdraft,
+    )
+
+
+async def _describe_funding(request: RequestContext, id: str, body: PartnerDeposit) -> Proposal:
+    partner = await queries.get(request.services.database, decode_id(ids.PARTNER, id))
+    amount = to_minor_units(request, body.amount)
+    return Proposal(
+        operations=(Operation.PARTNER_FUND,),
+        summary=f"Fund partner {partner.name} with {format_amount(request, amount)}",
+        resource_id=id,
+        amount=amount,
+    )
+
+
+def _parse_limit(request: RequestContext, limit: str | None) -> int | None:
+    if limit is None:
+        return None
+    return money.parse(limit, request.services.settings.currency, allow_zero=True)
+
+
+@endpoints.post(
+    "",
+    status=201,
+    step_up=True,
+    guard=Guard(_describe_creation, Operation.OVERDRAFT_LIMITS),
+    objects=ObjectAccess.NO_OBJECT,
+)
+async def create_partner(
+    request: RequestContext, tx: Transaction, body: NewPartner
+) -> PartnerCreated:
+    """Create a partner with its signing key and webhook secret.
+
+    The secrets are returned only in this response.
+    """
+    services, auth = request.services, request.services.authenticator
+    partner, key, webhook_secret = await operations.create(
+        tx,
+        request.actor,
+        body,
+        currency=services.settings.currency,
+        hmac_keys=auth.hmac_keys,
+        webhook_secrets=auth.webhook_secrets,
+    )
+    return PartnerCreated(
+        partner=to_record(partner),
+        api_key_id=ids.encode(ids.KEY, key.id),
+        hmac_secret=key.secret,
+        webhook_secret=webhook_secret,
+    )
+
+
+@endpoints.get("", heavy="search")
+async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
+    """List partners, newest first, or by name with `order=name`.
+
+    `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
+    case, in the name, and at least one word must have 3 or more characters.
+    """
+    rows = await queries.list_page(request.services.database, query)
+    return paginate(rows, query, to_record)
+
+
+@endpoints.get("/{id}")
+async def get_partner(request: RequestContext, id: PartnerId) -> PartnerRecord:
+    """Get a partner."""
+    return to_record(await queries.get(request.services.database, id))
+
+
+@endpoints.put("/{id}", step_up=True, guard=Guard(_describe_update, Operation.OVERDRAFT_LIMITS))
+async def update_partner(
+    request: RequestContext, tx: Transaction, id: PartnerId, body: PartnerUpdate
+) -> PartnerRecord:
+    """Update a partner.
+
+    Fields that are absent or null keep their values. `overdraft_limit` must not be lower than the
+    overdraft in use.
+    """
+    partner = await operations.update(tx, request.actor, id, body)
+    return to_record(partner)
+
+
+@endpoints.post(
+    "/{id}/fund",
+    access=Access(roles="AF"),
+    moves_money=True,
+    guard=Guard(_describe_funding, Operation.PARTNER_FUND),
+    errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
+    step_up=True,
+)
+async def fund_partner(
+    request: RequestContext, id: str, body: PartnerDeposit
+) -> Reply[PartnerDepositReceipt]:
+    """Deposit money into a partner's account.
+
+    The partner funds subscribers from this account.
+    """
+    command = Command(
+        type=chart.PARTNER_DEPOSIT,
+        channel=get_channel(request.principal),
+        payer=commands.CASH_PARTY,
+        payee=commands.partner_party(decode_id(ids.PARTNER, id)),
+        amount=to_minor_units(request, body.amount),
+        idempotency_key=build_idempotency_key(request, body),
+    )
+    result = await submit_request(request, command)
+    return result.build_reply(
+        PartnerDepositReceipt, "Partner funded", new_balance=result.payee_balance
+    )
+
+
+@endpoints.post("/{id}/suspend", errors=(Code.ALREADY_SUSPENDED,), unguarded=Unguarded.TAKES_RIGHTS)
+async def suspend_partner(
+    request: RequestContext, tx: Transaction, id: PartnerId, body: OptionalReason
+) -> PartnerResponse:
+    """Suspend a partner.
+
+    Every process rejects the partner's keys and webhooks, normally before the response is sent.
+    """
+    return await _change_status(request, tx, id, SUSPEND, body.reason)
+
+
+@endpoints.post("/{id}/activate", errors=(Code.NOT_SUSPENDED,), unguarded=Unguarded.NO_MONEY)
+async def activate_partner(
+    request: RequestContext, tx: Transaction, id: PartnerId, body: OptionalReason
+) -> PartnerResponse:
+    """Reactivate a suspended partner."""
+    return await _change_status(request, tx, id, ACTIVATE, body.reason)
+
+
+async def _change_status(
+    request: RequestContext,
+    tx: Transaction,
+    id: int,
+    transition: Transition[PartnerStatus],
+    reason: str | None,
+) -> PartnerResponse:
+    hmac_keys = request.services.authenticator.hmac_keys
+    partner = await operations.change_status(
+        tx, request.actor, id, transition, reason, hmac_keys=hmac_keys
+    )
+    return PartnerResponse(message=f"Partner {transition.event}", partner=to_record(partner))
+
+
+async def _describe_credential(request: RequestContext, id: int, body: Any = None) -> Proposal:
+    """Describe a new credential with which its holder can move the partner's money."""
+    partner = to_record(await queries.get(request.services.database, id))
+    is_key = request.path.endswith("/keys")
+    verb = "Create a signing key for" if is_key else "Rotate the webhook secret of"
+    return Proposal(
+        operations=(Operation.API_KEYS,),
+        summary=f"{verb} partner {partner.name}",
+        resource_id=partner.id,
+    )
+
+
+@endpoints.post(
+    "/{id}/rotate-webhook-secret",
+    step_up=True,
+    guard=Guard(_describe_credential, Operation.API_KEYS),
+)
+async def rotate_partner_webhook_secret(
+    request: RequestContext, tx: Transaction, id: PartnerId, body: Rotation
+) -> PartnerWebhookSecret:
+    """Rotate a partner's webhook secret.
+
+    `webhook_secret` is the new secret and is returned only in this response. The previous secret
+    remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
+    previous secret immediately.
+    """
+    secrets, grace_seconds = request.services.authenticator.webhook_secrets, body.grace_seconds or 0
+    secret = await operations.rotate_webhook_secret(
+        tx, request.actor, id, grace_seconds, webhook_secrets=secrets
+    )
+    return PartnerWebhookSecret(webhook_secret=secret)
+
+
+@endpoints.post(
+    "/{id}/keys", status=201, step_up=True, guard=Guard(_describe_credential, Operation.API_KEYS)
+)
+async def create_partner_key(
+    request: RequestContext, tx: Transaction, id: PartnerId
+) -> SigningKeyCreated:
+    """Create an additional signing key for a partner.
+
+    Existing keys remain valid until they are deleted. All keys of a partner share one set of
+    idempotency keys. The secret is returned only in this response.
+    """
+    hmac_keys = request.services.authenticator.hmac_keys
+    key = await operations.create_key(tx, request.actor, id, hmac_keys=hmac_keys)
+    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
+
+
+@endpoints.get("/{id}/keys")
+async def list_partner_keys(
+    request: RequestContext, id: PartnerId, query: PageQuery
+) -> Page[PartnerKeyRecord]:
+    """List a partner's signing keys, newest first, without deleted keys."""
+    await queries.require_exists(request.services.database, id)
+    keys = await request.services.authenticator.hmac_keys.list_page(id, query)
+    return paginate(keys, query, to_key_record)
+
+
+@endpoints.delete(
+    "/{id}/keys/{api_key_id}",
+    errors=(Code.NOT_FOUND,),
+    unguarded=Unguarded.TAKES_RIGHTS,
+    objects=ObjectAccess.PARENT_IN_PATH,
+)
+async def delete_partner_key(
+    request: RequestContext, tx: Transaction, id: PartnerId, api_key_id: str
+) -> None:
+    """Delete a partner's signing key.
+
+    Every process rejects the key, normally before the response is sent. The partner's last key can
+    be deleted too.
+    """
+    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), request.services.authenticator.hmac_keys
+    await operations.delete_key(tx, request.actor, id, key_id, hmac_keys=hmac_keys)

@@ -1,0 +1,1 @@
+"""Transactions, wallets, statements and fees."""

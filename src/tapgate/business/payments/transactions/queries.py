@@ -1,0 +1,388 @@
+"""SQL queries that read transactions.
+
+The table may hold hundreds of millions of rows, in a partition for each month. `list_page` uses
+indexes whose last column is the ID, scans them backward from the cursor, and stops after one page.
+Every query has a range of IDs, so that PostgreSQL opens only the partitions of that range.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import asyncpg
+
+from tapgate.auth.principals import Principal
+from tapgate.business.customers.subscribers.restriction import exclude_hidden_accounts
+from tapgate.business.payments.transactions.model import (
+    Transaction,
+    TransactionSide,
+    User,
+    parse_approval_code,
+    to_record,
+)
+from tapgate.http.api.services import Services
+from tapgate.ledger.archived import get_end_id
+from tapgate.runtime.store.conditions import Conditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.id_ranges import MAX_ID, IdRange, add_range, fetch_newest, fetch_oldest
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, Code, invalid_field, require_found
+from tapgate_client.schemas.pagination import INVALID_CURSOR
+from tapgate_client.schemas.periods import parse_period_end, parse_period_start
+from tapgate_client.schemas.transactions import (
+    FLOW_TYPES,
+    TransactionFilters,
+    TransactionOrder,
+    TransactionRecord,
+)
+
+#: Columns of the payer and the payee, in the order of the fields of `TransactionSide`.
+_SIDE_COLUMNS: Final = """
+    t.{0}_account, {0}_side.kind, {0}_side.owner_id, {0}_side.holder_name, {0}_side.public_name,
+    t.{1}, t.{0}_balance"""
+#: The stored fee of a held transaction is immutable, but it is charged only on release. Declined
+#: transactions are stored without a fee.
+_FEE_AMOUNT: Final = "CASE t.status WHEN 'failed' THEN 0 ELSE t.fee_amount END"
+#: `held` is the amount that was held for a review, including a fee that the sender pays. Otherwise
+#: the entry of the fee tells who paid it; a scalar subquery always looks it up by the primary key.
+#: $2 and $3 are the lowest and the highest ID of the transactions.
+_FEE_PAYER: Final = """
+    CASE WHEN t.status = 'failed' OR t.fee_amount = 0 THEN NULL
+         WHEN CASE t.held WHEN 0 THEN t.from_account = (
+                  SELECT debit_account FROM entries
+                  WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+                    AND credit_account = (
+                      SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees'))
+              ELSE t.held > t.amount END THEN 'sender'
+         ELSE 'receiver' END"""
+#: The fee that a refund returned to the merchant, from its entries.
+_FEE_REFUNDED: Final = """
+    CASE WHEN t.type <> 'refund' THEN 0 ELSE coalesce((
+        SELECT sum(amount) FROM entries
+        WHERE transaction_id = t.id AND transaction_id >= $2 AND transaction_id <= $3
+          AND debit_account = (
+            SELECT id FROM accounts WHERE owner_id IS NULL AND kind = 'fees')), 0) END::bigint"""
+#: OFFSET 0 fixes the plan: one lookup per account. PostgreSQL could otherwise read all accounts in
+#: the order of their IDs.
+_PARTY: Final = """
+    SELECT kind, owner_id, holder_name, public_name FROM accounts
+    WHERE id = t.{}_account OFFSET 0"""
+#: The columns are in the order of the fields of `Transaction`.
+_SELECT: Final = f"""
+    SELECT t.id, t.type, t.status, t.channel, t.amount, {_FEE_AMOUNT}, {_FEE_PAYER},
+           {_FEE_REFUNDED}, t.refunded_amount, t.currency, t.card_serial, t.original_id,
+           t.request_id, t.failure_code, t.created_at, t.completed_at,
+           CASE t.status WHEN 'failed' THEN t.answer END, t.context,
+           {_SIDE_COLUMNS.format("from", "card_serial")},
+           {_SIDE_COLUMNS.format("to", "to_card_serial")}
+    FROM transactions t
+    LEFT JOIN LATERAL ({_PARTY.format("from")}) from_side ON true
+    LEFT JOIN LATERAL ({_PARTY.format("to")}) to_side ON true
+    WHERE t.id = ANY ($1::bigint[]) AND t.id >= $2 AND t.id <= $3
+    ORDER BY t.id DESC"""
+_SIDE_COLUMN_COUNT: Final = len(TransactionSide._fields)
+_OWN_COLUMN_COUNT: Final = 18
+
+_SUM_SQL: Final = """
+    SELECT count(*), coalesce(sum(amount) FILTER (WHERE moved), 0),
+           coalesce(sum(fee_amount) FILTER (WHERE moved), 0)
+    FROM (SELECT amount, fee_amount, status NOT IN ('failed', 'under_review') AS moved
+          FROM transactions WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3) AS found"""
+
+#: Transactions that are sorted by amount, for which there is no index.
+_MAX_SORTED: Final = 10_000
+_SORT_SQL: Final = """
+    SELECT id FROM transactions
+    WHERE id = ANY ($1::bigint[]) AND id >= $2 AND id <= $3 AND (amount, id) < ($4, $5)
+    ORDER BY amount DESC, id DESC LIMIT $6"""
+
+#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
+#: difference is at most a few seconds.
+ID_TIME_TOLERANCE: Final = timedelta(hours=1)
+#: Bits of an ID within a period of the indexes for receipts.
+_PERIOD_SHIFT: Final = 49
+_MAX_RECEIPTS: Final = 200
+_HAS_APPROVAL_NUMBER: Final = """
+    approval_number(t.id) = $3 AND t.type IN ('pos_payment', 'online_payment')
+    AND t.status NOT IN ('failed', 'under_review')"""
+
+
+class TransactionSums(NamedTuple):
+    transactions: int
+    amount: int  # of completed transactions
+    fees: int
+    is_complete: bool
+
+
+async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
+    row = await reader.fetchrow(_SELECT, *add_range([transaction_id]))
+    if row is None and transaction_id < await get_end_id(reader):
+        raise ApiError(Code.TRANSACTION_NOT_FOUND, "The transactions of that month are archived.")
+    return _build_transaction(require_found(row, Code.TRANSACTION_NOT_FOUND))
+
+
+async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
+    """Return the refunds of a payment, oldest first, including declined ones."""
+    rows = await database.fetch(
+        """SELECT id FROM transactions
+           WHERE original_id = $1 AND id >= $3 ORDER BY id LIMIT $2""",
+        transaction_id,
+        limit,
+        get_first_id(ids.get_time(transaction_id) - ID_TIME_TOLERANCE),
+    )
+    return (await list_by_ids(database, [row["id"] for row in rows]))[::-1]
+
+
+async def list_by_ids(
+    reader: Database | asyncpg.Connection, transaction_ids: Collection[int]
+) -> list[Transaction]:
+    """Return the transactions with these IDs that are not archived, newest first."""
+    if not transaction_ids:
+        return []
+    rows = await reader.fetch(_SELECT, *add_range(transaction_ids))
+    return [_build_transaction(row) for row in rows]
+
+
+async def find_ids_by_receipt(database: Database, text: str, now: datetime) -> list[int]:
+    """Return up to 200 transactions with this approval code, and with this merchant's reference.
+
+    The indexes consist of periods (migration 0053), which are read from the newest on until there
+    are enough matches. The range of IDs selects the partition of a period. Without an order within
+    a period, PostgreSQL always uses the index, also before it has statistics about it.
+    """
+    newest = get_first_id(now + ID_TIME_TOLERANCE) >> _PERIOD_SHIFT
+    conditions: dict[str, str | int] = {"t.context ->> 'transaction_ref' = $3": text}
+    approval_number = parse_approval_code(text)
+    if approval_number is not None:
+        conditions[_HAS_APPROVAL_NUMBER] = approval_number
+    found: list[int] = []
+    for condition, value in conditions.items():
+        rows = await database.fetch(
+            f"""SELECT found.id
+                FROM generate_series($1::bigint, (SELECT min(id) FROM transactions)
+                                     >> {_PERIOD_SHIFT}, -1) AS period
+                CROSS JOIN LATERAL (
+                    SELECT t.id FROM transactions t
+                    WHERE t.id >> {_PERIOD_SHIFT} = period AND t.id >= period << {_PERIOD_SHIFT}
+                      AND t.id < (period + 1) << {_PERIOD_SHIFT} AND {condition}
+                    LIMIT $2) AS found
+                LIMIT $2""",
+            newest,
+            _MAX_RECEIPTS,
+            value,
+        )
+        found += [row["id"] for row in rows]
+    return found
+
+
+async def load_records(
+    services: Services, transaction_ids: Collection[int]
+) -> dict[int, TransactionRecord]:
+    """Return records with public names by ID, for event payloads."""
+    return {
+        transaction.id: to_record(transaction)
+        for transaction in await list_by_ids(services.database, transaction_ids)
+    }
+
+
+async def list_account_ids(database: Database, user: User) -> list[int]:
+    """Return the IDs of a user's accounts; empty if the user does not exist."""
+    rows = await database.fetch(
+        "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
+        user.id,
+        list(user.kind.accounts),
+    )
+    return [row["id"] for row in rows]
+
+
+async def get_card_account_id(database: Database, serial: str) -> int | None:
+    account_id: int | None = await database.fetchval(
+        "SELECT account_id FROM cards WHERE serial = $1", serial
+    )
+    return account_id
+
+
+class TransactionQuery:
+    """Query for the transactions that match all conditions and, if there are branches, any branch.
+
+    Each branch corresponds to an index. A transaction that matches several branches is listed once.
+    """
+
+    def __init__(self) -> None:
+        self.conditions = Conditions()
+        self._branches: list[str] = []
+
+    def include_accounts(self, account_ids: Sequence[int]) -> None:
+        for account_id in account_ids:
+            account = self.conditions.bind(account_id)
+            self._branches += [f"t.from_account = {account}", f"t.to_account = {account}"]
+
+    def include_types(self, types: Sequence[str]) -> None:
+        """Include transactions of these types, or filter by them if there are branches already."""
+        conditions = [f"t.type = '{name}'" for name in types]
+        if self._branches:
+            self.conditions.add(f"({' OR '.join(conditions)})")
+        else:
+            self._branches = conditions
+
+    def include_card(self, serial: str, account_id: int | None) -> None:
+        """Include the transactions of a card.
+
+        Once linked, a card stays with one wallet. Transactions that were declined before the card
+        was linked have no account for it.
+        """
+        card = self.conditions.bind(serial)
+        paid, received = f"t.card_serial = {card}", f"t.to_card_serial = {card}"
+        self._branches += [
+            f"t.from_account IS NULL AND {paid}",
+            f"t.to_account IS NULL AND {received}",
+        ]
+        if account_id is not None:
+            account = self.conditions.bind(account_id)
+            self._branches += [
+                f"t.from_account = {account} AND {paid}",
+                f"t.to_account = {account} AND {received}",
+            ]
+
+    def filter_by_accounts(self, account_ids: Sequence[int]) -> None:
+        accounts = self.conditions.bind(list(account_ids))
+        self.conditions.add(
+            f"(t.from_account = ANY ({accounts}) OR t.to_account = ANY ({accounts}))"
+        )
+
+    def filter_by_card(self, serial: str) -> None:
+        self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
+
+    async def fetch_ids(
+        self, reader: asyncpg.Connection, id_range: IdRange, limit: int, *, oldest: bool = False
+    ) -> list[int]:
+        """Return the IDs of the newest or oldest matching transactions in a range."""
+        count = len(self.conditions.values)
+        order_and_limit = f"ORDER BY id {'ASC' if oldest else 'DESC'} LIMIT ${count + 3}"
+        branches = [
+            f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions}"
+            f" AND t.id >= ${count + 1} AND t.id < ${count + 2} {order_and_limit})"
+            for branch in self._branches or ["true"]
+        ]
+        sql = f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
+        rows = await reader.fetch(sql, *self.conditions.values, *id_range, limit)
+        return [row["id"] for row in rows]
+
+
+async def list_page(
+    database: Database,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> list[Transaction]:
+    """Return a page of matching transactions in their order, plus one row if there are more.
+
+    For admins, the list includes the transactions of hidden subscribers, which the calling code
+    must mask. For other callers, it omits them.
+    """
+    # Use separate queries: with one, PostgreSQL would greatly overestimate the number of selected
+    # IDs and read all accounts for the join.
+    async with database.generic_plans() as reader:
+        page = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
+        transactions = {item.id: item for item in await list_by_ids(reader, page)}
+    return [transactions[number] for number in page if number in transactions]
+
+
+def get_position(filters: TransactionFilters, transaction: Transaction) -> int | tuple[int, int]:
+    """Return the position of a transaction in the list with these filters."""
+    if filters.order == TransactionOrder.AMOUNT:
+        return transaction.amount, transaction.id
+    return transaction.id
+
+
+async def _sort_by_amount(
+    reader: asyncpg.Connection, found: Collection[int], filters: TransactionFilters
+) -> list[int]:
+    """Return the IDs of a page of the transactions, largest amount first."""
+    if len(filters.position) not in (0, 2):
+        raise invalid_field("cursor", INVALID_CURSOR)
+    if not found:
+        return []
+    position = filters.position or (MAX_ID, MAX_ID)
+    rows = await reader.fetch(_SORT_SQL, *add_range(found), *position, filters.limit + 1)
+    return [row["id"] for row in rows]
+
+
+async def sum_newest(
+    database: Database,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> TransactionSums:
+    """Return the totals of the newest matching transactions, at most `filters.limit`."""
+    async with database.generic_plans() as reader:
+        found = await _fetch_page_ids(reader, scope, filters, caller, now=now, zone=zone)
+        if not found:
+            return TransactionSums(0, 0, 0, is_complete=True)
+        row = await reader.fetchrow(_SUM_SQL, *add_range(found[: filters.limit]))
+    transactions, amount, fees = map(int, row)
+    return TransactionSums(transactions, amount, fees, is_complete=len(found) <= filters.limit)
+
+
+async def _fetch_page_ids(
+    reader: asyncpg.Connection,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> list[int]:
+    oldest = filters.order == TransactionOrder.OLDEST
+    by_amount = filters.order == TransactionOrder.AMOUNT
+    conditions = scope.conditions
+    first_id, end_id = 0, MAX_ID
+    if oldest:
+        first_id = min(filters.after_id + 1, MAX_ID)
+    elif not by_amount:
+        end_id = filters.before_id
+    conditions.where_word("t.type", filters.type)
+    if filters.flow is not None:
+        scope.include_types(FLOW_TYPES[filters.flow])
+    conditions.where_word("t.status", filters.status)
+    conditions.where("t.failure_code = {}", filters.failure_code)
+    start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
+    # The ID range is approximate but can use an index; the condition on `created_at` is exact.
+    if start is not None:
+        first_id = max(first_id, get_first_id(start - ID_TIME_TOLERANCE))
+        conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
+    if end is not None:
+        end_id = min(end_id, get_first_id(end + ID_TIME_TOLERANCE))
+        conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
+    if caller.kind != "admin":
+        exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
+    fetch = fetch_oldest if oldest else fetch_newest
+    found = await fetch(
+        lambda id_range, limit: scope.fetch_ids(reader, id_range, limit, oldest=oldest),
+        _MAX_SORTED if by_amount else filters.limit + 1,
+        newest=ids.first_id_at(now),
+        first=first_id,
+        end=end_id,
+    )
+    return await _sort_by_amount(reader, found, filters) if by_amount else found
+
+
+def get_first_id(moment: datetime) -> int:
+    """Return the smallest ID of this time, or the largest ID if there is none."""
+    return min(ids.first_id_at(moment), MAX_ID)
+
+
+def _build_transaction(row: asyncpg.Record) -> Transaction:
+    *values, context = row[:_OWN_COLUMN_COUNT]
+    values.append(context or {})
+    sides = row[_OWN_COLUMN_COUNT:]
+    for side in (sides[:_SIDE_COLUMN_COUNT], sides[_SIDE_COLUMN_COUNT:]):
+        values.append(None if side[0] is None else TransactionSide(*side))
+    return Transaction(*values)

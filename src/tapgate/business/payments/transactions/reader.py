@@ -1,0 +1,187 @@
+"""Transactions as one caller may see them: records, lists and related records.
+
+Restricted subscribers are hidden from API keys, and from admins who have not verified a one-time
+code. API keys get `OTP_REQUIRED` for such a transaction, or a list without it. Admins get a masked
+record.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from tapgate.auth.disclosure import find_hidden_accounts
+from tapgate.auth.principals import Principal
+from tapgate.auth.terminals import find_terminal_names
+from tapgate.business.customers.subscribers.restriction import require_account_access
+from tapgate.business.payments.transactions import queries
+from tapgate.business.payments.transactions.entries import get_entries
+from tapgate.business.payments.transactions.model import Transaction, parse_user_id, to_record
+from tapgate.business.payments.transactions.queries import TransactionQuery, TransactionSums
+from tapgate.runtime.store.database import Database
+from tapgate_client import clock, ids
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.transactions import (
+    ReplaySummary,
+    TransactionChain,
+    TransactionEntries,
+    TransactionFilters,
+    TransactionRecord,
+)
+
+#: Bounds the response: a payment can be refunded one minor unit at a time.
+MAX_REFUNDS: Final = 1_000
+
+
+class TransactionReader(NamedTuple):
+    database: Database
+    caller: Principal
+    now: datetime
+    zone: ZoneInfo
+
+    @property
+    def _is_admin(self) -> bool:
+        """Admins see full names, and masked instead of omitted transactions."""
+        return self.caller.kind == "admin"
+
+    async def get_record(self, transaction_id: int) -> TransactionRecord:
+        transaction = await self._get(transaction_id)
+        hidden = await self._find_hidden([transaction])
+        return to_record(transaction, full=self._is_admin, hidden=hidden)
+
+    async def list_records(self, transaction_ids: Collection[int]) -> list[TransactionRecord]:
+        """Return the transactions with these IDs, newest first, for an admin."""
+        transactions = await queries.list_by_ids(self.database, transaction_ids)
+        hidden = await self._find_hidden(transactions)
+        return [to_record(item, full=True, hidden=hidden) for item in transactions]
+
+    async def get_entries(self, transaction_id: int) -> TransactionEntries:
+        transaction = await self._get(transaction_id)
+        hidden = await self._find_hidden([transaction])
+        return await get_entries(self.database, transaction, masked=bool(hidden))
+
+    async def get_chain(self, transaction_id: int) -> TransactionChain:
+        """Return the original payment, refunds and replays, for an admin."""
+        transaction = await self._get(transaction_id)
+        original_id = transaction.original_id
+        originals = [] if original_id is None else [await queries.get(self.database, original_id)]
+        refunds = await queries.list_refunds(self.database, transaction.id, limit=MAX_REFUNDS)
+        hidden = await self._find_hidden([*originals, *refunds])
+        records = [to_record(item, full=True, hidden=hidden) for item in (*originals, *refunds)]
+        terminal_id = transaction.context.get("terminal_id")
+        names = await find_terminal_names(self.database, [terminal_id])
+        return TransactionChain(
+            original=records[0] if originals else None,
+            refunds=records[len(originals) :],
+            replays=await self._get_replays(transaction.id),
+            terminal_name=names.get(terminal_id),
+        )
+
+    async def list_page(self, filters: TransactionFilters) -> Page[TransactionRecord]:
+        found = await self._build_query(filters)
+        if found is None:
+            return Page([], has_more=False, next_cursor=None)
+        query, own_accounts = found
+        return await self._build_page(query, filters, own_accounts, full=self._is_admin)
+
+    async def sum_newest(self, filters: TransactionFilters) -> TransactionSums:
+        """Return the totals of the newest transactions of a list, at most `filters.limit`."""
+        found = await self._build_query(filters)
+        if found is None:
+            return TransactionSums(0, 0, 0, is_complete=True)
+        return await queries.sum_newest(
+            self.database, found[0], filters, self.caller, now=self.now, zone=self.zone
+        )
+
+    async def _build_query(
+        self, filters: TransactionFilters
+    ) -> tuple[TransactionQuery, list[int]] | None:
+        """Return the query of a list and the accounts of its user; None if there is no user."""
+        query, own_accounts = TransactionQuery(), list[int]()
+        if filters.user_id is not None:
+            own_accounts = await self._list_account_ids(filters.user_id)
+            query.include_accounts(own_accounts)
+            if not own_accounts:
+                return None
+        if filters.card_serial is not None:
+            account_id = await self._get_card_account_id(filters.card_serial)
+            if own_accounts:
+                query.filter_by_card(filters.card_serial)
+            else:
+                query.include_card(filters.card_serial, account_id)
+        return query, own_accounts
+
+    async def list_processor_page(
+        self, processor_id: str, filters: TransactionFilters
+    ) -> Page[TransactionRecord]:
+        own_accounts = (
+            await self._list_account_ids(processor_id)
+            if processor_id.startswith(ids.PROCESSOR)
+            else []
+        )
+        if not own_accounts:
+            raise ApiError(Code.PROCESSOR_NOT_FOUND)
+        query = TransactionQuery()
+        query.include_accounts(own_accounts)
+        if filters.user_id is not None:
+            query.filter_by_accounts(await self._list_account_ids(filters.user_id))
+        if filters.card_serial is not None:
+            await self._get_card_account_id(filters.card_serial)
+            query.filter_by_card(filters.card_serial)
+        return await self._build_page(query, filters, own_accounts, full=False)
+
+    async def _get(self, transaction_id: int) -> Transaction:
+        transaction = await queries.get(self.database, transaction_id)
+        if not self._is_admin:
+            await self._require_access(transaction.account_ids)
+        return transaction
+
+    async def _list_account_ids(self, user_id: str) -> list[int]:
+        """Return the IDs of a user's accounts; empty if the user does not exist."""
+        user = parse_user_id(user_id)
+        if user is None:
+            return []
+        account_ids = await queries.list_account_ids(self.database, user)
+        await self._require_access(account_ids)
+        return account_ids
+
+    async def _get_card_account_id(self, serial: str) -> int | None:
+        account_id = await queries.get_card_account_id(self.database, serial)
+        await self._require_access([account_id])
+        return account_id
+
+    async def _require_access(self, account_ids: Collection[int | None]) -> None:
+        await require_account_access(self.database, self.caller, self.now, account_ids)
+
+    async def _find_hidden(self, transactions: Iterable[Transaction]) -> set[int]:
+        account_ids = {account for item in transactions for account in item.account_ids}
+        return await find_hidden_accounts(self.database, self.caller, self.now, account_ids)
+
+    async def _build_page(
+        self,
+        query: TransactionQuery,
+        filters: TransactionFilters,
+        own_accounts: list[int],
+        *,
+        full: bool,
+    ) -> Page[TransactionRecord]:
+        rows = await queries.list_page(
+            self.database, query, filters, self.caller, now=self.now, zone=self.zone
+        )
+        # A list for other callers omits hidden subscribers, in the snapshot that it is read from.
+        hidden = await self._find_hidden(rows) if self._is_admin else set[int]()
+        return paginate(
+            rows,
+            filters,
+            lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
+            lambda row: queries.get_position(filters, row),
+        )
+
+    async def _get_replays(self, transaction_id: int) -> ReplaySummary:
+        row = await self.database.fetchrow(
+            "SELECT count, last_at FROM replays WHERE transaction_id = $1", transaction_id
+        )
+        if row is None:
+            return ReplaySummary(count=0, last_at=None)
+        return ReplaySummary(count=row["count"], last_at=clock.format_rfc3339(row["last_at"]))

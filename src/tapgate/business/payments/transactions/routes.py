@@ -1,0 +1,146 @@
+"""Endpoints for transactions."""
+
+from tapgate.business.payments.transactions.export import export_csv
+from tapgate.business.payments.transactions.reader import TransactionReader
+from tapgate.http.api import csv_files
+from tapgate.http.api.access import Access
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.runtime.store.database import Database
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import Page
+from tapgate_client.schemas.records import TransactionId
+from tapgate_client.schemas.transactions import (
+    ExportFilters,
+    TransactionChain,
+    TransactionEntries,
+    TransactionFilters,
+    TransactionRecord,
+)
+
+endpoints = Endpoints(
+    "Transactions", errors=(Code.OTP_REQUIRED,), objects=ObjectAccess.UNRESTRICTED
+)
+
+_READ = Access(scope="payments:read", roles="ACSF", service=True)
+_ANY_ADMIN = Access(roles="ACSF")
+
+
+@endpoints.get("/api/v1/transactions", access=_READ, heavy="expensive_order")
+async def list_transactions(
+    request: RequestContext, query: TransactionFilters
+) -> Page[TransactionRecord]:
+    """List transactions, newest first, or oldest first with `order=oldest`.
+
+    With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+    first.
+
+    With `user_id`, the list shows one user's transactions, and `direction` and `balance_after` are
+    from that user's point of view. An agent's list covers the float and the commission account.
+    `card_serial` selects transactions in which the card was used to pay or to receive money.
+
+    For admins, the list includes the transactions of restricted subscribers, masked: `from` and
+    `to` have only `type` and `id`, and the page and the transaction have `masked: true`. After
+    verifying a one-time code, the admin sees that subscriber's transactions in full. For API keys,
+    the list omits the transactions of restricted subscribers. Filtering by the `user_id` or
+    `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for admins
+    who have not verified the code.
+    """
+    return await _create_reader(request).list_page(query)
+
+
+@endpoints.get(
+    "/api/v1/transactions/export",
+    access=Access(scope="payments:read", roles="ACSF"),
+    media=("text/csv",),
+    heavy=True,
+    report=True,
+)
+async def export_transactions(request: RequestContext, query: ExportFilters) -> Reply[bytes]:
+    """Export transactions as CSV, newest first, or oldest first with `order=oldest`.
+
+    Returns the same transactions as the list with the same filters, at most 50,000 per file. If
+    there are more, the `X-Next-Cursor` header contains the `cursor` for the next file. Text that a
+    spreadsheet would interpret as a formula is prefixed with an apostrophe. The last column,
+    `masked`, is `true` for a masked transaction, whose names, card serial and memo are empty. If
+    the file contains a masked transaction, the response has the header `X-Masked: true`.
+    """
+    services, database = request.services, await request.services.get_report_database()
+    export = await export_csv(
+        lambda filters: _create_reader(request, database).list_page(filters), query
+    )
+    day = get_platform_day(services.clock(), services.settings.timezone)
+    headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
+    if export.next_cursor is not None:
+        headers["X-Next-Cursor"] = export.next_cursor
+    if export.masked:
+        headers["X-Masked"] = "true"
+    return Reply(export.content, headers=headers, content_type=csv_files.CONTENT_TYPE)
+
+
+@endpoints.get("/api/v1/transactions/{id}", access=_READ)
+async def get_transaction(request: RequestContext, id: TransactionId) -> TransactionRecord:
+    """Get a transaction.
+
+    For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
+    code is verified. For API keys, the request fails with `OTP_REQUIRED`.
+    """
+    return await _create_reader(request).get_record(id)
+
+
+@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN)
+async def list_transaction_entries(
+    request: RequestContext, id: TransactionId
+) -> TransactionEntries:
+    """List the ledger entries of a transaction.
+
+    Entries are in posting order. Each moves one amount from the debited account to the credited
+    account. A transaction that moved no money has no entries. `balance_after` is available only for
+    the accounts of the payer and the payee. If a restricted subscriber takes part and the admin has
+    not verified a one-time code, `masked` is `true`, and names and balances are null, except those
+    of platform accounts.
+    """
+    return await _create_reader(request).get_entries(id)
+
+
+@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN)
+async def get_transaction_chain(request: RequestContext, id: TransactionId) -> TransactionChain:
+    """Get the records related to a transaction.
+
+    `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
+    payment, oldest first, including declined ones. `replays` counts the repeated requests that
+    received the original response; it is updated about once a second. `terminal_name` is the name
+    of the terminal of a payment.
+    """
+    return await _create_reader(request).get_chain(id)
+
+
+@endpoints.get(
+    "/api/v1/processors/{id}/transactions",
+    access=Access(scope="payments:read", roles="ACSF"),
+    errors=(Code.PROCESSOR_NOT_FOUND,),
+    heavy="expensive_order",
+)
+async def list_processor_transactions(
+    request: RequestContext, id: str, query: TransactionFilters
+) -> Page[TransactionRecord]:
+    """List a processor's transactions, newest first, or oldest first with `order=oldest`.
+
+    With `order=amount`, the list has the newest 10,000 transactions that match, largest amount
+    first. Names are abbreviated for all callers. `user_id` selects transactions with one
+    counterparty. Transactions of restricted subscribers are masked or omitted, as in the list of
+    all transactions.
+    """
+    return await _create_reader(request).list_processor_page(id, query)
+
+
+def _create_reader(request: RequestContext, database: Database | None = None) -> TransactionReader:
+    services = request.services
+    return TransactionReader(
+        database or services.database,
+        request.principal,
+        services.clock(),
+        services.settings.timezone,
+    )

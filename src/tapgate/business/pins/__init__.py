@@ -1,0 +1,1 @@
+"""PIN changes and resets, for every PIN holder."""

@@ -1,0 +1,147 @@
+"""Operations for the overview and for ledger verification."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from time import perf_counter
+from typing import Final
+
+from tapgate.auth.actors import Actor
+from tapgate.auth.principals import Principal
+from tapgate.business.reporting import periods, queries, totals
+from tapgate.business.reporting.model import build_engine_stats, to_proof_record
+from tapgate.business.reporting.rollups import load_rollups
+from tapgate.business.reporting.snapshot import get_snapshot
+from tapgate.core.settings import Settings
+from tapgate.core.vault import Vault
+from tapgate.events.audit.trail import AuditTrail
+from tapgate.http.api.latency_samples import LatencySamples
+from tapgate.ledger import proofs
+from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
+from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.verify import Proof
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.clock import Clock, format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.ids import IdGenerator
+from tapgate_client.schemas.admin import AdminRole
+from tapgate_client.schemas.audit import AuditResult
+from tapgate_client.schemas.compliance import AlertStatus, Severity
+from tapgate_client.schemas.reporting import (
+    AuditChainState,
+    LedgerState,
+    OpenAlertCounts,
+    Overview,
+    OverviewPeriod,
+    PreviousPeriod,
+)
+
+_trail: Final = AuditTrail("ledger")
+_LOCK_KEY: Final = 0x7467_7072  # "tgpr"
+_verify_job: Final = ExclusiveJob(_LOCK_KEY)
+_ALERT_ROLES: Final = frozenset({AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_USER})
+
+
+async def get_overview(
+    database: Database,
+    caller: Principal,
+    period: OverviewPeriod,
+    now: datetime,
+    *,
+    settings: Settings,
+    latency_samples: LatencySamples,
+) -> Overview:
+    starts = periods.list_bucket_starts(period, now, settings.timezone)
+    rollups = await load_rollups(database, period, starts)
+    currency = settings.currency
+    alerts = None
+    if caller.role in _ALERT_ROLES:
+        alerts = _build_alert_counts(await queries.count_unresolved_alerts(database))
+    return Overview(
+        currency=currency,
+        timezone=settings.timezone.key,
+        period=period,
+        from_=format_rfc3339(starts[0]),
+        to=format_rfc3339(now),
+        totals=totals.build_totals(rollups, currency),
+        previous=await _get_previous_period(database, period, now, settings),
+        buckets=totals.build_buckets(rollups, starts, currency),
+        flows=totals.build_flow_totals(rollups, currency),
+        by_type=totals.build_type_totals(rollups, currency),
+        declines=totals.count_declines(rollups),
+        standing=await get_snapshot(database, currency, now),
+        alerts=alerts,
+        ledger=await _get_ledger_state(database),
+        engine=build_engine_stats(latency_samples.list_batches(), latency_samples.list_requests()),
+    )
+
+
+async def _get_previous_period(
+    database: Database, period: str, now: datetime, settings: Settings
+) -> PreviousPeriod:
+    """Return the totals of the previous period, until the start of a bucket of the rollups."""
+    end = get_bucket_start(periods.get_previous_end(period, now))
+    starts = periods.list_bucket_starts(period, end, settings.timezone)
+    rollups = await load_rollups(database, f"previous {period}", starts, end)
+    return PreviousPeriod(
+        from_=format_rfc3339(starts[0]),
+        to=format_rfc3339(end),
+        totals=totals.build_totals(rollups, settings.currency),
+        flows=totals.build_flow_totals(rollups, settings.currency),
+    )
+
+
+async def verify_ledger(
+    database: Database, actor: Actor, clock: Clock, new_id: IdGenerator, *, vault: Vault
+) -> tuple[proofs.StoredProof, Proof]:
+    """Verify what was added to the ledger since the last verification, and record the proof.
+
+    Only one verification runs at a time across all gateway processes.
+    """
+    try:
+        async with _verify_job.acquire_connection(database) as connection:
+            started_at, started = clock(), perf_counter()
+            proof, progress = await verify_with_checkpoints(connection, vault)
+            seconds = perf_counter() - started
+            if proof.is_valid:
+                await save_progress(connection, vault, progress, started_at)
+            async with connection.transaction():
+                stored_proof = await proofs.record(
+                    connection, proof, started_at=started_at, seconds=seconds
+                )
+                await _trail.record(
+                    Transaction(connection, clock, new_id),
+                    actor,
+                    None,
+                    "verified",
+                    result=AuditResult.SUCCESS if stored_proof.is_valid else AuditResult.FAILURE,
+                    reason="; ".join(stored_proof.broken) or None,
+                )
+    except AlreadyRunningError:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            "The ledger is already being verified. Try again shortly.",
+            headers={"Retry-After": "1"},
+        ) from None
+    return stored_proof, proof
+
+
+def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertCounts:
+    counts = {
+        severity.lower(): unresolved.get((AlertStatus.OPEN, severity), 0) for severity in Severity
+    }
+    total = sum(counts.values())
+    return OpenAlertCounts(**counts, total=total, investigating=sum(unresolved.values()) - total)
+
+
+async def _get_ledger_state(database: Database) -> LedgerState:
+    proof, seal = await proofs.get_latest(database), await queries.get_audit_seal(database)
+    return LedgerState(
+        last_proof=None if proof is None else to_proof_record(proof),
+        audit=AuditChainState(
+            sealed_sequence=seal.sequence,
+            sealed_until=None if seal.until is None else format_rfc3339(seal.until),
+            unsealed=seal.unsealed,
+        ),
+    )

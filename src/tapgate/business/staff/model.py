@@ -1,0 +1,93 @@
+"""Admins: records, errors and password rules."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tapgate.auth.api_keys import ApiKey
+from tapgate.business.approval_rules.people import ApproverCount
+from tapgate.business.staff.api_keys import model as api_keys
+from tapgate.core.password_strength import is_breached, is_weak_password
+from tapgate.core.settings import Settings
+from tapgate_client import ids
+from tapgate_client.errors import ApiError, invalid_field
+from tapgate_client.schemas.admin import (
+    Admin,
+    Factor,
+    Invitation,
+    Me,
+    NewAdminRecord,
+    Offboarding,
+    ScarceApprovers,
+)
+from tapgate_client.schemas.records import build_record
+
+
+async def require_strong_password(
+    settings: Settings, password: str, personal: Sequence[str], *, field: str = "password"
+) -> None:
+    """Reject a password that equals the admin's name or email address, ignoring case.
+
+    Also reject passwords from the file of breached passwords, if there is one and, in staging and
+    production, passwords that are easy to guess.
+    """
+    if password.casefold() in [text.casefold() for text in personal]:
+        raise invalid_field(field, "must not be the email address or the name")
+    breached = settings.breached_passwords
+    if breached is not None and await asyncio.to_thread(is_breached, password, breached):
+        raise invalid_field(field, "must not be known from a data breach")
+    if settings.requires_secrets and await asyncio.to_thread(is_weak_password, password, personal):
+        raise invalid_field(field, "must not be easy to guess")
+
+
+def build_wrong_password_error() -> ApiError:
+    return invalid_field("current_password", "is not your current password")
+
+
+def to_me(row: Mapping[str, Any], factors: list[Factor], recovery_codes: int) -> Me:
+    return build_record(
+        Me,
+        row,
+        id=ids.encode(ids.ADMIN, row["id"]),
+        factors=[*factors],
+        recovery_codes=recovery_codes,
+    )
+
+
+def to_record(row: Mapping[str, Any]) -> Admin:
+    return build_record(
+        Admin, row, id=ids.encode(ids.ADMIN, row["id"]), link_seen_by=_list_viewers(row)
+    )
+
+
+def _list_viewers(row: Mapping[str, Any]) -> list[str]:
+    return [ids.encode(ids.ADMIN, viewer_id) for viewer_id in row["link_viewers"]]
+
+
+def to_new_record(row: Mapping[str, Any], invitation: Invitation | None = None) -> NewAdminRecord:
+    return build_record(
+        NewAdminRecord,
+        row,
+        id=ids.encode(ids.ADMIN, row["id"]),
+        link_seen_by=_list_viewers(row),
+        invitation=msgspec.UNSET if invitation is None else invitation,
+    )
+
+
+def to_offboarding(keys: Sequence[ApiKey], counts: Sequence[ApproverCount]) -> Offboarding:
+    """Return what to do before an admin is disabled, with the approvers who would remain."""
+    return Offboarding(
+        api_keys=[api_keys.to_record(key) for key in keys],
+        scarce_approvers=[
+            ScarceApprovers(
+                operation=count.rule.operation,
+                roles=list(count.rule.roles),
+                approvers=count.rule.approvers,
+                available=count.available,
+            )
+            for count in counts
+            if count.maker is not None and count.available <= count.rule.approvers
+        ],
+    )

@@ -1,0 +1,413 @@
+"""Operations on admins. Each change and its audit entry share one database transaction."""
+
+from collections.abc import Iterable
+
+import asyncpg
+import msgspec
+
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.factors import Factors
+from tapgate.auth.invitations import Invitations
+from tapgate.auth.logins import AuthenticatedAdmin, Logins, PasskeyRejectedError
+from tapgate.auth.sessions import SessionOrigin, Sessions
+from tapgate.business.approval_rules import queries as approval_rules
+from tapgate.business.approval_rules.check import keep_enough_approvers
+from tapgate.business.approval_rules.people import PersonGroups, RolesByOperation
+from tapgate.business.staff import queries, trail
+from tapgate.business.staff.queries import ActiveSystemAdmins
+from tapgate.http.api.services import RejectedRequest, RejectionLog
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import AdminChanges, AdminRole, AdminStatus, Invitation, Tokens
+from tapgate_client.schemas.audit import AuditResult
+
+_FIRST_ADMIN_NAME = "Administrator"
+
+
+async def log_in(
+    tx: Transaction,
+    actor: Actor,
+    authenticated: AuthenticatedAdmin,
+    *,
+    sessions: Sessions,
+    origin: SessionOrigin,
+) -> Tokens:
+    """Start a session for an admin whose password and factor, or passkey, have been verified."""
+    admin_id, factor, password_hash = authenticated
+    tokens = await sessions.start(
+        tx,
+        admin_id,
+        has_verified_factor=factor is not None,
+        password_hash=password_hash,
+        origin=origin,
+    )
+    admin = await queries.get(tx, admin_id)
+    reason = factor and f"Second factor: {factor}"
+    await trail.record(tx, act_as(actor, admin), admin_id, "login", reason=reason)
+    return tokens
+
+
+async def record_failed_login(
+    rejection_log: RejectionLog, actor: Actor, email: str, error: ApiError, *, logins: Logins
+) -> None:
+    """Record a failed or rate-limited login, without the password.
+
+    An email that belongs to no admin is recorded as a hash, because it may be a password typed into
+    the wrong field.
+    """
+    await rejection_log.record(
+        actor,
+        RejectedRequest(
+            event="admin.login",
+            resource_type="admin",
+            resource_id=await logins.get_loggable_email(email),
+            result=AuditResult.FAILURE,
+            reason=error.message,
+        ),
+    )
+
+
+async def record_rejected_passkey(
+    rejection_log: RejectionLog, actor: Actor, error: PasskeyRejectedError
+) -> None:
+    """Record a failed login with a passkey, and why it was rejected."""
+    await rejection_log.record(
+        actor,
+        RejectedRequest(
+            event="admin.login",
+            resource_type="admin",
+            resource_id=error.email,
+            result=AuditResult.FAILURE,
+            reason=f"Passkey rejected. {error.reason}",
+        ),
+    )
+
+
+async def end_sessions(
+    tx: Transaction, actor: Actor, admin_ids: Iterable[int], *, sessions: Sessions
+) -> None:
+    """End all sessions of these admins, who can sign in again."""
+    for admin_id in admin_ids:
+        await sessions.end_all(tx, admin_id)
+        await trail.record(tx, actor, admin_id, "session_ended", reason="Ended on the server")
+
+
+async def record_token_reuse(tx: Transaction, actor: Actor, admin_id: int) -> None:
+    """Record the end of a session whose refresh token was reused."""
+    await trail.record(tx, actor, admin_id, "session_ended", reason="Refresh token reused")
+
+
+async def log_out(
+    tx: Transaction, actor: Actor, *, admin_id: int, session_id: int, sessions: Sessions
+) -> None:
+    """End a session. Waits up to one second for every process to apply the change."""
+    await sessions.end(tx, session_id)
+    await trail.record(tx, actor, admin_id, "logout")
+
+
+async def create(
+    tx: Transaction,
+    actor: Actor,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    password_hash: str,
+    makers: RolesByOperation,
+) -> asyncpg.Record:
+    """Create an admin, unless too few people could approve the admin's requests.
+
+    An invited admin gets the hash of an unknown password.
+    """
+    async with keep_enough_approvers(tx, makers):
+        row = await queries.insert(tx, email, name, role, password_hash)
+    if row is None:
+        raise ApiError(Code.DUPLICATE_EMAIL)
+    changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
+    await trail.record(tx, actor, row["id"], "created", changes=changes)
+    return row
+
+
+async def invite(
+    tx: Transaction,
+    actor: Actor,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    unusable_hash: str,
+    makers: RolesByOperation,
+    viewer_id: int,
+    invitations: Invitations,
+) -> tuple[asyncpg.Record, Invitation]:
+    """Create an admin and return the link with which the admin sets the password.
+
+    `viewer_id` is the admin who sees the link.
+    """
+    row = await create(
+        tx,
+        actor,
+        email=email,
+        name=name,
+        role=role,
+        password_hash=unusable_hash,
+        makers=makers,
+    )
+    invitation = await _invite(
+        tx, row["id"], makers=makers, viewer_id=viewer_id, invitations=invitations
+    )
+    return await queries.get(tx, row["id"]), invitation
+
+
+async def create_first_admin(tx: Transaction, *, email: str, password_hash: str) -> bool:
+    """Create a `system_admin` if none exists, and return whether it was created.
+
+    Concurrent calls create at most one.
+    """
+    # A concurrent call waits for this lock and then finds the admin.
+    await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
+    if await queries.has_system_admin(tx):
+        return False
+    await create(
+        tx,
+        SYSTEM_ACTOR,
+        email=email.lower(),
+        name=_FIRST_ADMIN_NAME,
+        role=AdminRole.SYSTEM_ADMIN,
+        password_hash=password_hash,
+        makers={},
+    )
+    return True
+
+
+async def update(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    changes: AdminChanges,
+    *,
+    makers: RolesByOperation,
+    sessions: Sessions,
+) -> asyncpg.Record:
+    """Change the name or the role of an admin. A new role ends the admin's sessions.
+
+    Admins cannot change their own role. The last active `system_admin`, and the last one with a
+    password, keep their role, as do admins without whom too few people could approve requests.
+    """
+    await approval_rules.lock(tx)
+    system_admins = await queries.lock_active_system_admins(tx)
+    before = await queries.get(tx, admin_id, for_update=True)
+    role = changes.role or before["role"]
+    if role != before["role"]:
+        if _is_self(actor, admin_id):
+            raise _build_forbidden_error("You can't change your own role.")
+        if system_admins.is_required(admin_id):
+            raise _build_forbidden_error(_describe_required(system_admins, "get another role"))
+    async with keep_enough_approvers(tx, makers):
+        after = await queries.update(tx, admin_id, name=changes.name or before["name"], role=role)
+    differences = {
+        field: (before[field], after[field])
+        for field in ("name", "role")
+        if before[field] != after[field]
+    }
+    if differences:
+        await trail.record(tx, actor, admin_id, "updated", changes=differences)
+    if "role" in differences:
+        await sessions.end_all(tx, admin_id)
+    elif differences:
+        await sessions.publish_change(tx)
+    return after
+
+
+async def reset_factors(
+    tx: Transaction, actor: Actor, admin_id: int, *, factors: Factors, sessions: Sessions
+) -> asyncpg.Record:
+    """Remove the second factors of another admin and end the admin's sessions."""
+    admin = await queries.get(tx, admin_id, for_update=True)
+    if _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't reset your own second factors.")
+    removed = await factors.remove_all(tx, admin_id)
+    await sessions.end_all(tx, admin_id)
+    await trail.record(tx, actor, admin_id, "factors_reset", changes={"factors": (removed, [])})
+    return admin
+
+
+async def reset_password(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    *,
+    unusable_hash: str,
+    makers: RolesByOperation,
+    viewer_id: int | None,
+    invitations: Invitations,
+    sessions: Sessions,
+) -> Invitation:
+    """Make an admin's password unusable and return a link to set a new one.
+
+    The admin's sessions end. Second factors remain, so the link alone does not grant access. The
+    admin no longer signs in with single sign-on. `viewer_id` is the admin who sees the link, or
+    None on the command line.
+    """
+    await approval_rules.lock(tx)
+    await queries.get(tx, admin_id, for_update=True)
+    if _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't reset your own password. Change it instead.")
+    await queries.set_password(tx, admin_id, unusable_hash)
+    subject = await queries.delete_identity(tx, admin_id)
+    await sessions.end_all(tx, admin_id)
+    changes = None if subject is None else {"subject": (subject, None)}
+    await trail.record(tx, actor, admin_id, "password_reset", changes=changes)
+    return await _invite(tx, admin_id, makers=makers, viewer_id=viewer_id, invitations=invitations)
+
+
+async def accept_invitation(
+    tx: Transaction,
+    actor: Actor,
+    token: str,
+    *,
+    password_hash: str,
+    invitations: Invitations,
+    sessions: Sessions,
+) -> None:
+    """Set the password of the admin who received the link, and end the admin's sessions."""
+    admin_id = await invitations.use(tx, token)
+    if admin_id is None:
+        raise build_invalid_invitation_error()
+    admin = await queries.get(tx, admin_id)
+    await queries.set_password(tx, admin_id, password_hash)
+    await sessions.end_all(tx, admin_id)
+    await trail.record(tx, act_as(actor, admin), admin_id, "password_set", reason="Invitation link")
+
+
+def build_invalid_invitation_error() -> ApiError:
+    return ApiError(
+        Code.NOT_FOUND, "The link is invalid, was already used or has expired. Ask for a new one."
+    )
+
+
+async def confirm(tx: Transaction, actor: Actor, admin_id: int) -> asyncpg.Record:
+    """Confirm that an account belongs to its admin, and not to an admin who has seen its link.
+
+    Neither of them can confirm it, nor, while approval rules apply, an admin who may be one of
+    them. The command line confirms without this check. No one can confirm an account whose link
+    still works: those who have seen it could use it afterwards.
+    """
+    await approval_rules.lock(tx)
+    admin = await queries.get(tx, admin_id, for_update=True)
+    if not admin["link_viewers"]:
+        return admin
+    if not admin["sso"] and await queries.has_valid_link(tx, admin_id):
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "The link of this account has not been used yet. Confirm the account once its admin "
+            "has set a password.",
+        )
+    confirmer = None if actor.principal is None else actor.principal.admin_id
+    if confirmer is not None:
+        applies = await approval_rules.list_rules_in_force(tx)
+        groups = await approval_rules.load_groups(tx) if applies else PersonGroups()
+        people = [
+            (await approval_rules.find_admin(tx, each)).person
+            for each in (confirmer, admin_id, *admin["link_viewers"])
+        ]
+        own, *others = map(groups.get, people)
+        if own in others:
+            raise _build_forbidden_error(
+                "You can't confirm this account: you may be its admin, or one who has seen its "
+                "link."
+            )
+    await queries.confirm_link_views(tx, admin_id, confirmer)
+    viewers = [ids.encode(ids.ADMIN, each) for each in admin["link_viewers"]]
+    await trail.record(tx, actor, admin_id, "confirmed", changes={"link_seen_by": (viewers, [])})
+    return await queries.get(tx, admin_id)
+
+
+async def _invite(
+    tx: Transaction,
+    admin_id: int,
+    *,
+    makers: RolesByOperation,
+    viewer_id: int | None,
+    invitations: Invitations,
+) -> Invitation:
+    """Create a link. Until a third admin confirms, its viewer and the admin may be one person."""
+    if viewer_id is not None and viewer_id != admin_id:
+        async with keep_enough_approvers(tx, makers):
+            await queries.add_link_view(tx, admin_id, viewer_id)
+    url, expires_at = await invitations.create(tx, admin_id)
+    return Invitation(url=url, expires_at=format_rfc3339(expires_at))
+
+
+def act_as(actor: Actor, admin: asyncpg.Record) -> Actor:
+    """Return the actor of a request in which an admin proved an identity without a session."""
+    public_id = ids.encode(ids.ADMIN, admin["id"])
+    record = {"type": "admin", "id": public_id, "name": admin["name"], "role": admin["role"]}
+    return msgspec.structs.replace(actor, record=record)
+
+
+def _is_self(actor: Actor, admin_id: int) -> bool:
+    return actor.id == ids.encode(ids.ADMIN, admin_id)
+
+
+async def disable(
+    tx: Transaction,
+    actor: Actor,
+    admin_id: int,
+    *,
+    makers: RolesByOperation,
+    sessions: Sessions,
+    invitations: Invitations,
+) -> asyncpg.Record:
+    """Disable an admin, and end the admin's sessions and invitation link.
+
+    Admins cannot disable themselves. The last active `system_admin`, and the last one with a
+    password, cannot be disabled, nor can admins without whom too few people could approve requests.
+    Waits up to one second for every process to apply the change.
+    """
+    await approval_rules.lock(tx)
+    system_admins = await queries.lock_active_system_admins(tx)
+    before = await queries.get(tx, admin_id, for_update=True)
+    if _is_self(actor, admin_id):
+        raise _build_forbidden_error("You can't disable your own account.")
+    if before["status"] == AdminStatus.DISABLED:
+        raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
+    if system_admins.is_required(admin_id):
+        raise _build_forbidden_error(_describe_required(system_admins, "be disabled"))
+    async with keep_enough_approvers(tx, makers):
+        after = await _change_status(tx, actor, before, "disabled", AdminStatus.DISABLED)
+    await sessions.end_all(tx, admin_id)
+    await invitations.revoke(tx, admin_id)
+    return after
+
+
+async def enable(
+    tx: Transaction, actor: Actor, admin_id: int, *, makers: RolesByOperation
+) -> asyncpg.Record:
+    """Enable an admin, unless too few people could approve the admin's requests."""
+    await approval_rules.lock(tx)
+    before = await queries.get(tx, admin_id, for_update=True)
+    if before["status"] == AdminStatus.ACTIVE:
+        raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
+    async with keep_enough_approvers(tx, makers):
+        return await _change_status(tx, actor, before, "enabled", AdminStatus.ACTIVE)
+
+
+def _describe_required(system_admins: ActiveSystemAdmins, change: str) -> str:
+    who = "" if len(system_admins.all) == 1 else " with a password"
+    return f"The last active system_admin{who} cannot {change}."
+
+
+def _build_forbidden_error(message: str) -> ApiError:
+    return ApiError(Code.FORBIDDEN, message, details={"required": ["another system_admin"]})
+
+
+async def _change_status(
+    tx: Transaction, actor: Actor, before: asyncpg.Record, action: str, status: AdminStatus
+) -> asyncpg.Record:
+    await trail.record(
+        tx, actor, before["id"], action, changes={"status": (before["status"], status)}
+    )
+    return await queries.set_status(tx, before["id"], status)

@@ -1,0 +1,174 @@
+"""Recorder of requests: they are queued in memory and written in batches, outside the request.
+
+A process writes at most `MAX_ROWS_PER_FLUSH` requests per second, so that the cost of the log and
+the size of its table are bounded at any load. Failed requests come first. Requests that find the
+queue full are not logged, only counted.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final, NamedTuple, NoReturn
+
+import asyncpg
+import msgspec
+
+from tapgate.business.staff.request_logs.redaction import (
+    MAX_BODY_BYTES,
+    redact_body,
+    redact_path,
+    redact_query,
+)
+from tapgate.core.settings import Settings
+from tapgate.http.api.request_context import RequestContext
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.store.database import Database
+from tapgate_client.errors import ApiError
+from tapgate_client.ids import IdGenerator
+
+MAX_ROWS_PER_FLUSH: Final = 100
+#: Per queue: of failed and of other requests.
+MAX_PENDING: Final = 500
+_FLUSH_INTERVAL_SECONDS: Final = 1.0
+_COLUMNS: Final = (
+    "id", "key_id", "caller_type", "caller_name", "method", "endpoint", "path", "query", "status",
+    "code", "duration_us", "request_id", "ip", "request_body", "response_body",
+)  # fmt: skip
+_MAX_DURATION_US: Final = 2**31 - 1
+
+
+class _PendingRequest(NamedTuple):
+    id: int
+    key_id: int
+    caller_type: str
+    caller_name: str
+    method: str
+    endpoint: str
+    path: str
+    query: bytes
+    status: int
+    seconds: float
+    request_id: str
+    ip: str
+    request_body: bytes
+    response_body: bytes
+
+
+class _ErrorBody(msgspec.Struct):
+    code: str | None = None
+
+
+class RequestLog:
+    """Request log of one process. `count_dropped` is set by the application."""
+
+    def __init__(self, settings: Settings, database: Database, new_id: IdGenerator) -> None:
+        self._is_enabled = settings.request_log_days > 0
+        self._has_bodies = settings.request_log_bodies
+        self._database = database
+        self._new_id = new_id
+        self._failed: list[_PendingRequest] = []
+        self._succeeded: list[_PendingRequest] = []
+        self._flush_lock = asyncio.Lock()
+        self.count_dropped: Callable[[int], None] = lambda _count: None
+
+    def add(
+        self,
+        context: RequestContext,
+        endpoint: str,
+        status: int,
+        seconds: float,
+        response_body: bytes,
+    ) -> None:
+        """Queue a request, unless its caller has no key. Called for every request."""
+        caller = context.caller
+        if caller is None or caller.key_id is None or not self._is_enabled:
+            return
+        pending = self._succeeded if status < 400 else self._failed
+        if len(pending) >= MAX_PENDING:
+            self.count_dropped(1)
+            return
+        is_kept = self._has_bodies and len(response_body) <= MAX_BODY_BYTES
+        pending.append(
+            _PendingRequest(
+                id=self._new_id(),
+                key_id=caller.key_id,
+                caller_type=caller.kind,
+                caller_name=caller.name,
+                method=context.method,
+                endpoint=endpoint,
+                path=context.path,
+                query=context.query,
+                status=status,
+                seconds=seconds,
+                request_id=context.request_id,
+                ip=context.ip,
+                request_body=context.body if self._has_bodies else b"",
+                # The code of an error is logged in any case.
+                response_body=response_body if is_kept or status >= 400 else b"",
+            )
+        )
+
+    async def run(self) -> NoReturn:
+        await run_periodically(self.flush, every=_FLUSH_INTERVAL_SECONDS, name="request_log")
+
+    async def flush(self) -> None:
+        """Write a batch of queued requests. They stay queued if the database is unavailable."""
+        async with self._flush_lock:
+            failed = self._failed[:MAX_ROWS_PER_FLUSH]
+            succeeded = self._succeeded[: MAX_ROWS_PER_FLUSH - len(failed)]
+            batch = failed + succeeded
+            if not batch:
+                return
+            try:
+                await self._write(batch)
+            except ApiError:
+                raise
+            except BaseException:
+                self.count_dropped(len(batch))
+                self._remove(failed, succeeded)
+                raise
+            self._remove(failed, succeeded)
+
+    def _remove(self, failed: list[_PendingRequest], succeeded: list[_PendingRequest]) -> None:
+        del self._failed[: len(failed)]
+        del self._succeeded[: len(succeeded)]
+
+    async def stop(self) -> None:
+        """Write the last requests, unless the database is unavailable."""
+        with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
+            while self._failed or self._succeeded:
+                await self.flush()
+
+    async def _write(self, batch: list[_PendingRequest]) -> None:
+        rows = [self._build_row(request) for request in batch]
+        async with self._database.transaction() as tx:
+            # A lost request after a crash does not matter, so the write need not wait for the disk.
+            await tx.execute("SET LOCAL synchronous_commit = off")
+            await tx.copy_records_to_table("request_logs", columns=_COLUMNS, records=rows)
+
+    def _build_row(self, request: _PendingRequest) -> tuple[object, ...]:
+        is_failed = request.status >= 400
+        return (
+            request.id,
+            request.key_id,
+            request.caller_type,
+            request.caller_name,
+            request.method,
+            request.endpoint,
+            redact_path(request.path, request.endpoint),
+            redact_query(request.query),
+            request.status,
+            _get_code(request.response_body) if is_failed else None,
+            min(int(request.seconds * 1_000_000), _MAX_DURATION_US),
+            request.request_id,
+            request.ip,
+            redact_body(request.request_body),
+            redact_body(request.response_body, is_error=is_failed) if self._has_bodies else None,
+        )
+
+
+def _get_code(body: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(body, type=_ErrorBody).code
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None

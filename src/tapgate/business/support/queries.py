@@ -1,0 +1,216 @@
+"""SQL queries for support requests. Texts are sealed by the vault, bound to their row."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from tapgate.auth.disclosure import Audience, build_hidden_condition
+from tapgate.business.support.model import ReceivedMessage, SupportMessage, SupportRequest
+from tapgate.core.vault import Vault
+from tapgate.runtime.store.conditions import PageConditions
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client import ids
+from tapgate_client.errors import Code, require_found
+from tapgate_client.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
+
+REMOVAL_BATCH_SIZE: Final = 1_000
+
+_SELECT: Final = """SELECT r.id, r.subscriber_id,
+    (SELECT first_name || ' ' || last_name FROM subscribers WHERE id = r.subscriber_id)
+        AS subscriber_name,
+    r.phone_number, r.status, r.assignee,
+    (SELECT name FROM admins WHERE admins.id = r.assignee) AS assignee_name,
+    r.created_at, r.updated_at FROM support_requests r"""
+
+
+async def get(
+    reader: Database | Transaction, request_id: int, *, for_update: bool = False
+) -> SupportRequest:
+    lock = "FOR UPDATE OF r" if for_update else ""
+    row = await reader.fetchrow(f"{_SELECT} WHERE r.id = $1 {lock}", request_id)
+    return SupportRequest(**require_found(row, Code.REQUEST_NOT_FOUND))
+
+
+async def find_unclosed(tx: Transaction, phone_number: str) -> SupportRequest | None:
+    """Return and lock the phone's request that is not closed, or None."""
+    row = await tx.fetchrow(
+        f"{_SELECT} WHERE r.phone_number = $1 AND r.status <> 'closed' FOR UPDATE OF r",
+        phone_number,
+    )
+    return None if row is None else SupportRequest(**row)
+
+
+async def find_received(
+    tx: Transaction, phone_number: str, message_id: str | None
+) -> ReceivedMessage | None:
+    """Return the phone's message with this ID in any of its requests, or None."""
+    if message_id is None:
+        return None
+    row = await tx.fetchrow(
+        """SELECT m.request_id, m.number FROM support_messages m
+           JOIN support_requests r ON r.id = m.request_id
+           WHERE r.phone_number = $1 AND m.message_id = $2""",
+        phone_number,
+        message_id,
+    )
+    return None if row is None else ReceivedMessage(**row)
+
+
+async def add(tx: Transaction, request_id: int, phone_number: str) -> bool:
+    """Insert a request, unless the phone has one that is not closed; return whether it is new."""
+    inserted = await tx.fetchval(
+        """INSERT INTO support_requests (id, phone_number, subscriber_id, created_at, updated_at)
+           VALUES ($1, $2, (SELECT id FROM subscribers WHERE phone_number = $2), $3, $3)
+           ON CONFLICT (phone_number) WHERE status <> 'closed' DO NOTHING RETURNING true""",
+        request_id,
+        phone_number,
+        tx.now(),
+    )
+    return inserted is not None
+
+
+async def save(tx: Transaction, request: SupportRequest) -> None:
+    """Store the status and the assignee. The caller must hold the lock on the request.
+
+    A customer who has registered since the request was opened becomes its subscriber.
+    """
+    await tx.execute(
+        """UPDATE support_requests r SET status = $2, assignee = $3, updated_at = $4,
+               subscriber_id = coalesce(subscriber_id, (
+                   SELECT s.id FROM subscribers s WHERE s.phone_number = r.phone_number))
+           WHERE id = $1""",
+        request.id,
+        request.status,
+        request.assignee,
+        request.updated_at,
+    )
+
+
+async def list_page(
+    database: Database, filters: SupportRequestFilters, audience: Audience, now: datetime
+) -> list[SupportRequest]:
+    """Return a page of matching requests, plus one row if there are more."""
+    conditions = PageConditions(filters, "r.id")
+    conditions.where_word("r.status", filters.status)
+    conditions.where_assignee("r.assignee", filters.assignee)
+    conditions.where_id("r.subscriber_id", ids.SUBSCRIBER, filters.subscriber_id)
+    if filters.phone_number is not None:
+        conditions.where("r.phone_number = {}", filters.phone_number)
+        # A match would reveal the phone number of a restricted subscriber.
+        hidden = build_hidden_condition(conditions, audience, now) or "false"
+        conditions.add(
+            f"""NOT EXISTS (SELECT FROM subscribers s
+                WHERE (s.id = r.subscriber_id OR s.phone_number = r.phone_number) AND {hidden})"""
+        )
+    return [SupportRequest(**row) for row in await conditions.fetch(database, _SELECT)]
+
+
+async def count_open(database: Database) -> int:
+    """Return the number of open requests, at most `MAX_COUNTED_REQUESTS`."""
+    count: int = await database.fetchval(
+        """SELECT count(*) FROM (
+               SELECT FROM support_requests WHERE status = 'open' LIMIT $1) AS counted""",
+        MAX_COUNTED_REQUESTS,
+    )
+    return count
+
+
+async def add_message(
+    tx: Transaction,
+    vault: Vault,
+    request_id: int,
+    number: int,
+    sender: str,
+    text: str,
+    *,
+    message_id: str | None = None,
+) -> None:
+    """Add a message. `number` is its position. The caller must hold the lock on the request."""
+    await tx.execute(
+        """INSERT INTO support_messages (request_id, number, sender, sealed, created_at,
+               message_id)
+           VALUES ($1, $2, $3, $4, $5, $6)""",
+        request_id,
+        number,
+        sender,
+        vault.seal(text.encode(), get_seal_context(request_id, number)),
+        tx.now(),
+        message_id,
+    )
+
+
+async def count_messages(tx: Transaction, request_id: int, sender: str) -> tuple[int, int]:
+    """Return the number of messages in the request, and of those from the sender."""
+    total, from_sender = await tx.fetchrow(
+        """SELECT count(*), count(*) FILTER (WHERE sender = $2)
+           FROM support_messages WHERE request_id = $1""",
+        request_id,
+        sender,
+    )
+    return total, from_sender
+
+
+async def load_messages(
+    reader: Database | Transaction,
+    vault: Vault,
+    request_ids: Collection[int],
+    limit: int = 2 * MAX_MESSAGES,
+) -> dict[int, list[SupportMessage]]:
+    """Return the latest messages of each request, oldest first, by request ID."""
+    rows = await reader.fetch(
+        """SELECT message.* FROM unnest($1::bigint[]) AS request (id), LATERAL (
+               SELECT request_id, number, sender, sealed, created_at FROM support_messages
+               WHERE request_id = request.id ORDER BY number DESC LIMIT $2) AS message
+           ORDER BY message.number""",
+        list(request_ids),
+        limit,
+    )
+    messages = defaultdict[int, list[SupportMessage]](list)
+    for row in rows:
+        context = get_seal_context(row["request_id"], row["number"])
+        text = vault.open(row["sealed"], context).decode()
+        messages[row["request_id"]].append(
+            SupportMessage(sender=row["sender"], text=text, created_at=row["created_at"])
+        )
+    return messages
+
+
+async def has_lost_number(tx: Transaction, request: SupportRequest) -> bool:
+    """Return whether the subscriber of a request has another phone number by now."""
+    number = await tx.fetchval(
+        "SELECT phone_number FROM subscribers WHERE id = $1", request.subscriber_id
+    )
+    return number not in (None, request.phone_number)
+
+
+async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, str]:
+    """Return the customer's current phone number and language.
+
+    The language of a customer who is not registered is English.
+    """
+    row = await tx.fetchrow(
+        """SELECT phone_number, language FROM subscribers
+           WHERE id = $1 OR $1 IS NULL AND phone_number = $2""",
+        request.subscriber_id,
+        request.phone_number,
+    )
+    return (request.phone_number, "en") if row is None else (row[0], row[1] or "en")
+
+
+async def remove_expired(database: Database, before: datetime) -> bool:
+    """Remove a batch of requests that wait for no one; return whether there may be more."""
+    removed = await database.fetch(
+        """DELETE FROM support_requests WHERE id = ANY (ARRAY(
+               SELECT id FROM support_requests WHERE status <> 'open' AND updated_at < $1
+               ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        before,
+        REMOVAL_BATCH_SIZE,
+    )
+    return len(removed) == REMOVAL_BATCH_SIZE
+
+
+def get_seal_context(request_id: int, number: int) -> bytes:
+    return b"support message %d %d" % (request_id, number)

@@ -1,0 +1,181 @@
+"""Support request endpoints.
+
+Requests of restricted subscribers are listed in masked form. Admins can reply to them after
+verifying a one-time code.
+"""
+
+from collections.abc import Sequence
+
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.business.support import model, operations, queries
+from tapgate.business.support.model import SupportRequest
+from tapgate.http.api.access import Access
+from tapgate.http.api.guards import Unguarded
+from tapgate.http.api.object_access import ObjectAccess
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Endpoints, Reply
+from tapgate.runtime.store.database import Database
+from tapgate.runtime.store.transaction import Transaction
+from tapgate_client.errors import Code
+from tapgate_client.schemas.pagination import Page, paginate
+from tapgate_client.schemas.records import SupportRequestId
+from tapgate_client.schemas.support import (
+    NewSupportMessage,
+    SupportReply,
+    SupportRequestFilters,
+    SupportRequestRecord,
+    SupportSummary,
+)
+
+endpoints = Endpoints(
+    "Support", "/api/v1/support", access=Access(roles="AS"), objects=ObjectAccess.ANY
+)
+
+#: Messages of each request in a list.
+_LISTED_MESSAGES = 10
+
+
+async def _build_record(
+    request: RequestContext, reader: Database | Transaction, row: SupportRequest
+) -> SupportRequestRecord:
+    messages = await queries.load_messages(reader, request.services.vault, [row.id])
+    masked = row.id in await _find_masked(request, reader, [row])
+    return model.to_record(row, messages.get(row.id, []), masked=masked)
+
+
+async def _find_masked(
+    request: RequestContext, reader: Database | Transaction, rows: Sequence[SupportRequest]
+) -> set[int]:
+    """Return the IDs of the requests that concern a subscriber hidden from the caller."""
+    subjects = {Subject("support", row.public_id): row.id for row in rows}
+    hidden = await find_hidden_subjects(reader, request.caller, request.services.clock(), subjects)
+    return {subjects[subject] for subject in hidden}
+
+
+@endpoints.post(
+    "/requests",
+    access=Access(service=True),
+    status=201,
+    other_statuses=(200,),
+    errors=(Code.REQUEST_NOT_FOUND,),
+)
+async def receive_support_message(
+    request: RequestContext, tx: Transaction, body: NewSupportMessage
+) -> Reply[SupportRequestRecord]:
+    """Pass a customer's message to support.
+
+    Opens a support request (201). If the phone number already has a request that is not closed,
+    the message is appended to it, the request is `open` again and the response status is 200.
+    With `append_only`, no request is opened: without one that is not closed, the response is 404.
+    A message with the `message_id` of an earlier one is not stored again and gets the same status.
+    """
+    services = request.services
+    row, is_new = await operations.receive(tx, request.actor, body, vault=services.vault)
+    return Reply(await _build_record(request, tx, row), status=201 if is_new else 200)
+
+
+@endpoints.get("/requests")
+async def list_support_requests(
+    request: RequestContext, query: SupportRequestFilters
+) -> Page[SupportRequestRecord]:
+    """List support requests, newest first, or oldest first with `order=oldest`.
+
+    `messages` contains the latest 10 messages of each request. A request that concerns a
+    restricted subscriber has `masked: true` until the admin verifies a one-time code. The filter
+    `phone_number` does not find masked requests.
+    """
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.caller, services.clock())
+    masked = await _find_masked(request, services.database, rows)
+    messages = await queries.load_messages(
+        services.database, services.vault, {row.id for row in rows} - masked, _LISTED_MESSAGES
+    )
+    return paginate(
+        rows,
+        query,
+        lambda row: model.to_record(row, messages.get(row.id, []), masked=row.id in masked),
+    )
+
+
+@endpoints.get("/summary", objects=ObjectAccess.NO_OBJECT)
+async def get_support_summary(request: RequestContext) -> SupportSummary:
+    """Get the number of open support requests, counted up to 100."""
+    return SupportSummary(open=await queries.count_open(request.services.database))
+
+
+@endpoints.get("/requests/{id}")
+async def get_support_request(
+    request: RequestContext, id: SupportRequestId
+) -> SupportRequestRecord:
+    """Get a support request."""
+    database = request.services.database
+    return await _build_record(request, database, await queries.get(database, id))
+
+
+@endpoints.post(
+    "/requests/{id}/reply",
+    errors=(Code.ALREADY_RESOLVED, Code.OTP_REQUIRED),
+    unguarded=Unguarded.NO_EFFECT,
+    objects=ObjectAccess.UNRESTRICTED,
+)
+async def reply_to_support_request(
+    request: RequestContext, tx: Transaction, id: SupportRequestId, body: SupportReply
+) -> SupportRequestRecord:
+    """Reply to a support request.
+
+    The reply is sent to the customer's phone: as text within 24 hours of the customer's last chat
+    message, and as the template `support_reply` otherwise. The request becomes `answered`. An
+    unassigned request is assigned to the admin.
+    """
+    services = request.services
+    row = await operations.reply(
+        tx,
+        request.actor,
+        id,
+        body.text,
+        vault=services.vault,
+    )
+    return await _build_record(request, tx, row)
+
+
+@endpoints.post(
+    "/requests/{id}/assign",
+    errors=(Code.ALREADY_RESOLVED,),
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
+)
+async def assign_support_request(
+    request: RequestContext, tx: Transaction, id: SupportRequestId
+) -> SupportRequestRecord:
+    """Assign a support request to the calling admin."""
+    row = await operations.assign(tx, request.actor, id)
+    return await _build_record(request, tx, row)
+
+
+@endpoints.post(
+    "/requests/{id}/unassign",
+    errors=(Code.ALREADY_RESOLVED,),
+    unguarded=Unguarded.NO_EFFECT,
+    effect="sets",
+)
+async def unassign_support_request(
+    request: RequestContext, tx: Transaction, id: SupportRequestId
+) -> SupportRequestRecord:
+    """Remove the assignee of a support request."""
+    row = await operations.unassign(tx, request.actor, id)
+    return await _build_record(request, tx, row)
+
+
+@endpoints.post(
+    "/requests/{id}/close", errors=(Code.ALREADY_RESOLVED,), unguarded=Unguarded.NO_EFFECT
+)
+async def close_support_request(
+    request: RequestContext, tx: Transaction, id: SupportRequestId
+) -> SupportRequestRecord:
+    """Close a support request.
+
+    The customer gets the message `support_closed`. The next message to support opens a new request.
+    """
+    services = request.services
+    row = await operations.close(tx, request.actor, id, vault=services.vault)
+    return await _build_record(request, tx, row)
