@@ -155,7 +155,7 @@ _LONG_TEST_PATHS = (
     "tests/messenger/understanding/",
     "tests/runtime/store/test_backup",
     "tests/sandbox/test_production.py",
-    "tests/console/test_restricted.py",
+    "tests/sites/console/test_restricted.py",
     "tests/http/api/test_worst_case_requests.py",
     "tests/secret_leaks/",
     "tests/test_readme.py",

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from drivers.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
-from tapgate.guide.anchors import AnchorRegistry
+from tapgate.sites.guide.anchors import AnchorRegistry
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -56,9 +56,6 @@ from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.staff.sso import routes as sso
 from tapgate.business.support import operations as support_operations
 from tapgate.business.support import routes as support
-from tapgate.console.console import build_console
-from tapgate.console.favicon import Favicon
-from tapgate.console.root_redirect import RootRedirect
 from tapgate.core.settings import load_settings
 from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.events.audit import routes as audit
@@ -70,7 +67,6 @@ from tapgate.events.notifications.retention import RetentionWorker
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.gateway_services import open_services
-from tapgate.guide.site import GuideSite
 from tapgate.http import worker
 from tapgate.http.api.app import App, Site
 from tapgate.http.api.openapi import render_openapi_document
@@ -84,7 +80,11 @@ from tapgate.ledger.maintenance import LedgerMaintenance
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
-from tapgate.tap_page.site import TapPage
+from tapgate.sites.console.console import build_console
+from tapgate.sites.console.favicon import Favicon
+from tapgate.sites.console.root_redirect import RootRedirect
+from tapgate.sites.guide.site import GuideSite
+from tapgate.sites.tap_page.site import TapPage
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-import tapgate.console
 import tapgate.sandbox.simulators
+import tapgate.sites.console
 
 ROOT = Path(__file__).parents[2]
-CONSOLE = Path(tapgate.console.__file__).parent
+CONSOLE = Path(tapgate.sites.console.__file__).parent
 SIMULATORS = Path(tapgate.sandbox.simulators.__file__).parent
 
 

@@ -13,20 +13,20 @@ from typing import Final, get_args
 import tapgate
 from tapgate.auth.actors import ANONYMOUS, SYSTEM_ACTOR
 from tapgate.auth.principals import PrincipalKind
-from tapgate.console import labels
-from tapgate.console.actions import Action
-from tapgate.console.console import ACTIONS
-from tapgate.console.pages import commission, general_ledger, limits
-from tapgate.console.rendering import build_environment
-from tapgate.console.translation.template_texts import (
-    TemplateTranslator,
-    list_macros,
-    parse_template,
-)
 from tapgate.core.settings import Settings
 from tapgate.core.settings.nodes import Environment
 from tapgate.ledger import chart
 from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
+from tapgate.sites.console import labels
+from tapgate.sites.console.actions import Action
+from tapgate.sites.console.console import ACTIONS
+from tapgate.sites.console.pages import commission, general_ledger, limits
+from tapgate.sites.console.rendering import build_environment
+from tapgate.sites.console.translation.template_texts import (
+    TemplateTranslator,
+    list_macros,
+    parse_template,
+)
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
 
@@ -71,7 +71,7 @@ _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
 def list_template_texts() -> dict[str, set[str]]:
     """Return the texts of templates, with the names of the templates that contain them."""
-    environment = build_environment("tapgate.sandbox.simulators", "tapgate.console")
+    environment = build_environment("tapgate.sandbox.simulators", "tapgate.sites.console")
     macros, texts = list_macros(environment), dict[str, set[str]]()
     for name in environment.list_templates():
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tapgate.gateway import build_openapi_document
-from tapgate.guide.anchors import AnchorRegistry
 from tapgate.http.openapi_components import inline_shared_parts
+from tapgate.sites.guide.anchors import AnchorRegistry
 from tools.manual.markdown import (
     GENERATED_NOTICE,
     format_code,

@@ -13,7 +13,7 @@ from business.reporting.test_overview import get_overview
 from cases import each
 from harness import Harness
 from tapgate.business.reporting import transaction_totals
-from tapgate.console.components.periods import PRESETS, resolve_preset
+from tapgate.sites.console.components.periods import PRESETS, resolve_preset
 from tapgate_client import ids
 from tapgate_client.schemas.transactions import FLOW_TYPES, TransactionType
 

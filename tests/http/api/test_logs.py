@@ -25,9 +25,9 @@ from builders.http_apps import (
     run_edge_app,
 )
 from harness import split_words
-from tapgate.guide.site import GuideSite
 from tapgate.runtime import log_stream, logs
 from tapgate.runtime.log_stream import LogStream
+from tapgate.sites.guide.site import GuideSite
 
 
 async def test_each_request_writes_one_log_line(gateway: EdgeApp, log_capture: LogCapture) -> None:

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.console.page_request import PageRequest
-from tapgate.console.site import Pages
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.sandbox.simulators import phone_templates
 from tapgate.sandbox.simulators.phone_messenger import MessengerError, PhoneMessengerClient
 from tapgate.sandbox.simulators.search import search_records
+from tapgate.sites.console.page_request import PageRequest
+from tapgate.sites.console.site import Pages
 from tapgate_client.errors import ApiError, Code
 
 pages: Final = Pages()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tapgate.console.page_request import PageRequest
+from tapgate.sites.console.page_request import PageRequest
 from tapgate_client.errors import ApiError, Code
 
 

@@ -5,12 +5,12 @@ from typing import Final
 from tapgate.auth.logins import AuthenticatedAdmin
 from tapgate.auth.sessions import SessionOrigin
 from tapgate.business.staff import operations
-from tapgate.console import session
-from tapgate.console.page_request import HOME_PATH, PageRequest
-from tapgate.console.site import Pages
 from tapgate.core.settings.nodes import Environment
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.sign_in_link import PATH, use_link
+from tapgate.sites.console import session
+from tapgate.sites.console.page_request import HOME_PATH, PageRequest
+from tapgate.sites.console.site import Pages
 
 pages: Final = Pages()
 

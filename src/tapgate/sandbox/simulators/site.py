@@ -8,14 +8,14 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
-from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
-from tapgate.console.pages.texts import get_file_translator, render_texts
-from tapgate.console.rendering import build_environment
-from tapgate.console.site import Pages, PageSite
-from tapgate.console.translation.translator import Language
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.endpoint import Reply
 from tapgate.sandbox.simulators import phone, pos, sign_in
+from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
+from tapgate.sites.console.pages.texts import get_file_translator, render_texts
+from tapgate.sites.console.rendering import build_environment
+from tapgate.sites.console.site import Pages, PageSite
+from tapgate.sites.console.translation.translator import Language
 
 _PACKAGE: Final = "tapgate.sandbox.simulators"
 
@@ -46,7 +46,7 @@ def build_simulator_site() -> PageSite:
         "/simulator",
         chain.from_iterable(PAGES),
         {
-            language: build_environment(_PACKAGE, "tapgate.console", language=language)
+            language: build_environment(_PACKAGE, "tapgate.sites.console", language=language)
             for language in Language
         },
         PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS),

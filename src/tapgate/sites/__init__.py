@@ -1,0 +1,1 @@
+"""Everything rendered as HTML: admin console, guide, tap page."""

@@ -1,0 +1,45 @@
+"""Records related to the subject of a detail page."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from tapgate.sites.console.page_request import PageRequest
+
+RECENT_LIMIT: Final = 10
+MAX_RULES: Final = 100
+
+
+async def gather_by_name(**parts: Awaitable[Any]) -> dict[str, Any]:
+    """Load the parts of a page concurrently and return them by name, for its template."""
+    return dict(zip(parts, await asyncio.gather(*parts.values()), strict=True))
+
+
+def get_history(request: PageRequest, user_id: str, limit: int = RECENT_LIMIT) -> Awaitable[Any]:
+    """Return the newest transactions of an account holder."""
+    return request.get("/api/v1/transactions", {"user_id": user_id, "limit": limit})
+
+
+def get_audit(
+    request: PageRequest, resource_id: str, limit: int = RECENT_LIMIT, **filters: str
+) -> Awaitable[Any]:
+    """Return the newest audit entries of a resource, or None if the role has no access."""
+    query: dict[str, str | int] = {**filters, "resource_id": resource_id, "limit": limit}
+    return request.get_if_allowed("/api/v1/audit/logs", query)
+
+
+def get_alerts(request: PageRequest, **filters: str | int) -> Awaitable[Any]:
+    """Return the newest alerts that match, or None if the role has no access."""
+    return request.get_if_allowed("/api/v1/compliance/alerts", filters)
+
+
+async def get_rules(request: PageRequest) -> dict[str, Any]:
+    """Return the compliance rules by ID, for the names of alerts; none without access."""
+    rules = await request.get_if_allowed("/api/v1/compliance/rules", {"limit": MAX_RULES})
+    return {} if rules is None else {rule["id"]: rule for rule in rules["data"]}
+
+
+async def get_last_code(request: PageRequest, path: str, id: str, **filters: str) -> Any:
+    """Return the message with the newest one-time code to a record's phone, or None."""
+    messages = await request.get(f"{path}/messages", {**filters, "limit": 1}, id=id)
+    return next(iter(messages["data"]), None)

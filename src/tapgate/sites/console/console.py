@@ -1,0 +1,108 @@
+"""Assembly of the console from all its pages and actions."""
+
+from functools import cache
+from itertools import chain
+from typing import Final
+
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.sites.console.actions import Action, build_action_pages
+from tapgate.sites.console.page_request import SECURITY_HEADERS
+from tapgate.sites.console.pages import (
+    account,
+    administrators,
+    agents,
+    api_keys,
+    approvals,
+    audit,
+    card_upload,
+    cards,
+    commission,
+    compliance,
+    compliance_rules,
+    exports,
+    general_ledger,
+    keysets,
+    kyc,
+    limits,
+    nodes,
+    overview,
+    partners,
+    personalization,
+    processors,
+    request_logs,
+    search,
+    settings,
+    sign_in,
+    single_sign_on,
+    subscribers,
+    support,
+    texts,
+    transactions,
+    wallets,
+    webhooks,
+    work,
+)
+from tapgate.sites.console.rendering import build_environment
+from tapgate.sites.console.site import Pages, PageSite
+from tapgate.sites.console.translation.translator import Language, get_translator
+
+_PACKAGE: Final = "tapgate.sites.console"
+
+#: Modules with `pages`, with `ACTIONS`, or with both.
+_MODULES: Final = (
+    sign_in,
+    single_sign_on,
+    account,
+    overview,
+    work,
+    search,
+    subscribers,
+    wallets,
+    cards,
+    card_upload,
+    keysets,
+    personalization,
+    transactions,
+    general_ledger,
+    agents,
+    processors,
+    partners,
+    webhooks,
+    api_keys,
+    request_logs,
+    administrators,
+    audit,
+    compliance,
+    compliance_rules,
+    kyc,
+    limits,
+    commission,
+    approvals,
+    support,
+    nodes,
+    exports,
+    settings,
+    texts,
+)
+PAGES: Final[tuple[Pages, ...]] = tuple(
+    module.pages for module in _MODULES if hasattr(module, "pages")
+)
+ACTIONS: Final[tuple[Action, ...]] = tuple(
+    chain.from_iterable(getattr(module, "ACTIONS", ()) for module in _MODULES)
+)
+
+
+@cache
+def build_console() -> PageSite:
+    """Return the console, which has no state of its own."""
+    templates = {language: build_environment(_PACKAGE, language=language) for language in Language}
+    for language, environment in templates.items():
+        translator = get_translator(language)
+        environment.globals["actions"] = {
+            action.name: action.translate(translator) for action in ACTIONS
+        }
+        environment.globals["exports"] = exports.EXPORTS
+    pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])
+    return PageSite(
+        "/console", pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)
+    )

@@ -1,0 +1,91 @@
+"""Administrator list and actions."""
+
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tapgate.sites.console.actions import Action
+from tapgate.sites.console.components.lists import add_list_page
+from tapgate.sites.console.components.state_actions import build_state_action
+from tapgate.sites.console.form_fields import Field
+from tapgate.sites.console.site import Pages
+
+pages = Pages()
+
+_LIST_PATH = "/api/v1/admin/users"
+_ITEM_PATH = f"{_LIST_PATH}/{{id}}"
+
+_ROLES: Final = (
+    ("support_user", "Support: manages customers, cards and agents"),
+    ("finance_user", "Finance: moves money and makes payouts"),
+    ("compliance_user", "Compliance: reviews alerts, rules and the audit log"),
+    ("system_admin", "System admin: full access"),
+)
+
+_build_state_action = partial(build_state_action, "administrator", _ITEM_PATH, "administrator")
+
+ACTIONS = (
+    Action(
+        name="administrator.create",
+        endpoint=f"POST {_LIST_PATH}",
+        title="Add an administrator",
+        description="You get a link for them. With it, they set their own password.",
+        fields=(
+            Field("name", "Name"),
+            Field("email", "Email", "email"),
+            Field("role", "Role", "choice", _ROLES),
+        ),
+        success_message="Administrator added",
+        result_template="administrators/invitation.html",
+    ),
+    Action(
+        name="administrator.update",
+        endpoint=f"PUT {_ITEM_PATH}",
+        title="Edit this administrator",
+        description="A new role signs them out everywhere.",
+        button="Save",
+        fields=(Field("name", "Name"), Field("role", "Role", "choice", _ROLES)),
+        success_message="Administrator changed.",
+    ),
+    Action(
+        name="administrator.reset_password",
+        endpoint=f"POST {_ITEM_PATH}/reset-password",
+        title="Reset this administrator's password?",
+        description="Signs them out everywhere. You get a link with which they set a new one. "
+        "If they use single sign-on, the password replaces it.",
+        button="Reset password",
+        success_message="Password reset",
+        result_template="administrators/invitation.html",
+        is_dangerous=True,
+    ),
+    Action(
+        name="administrator.reset_factors",
+        endpoint=f"POST {_ITEM_PATH}/reset-factors",
+        title="Remove this administrator's second factors?",
+        description="Signs them out everywhere. Make sure that the request comes from them.",
+        button="Reset second factors",
+        success_message="Second factors removed.",
+        is_dangerous=True,
+    ),
+    Action(
+        name="administrator.confirm",
+        endpoint=f"POST {_ITEM_PATH}/confirm",
+        title="Confirm this account?",
+        description="Check with the person that the account is theirs. They can then approve "
+        "requests of the admins who have seen their link.",
+        button="Confirm account",
+        success_message="Account confirmed.",
+    ),
+    msgspec.structs.replace(
+        _build_state_action(
+            "disable", "Signs them out everywhere and blocks sign-in. You can enable them again."
+        ),
+        preview_path=f"{_ITEM_PATH}/offboarding",
+        preview_template="administrators/offboarding.html",
+    ),
+    _build_state_action("enable", "They can sign in again with their current password."),
+)
+
+
+add_list_page(pages, "/console/administrators", _LIST_PATH, "administrators/list.html")

@@ -1,0 +1,137 @@
+"""CSV export of lists. A script on the page requests one part after another and shows progress."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from tapgate.http.api import csv_files
+from tapgate.http.endpoint import Reply
+from tapgate.sites.console.components.lists import pick_filters
+from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
+from tapgate.sites.console.pages import approvals, compliance, support
+from tapgate.sites.console.site import Pages
+from tapgate_client.clock import get_platform_day
+from tapgate_client.errors import ApiError, Code
+from tapgate_client.schemas.admin import Admin, ApiKeyRecord
+from tapgate_client.schemas.agents import AgentRecord
+from tapgate_client.schemas.approvals import ApprovalRecord
+from tapgate_client.schemas.audit import AuditEntry
+from tapgate_client.schemas.cards import CardRecord
+from tapgate_client.schemas.compliance import AlertRecord
+from tapgate_client.schemas.kyc_reviews import KycReviewRecord
+from tapgate_client.schemas.partners import PartnerRecord
+from tapgate_client.schemas.processors import ProcessorRecord
+from tapgate_client.schemas.subscribers import SubscriberRecord
+from tapgate_client.schemas.support import SupportRequestRecord
+from tapgate_client.schemas.webhooks import WebhookEndpointRecord
+
+pages = Pages()
+
+_PREFIX: Final = "/console/"
+_PAGE_SIZE: Final = 100
+_PAGES_PER_PART: Final = 10
+#: Fields that are not exported: conversations with customers, and results of requests.
+_EXCLUDED_FIELDS: Final = frozenset({"messages", "result", "masked"})
+
+GetFilters = Callable[[PageRequest], dict[str, str]]
+
+
+class ListExport(NamedTuple):
+    """Export of a list. `source` is the API's path, and `record` the type of its records."""
+
+    source: str
+    record: type[msgspec.Struct]
+    get_filters: GetFilters
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name in self.record.__struct_fields__ if name not in _EXCLUDED_FIELDS]
+
+
+def _pick(*names: str) -> GetFilters:
+    return lambda request: pick_filters(request, *names)
+
+
+#: Exports by the path of the list's page.
+EXPORTS: Final[Mapping[str, ListExport]] = {
+    "/console/subscribers": ListExport(
+        "/api/v1/subscribers",
+        SubscriberRecord,
+        _pick("search", "status", "kyc_level", "kyc_status"),
+    ),
+    "/console/cards": ListExport(
+        "/api/v1/cards", CardRecord, _pick("search", "status", "type", "subscriber_id")
+    ),
+    "/console/agents": ListExport(
+        "/api/v1/agents",
+        AgentRecord,
+        _pick("search", "agent_type", "status", "parent_agent_id", "low_float"),
+    ),
+    "/console/processors": ListExport(
+        "/api/v1/processors", ProcessorRecord, _pick("search", "status")
+    ),
+    "/console/partners": ListExport(
+        "/api/v1/admin/partners", PartnerRecord, _pick("search", "status")
+    ),
+    "/console/compliance": ListExport(
+        "/api/v1/compliance/alerts", AlertRecord, compliance.get_filters
+    ),
+    "/console/support": ListExport(
+        "/api/v1/support/requests", SupportRequestRecord, support.get_filters
+    ),
+    "/console/kyc": ListExport("/api/v1/kyc-reviews", KycReviewRecord, _pick("assignee")),
+    "/console/approvals": ListExport("/api/v1/approvals", ApprovalRecord, approvals.get_filters),
+    "/console/webhooks": ListExport(
+        "/api/v1/admin/webhook-endpoints", WebhookEndpointRecord, _pick("failing")
+    ),
+    "/console/api-keys": ListExport("/api/v1/admin/api-keys", ApiKeyRecord, _pick()),
+    "/console/administrators": ListExport("/api/v1/admin/users", Admin, _pick()),
+    "/console/audit": ListExport(
+        "/api/v1/audit/logs",
+        AuditEntry,
+        _pick("event", "actor_id", "resource_type", "resource_id", "result", "from", "to"),
+    ),
+}
+
+
+@pages.get("/console/export/{name}")
+async def export_list(request: PageRequest, name: str) -> Reply[bytes]:
+    """Return up to 1,000 rows of a list as CSV, and the cursor of the next part in a header."""
+    export = EXPORTS.get(_PREFIX + name)
+    if export is None:
+        raise ApiError(Code.NOT_FOUND)
+    filters: dict[str, str | int] = {**export.get_filters(request), "limit": _PAGE_SIZE}
+    cursor, rows = request.query.get("cursor"), list[list[str]]()
+    is_first = cursor is None
+    for _ in range(_PAGES_PER_PART):
+        page = await request.get(export.source, filters | ({"cursor": cursor} if cursor else {}))
+        rows += _build_rows(page["data"], export.columns)
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    services = request.context.services
+    day = get_platform_day(services.clock(), services.settings.timezone)
+    headers = {
+        **SECURITY_HEADERS,
+        "Content-Disposition": f'attachment; filename="{name}-{day}.csv"',
+        "X-Rows": str(len(rows)),
+    }
+    if cursor is not None:
+        headers["X-Next-Cursor"] = cursor
+    content = (
+        csv_files.render_file(export.columns, rows) if is_first else csv_files.render_rows(rows)
+    )
+    return Reply(content, headers=headers, content_type=csv_files.CONTENT_TYPE)
+
+
+def _build_rows(records: Iterable[dict[str, Any]], columns: list[str]) -> list[list[str]]:
+    return [[_format_cell(record.get(column)) for column in columns] for record in records]
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,232 @@
+"""Template environment and filters of the console.
+
+User input is always escaped. Templates contain no inline scripts.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache, partial
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from tapgate.sites.console.devices import describe_device
+from tapgate.sites.console.icons import get_action_icon
+from tapgate.sites.console.labels import (
+    get_chat_command_label,
+    get_decline_reason,
+    get_resource_label,
+    get_transaction_status_label,
+    humanize,
+)
+from tapgate.sites.console.translation.template_texts import TranslatingEnvironment
+from tapgate.sites.console.translation.translator import (
+    Language,
+    Translator,
+    get_translator,
+    source_text,
+)
+from tapgate_client import ids
+from tapgate_client.clock import format_rfc3339
+from tapgate_client.schemas.search import SearchType
+
+#: ID prefix -> (path of the page, endpoint that the page reads)
+_PAGES_BY_PREFIX: Final = {
+    ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
+    ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
+    ids.PROCESSOR: ("/console/processors/", "GET /api/v1/processors/{id}"),
+    ids.PARTNER: ("/console/partners/", "GET /api/v1/admin/partners/{id}"),
+    ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
+    ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
+    ids.APPROVAL: ("/console/approvals/", "GET /api/v1/approvals/{id}"),
+    ids.REQUEST_LOG: ("/console/request-logs/", "GET /api/v1/admin/request-logs/{id}"),
+    ids.SUPPORT_REQUEST: ("/console/support/", "GET /api/v1/support/requests/{id}"),
+}
+#: Shown instead of a missing value. On phones, cells without a value are hidden.
+_DASH: Final = Markup('<span class="dash">–</span>')
+_NOT_VALID: Final = source_text("is not valid")
+_COLON: Final = source_text(":")
+_JUST_NOW: Final = source_text("just now")
+_NOW: Final = source_text("Now")
+_IN_DURATION: Final = source_text("In {duration}")
+_TIME_UNITS: Final = (
+    (86_400, source_text("{count} day"), source_text("{count} days")),
+    (3_600, source_text("{count} hour"), source_text("{count} hours")),
+    (60, source_text("{count} minute"), source_text("{count} minutes")),
+    (1, source_text("{count} second"), source_text("{count} seconds")),
+)
+
+_LABEL_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "humanize": humanize,
+    "transaction_status": get_transaction_status_label,
+    "decline_reason": get_decline_reason,
+    "chat_command": get_chat_command_label,
+    "resource_label": get_resource_label,
+}
+
+
+@cache
+def build_environment(*packages: str, language: Language = Language.EN) -> Environment:
+    """Return the environment for the packages' templates; earlier packages take precedence."""
+    translator = get_translator(language)
+    build = Environment if translator.is_source else TranslatingEnvironment
+    environment = build(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    if isinstance(environment, TranslatingEnvironment):
+        environment.translate = translator.translate
+    environment.filters |= {
+        "money": format_amount,
+        "format_time": format_time,
+        "format_date": format_date,
+        "number": format_number,
+        "breakable": _allow_breaks,
+        "age": partial(format_age, translator=translator),
+        "duration": partial(format_duration, translator=translator),
+        "ago": partial(format_ago, translator=translator),
+        "until": partial(format_until, translator=translator),
+        "id_time": get_id_time,
+        "action_icon": get_action_icon,
+        "api_message": lambda message: translator.translate_message(message) or message,
+        "value_error": lambda message: (
+            translator.translate_message(message) or translator.translate(_NOT_VALID)
+        ),
+        "error_text": translator.translate_error,
+        "end_sentence": end_sentence,
+        "device": partial(describe_device, translator=translator),
+        "audit_event": translator.translate_event,
+        "state_label": translator.translate_state,
+        "tab_label": translator.translate_tab,
+        "builtin_name": translator.translate_name,
+        "resource_type": translator.translate_resource_type,
+        "field_label": translator.translate_field,
+        "approval_summary": translator.translate_summary,
+        "reason": translator.translate_reason,
+        **{
+            name: _build_label_filter(get_label, translator)
+            for name, get_label in _LABEL_FILTERS.items()
+        },
+    }
+    environment.globals |= {
+        "_": translator.translate,
+        "plural": translator.translate_plural,
+        "colon": translator.translate(_COLON),
+        "dash": _DASH,
+        "language": language,
+    }
+    return environment
+
+
+def _build_label_filter(get_label: Callable[..., str], translator: Translator) -> Any:
+    if translator.is_source:
+        return get_label
+    return lambda *values: translator.translate_label(get_label(*values))
+
+
+def _allow_breaks(text: str, separator: str) -> Markup:
+    """Let lines break after each separator rather than within words."""
+    return escape(text).replace(separator, Markup("{}<wbr>").format(separator))
+
+
+def format_amount(amount: str | None, currency: str = "") -> str:
+    """Format an amount: `12345.60` -> `12,345.60 SLE`. The minus sign is as wide as a digit."""
+    if amount is None:
+        return "–"
+    sign = "−" if amount.startswith("-") else ""
+    whole, point, fraction = amount.removeprefix("-").partition(".")
+    grouped = f"{int(whole):,}" if whole.isascii() and whole.isdigit() else whole
+    return f"{sign}{grouped}{point}{fraction}{' ' if currency else ''}{currency}"
+
+
+def format_json(value: Any) -> str:
+    """Format a JSON value with indentation."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def format_number(value: int | float | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def format_time(moment: str | None) -> Markup | str:
+    """Render a time in UTC; a script converts it to the viewer's time zone."""
+    if not moment:
+        return _DASH
+    try:
+        text = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return moment
+    return Markup('<time datetime="{}">{}</time>').format(moment, text)
+
+
+def format_date(date: str | None) -> Markup | str:
+    """Render a date; a script formats it in the viewer's language."""
+    return Markup('<time datetime="{0}">{0}</time>').format(date) if date else _DASH
+
+
+def get_id_time(public_id: str) -> str | None:
+    """Return the time at which a record was created, which is part of its ID."""
+    number = ids.decode(public_id[:4], public_id)
+    return None if number is None else format_rfc3339(ids.get_time(number))
+
+
+def format_age(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time since `moment` in the largest whole unit: `3 days`, or `just now`."""
+    seconds = int((now - datetime.fromisoformat(moment)).total_seconds())
+    if seconds < 60:
+        return translator.translate(_JUST_NOW)
+    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
+    return format_duration(seconds - seconds % size, translator)
+
+
+def format_duration(seconds: int, translator: Translator, *, in_days: bool = True) -> str:
+    """Format a duration in the largest unit that is exact: `3 days`, or `36 hours`."""
+    units = _TIME_UNITS if in_days else _TIME_UNITS[1:]
+    size, one, other = next(unit for unit in units if seconds % unit[0] == 0)
+    return translator.translate_plural(seconds // size, one, other)
+
+
+def format_ago(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time since `moment`: `3 days ago`, or `just now`."""
+    age = format_age(moment, now, translator)
+    if age == translator.translate(_JUST_NOW):
+        return age
+    return translator.translate("{age} ago", age=age)
+
+
+def format_until(moment: str, now: datetime, translator: Translator) -> str:
+    """Format the time until `moment`: `In 5 minutes`, or `Now`."""
+    seconds = round((datetime.fromisoformat(moment) - now).total_seconds())
+    if seconds <= 0:
+        return translator.translate(_NOW)
+    size = next(unit[0] for unit in _TIME_UNITS if seconds >= unit[0])
+    duration = format_duration(round(seconds / size) * size, translator)
+    return translator.translate(_IN_DURATION, duration=duration)
+
+
+def end_sentence(text: str) -> str:
+    """Return an API message with a final period."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> str | None:
+    """Return the path of the page for an ID; None if there is none or the viewer has no access."""
+    page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
+    return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None
+
+
+def get_result_path(type: str, public_id: str) -> str | None:
+    """Return the path of the page for a search result; None if there is none."""
+    if type == SearchType.CARD:
+        return f"/console/cards/{quote(public_id, safe='')}"
+    if type == SearchType.ADMIN:
+        return "/console/administrators"
+    if type == SearchType.KEY:
+        return f"/console/request-logs?api_key_id={quote(public_id, safe='')}"
+    return get_page_path(public_id, lambda endpoint: True)

@@ -1,0 +1,157 @@
+"""Console sessions in a SameSite, HttpOnly cookie, with CSRF protection and flash messages."""
+
+import base64
+from typing import Final
+from urllib.parse import urlsplit
+
+from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME
+from tapgate.auth.charges import Charge
+from tapgate.auth.principals import Principal
+from tapgate.core.vault import matches_any
+from tapgate.http.api.request_context import RequestContext
+from tapgate.sites.console.forms import parse_cookies
+from tapgate_client.errors import ApiError, Code
+
+CSRF_HEADER: Final = b"x-csrf-token"
+CSRF_FIELD: Final = "csrf"
+_CSRF_PURPOSE: Final = "console_csrf"
+
+_FLASH_SECONDS: Final = 30
+#: Cookie names outside production and in production. With the `__Host-` prefix, the browser
+#: guarantees that this host itself has set the cookie.
+_SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
+_FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
+_SSO_COOKIES: Final = ("tapgate_sso", "__Host-tapgate_sso")
+_SSO_SECONDS: Final = 600
+_MAX_DESTINATION_LENGTH: Final = 1000
+_MAX_FLASH_LENGTH: Final = 500
+#: Elements that pages reload automatically. This does not keep an idle session alive.
+_REFRESHED_ELEMENTS: Final = frozenset({"figures", "thread"})
+
+
+async def authenticate(request: RequestContext, charge: Charge) -> Principal | None:
+    token = _get_cookie(request, _SESSION_COOKIES)
+    if token is None:
+        return None
+    try:
+        return await request.services.authenticator.sessions.authenticate(
+            token, charge, is_use=request.get_header(b"hx-trigger") not in _REFRESHED_ELEMENTS
+        )
+    except ApiError as error:
+        if error.code is not Code.UNAUTHORIZED:
+            raise
+        return None
+
+
+def set_session(request: RequestContext, token: str) -> str:
+    """Return the `Set-Cookie` value of a session. The cookie expires with the token."""
+    seconds = int(ACCESS_TOKEN_LIFETIME.total_seconds())
+    return _build_cookie(request, _SESSION_COOKIES, token, seconds)
+
+
+def clear_session(request: RequestContext) -> str:
+    return _build_cookie(request, _SESSION_COOKIES, "", 0)
+
+
+def set_flash(request: RequestContext, message: str) -> str:
+    """Return the `Set-Cookie` value of a flash message for the next page."""
+    text = _encode(message[:_MAX_FLASH_LENGTH])
+    return _build_cookie(request, _FLASH_COOKIES, text, _FLASH_SECONDS)
+
+
+def get_flash(request: RequestContext) -> str | None:
+    text = _get_cookie(request, _FLASH_COOKIES)
+    return (_decode(text) or "")[:_MAX_FLASH_LENGTH] or None if text else None
+
+
+def clear_flash(request: RequestContext) -> str:
+    return _build_cookie(request, _FLASH_COOKIES, "", 0)
+
+
+def set_sso_login(request: RequestContext, login_token: str, destination: str) -> str:
+    """Return the `Set-Cookie` value of a sign-in that continues at the identity provider.
+
+    Browsers send it when the provider redirects back, which they do not for `SameSite=Strict`.
+    """
+    # Browsers ignore cookies of more than 4 KiB.
+    path = destination if len(destination) <= _MAX_DESTINATION_LENGTH else ""
+    text = f"{login_token}.{_encode(path)}"
+    return _build_cookie(request, _SSO_COOKIES, text, _SSO_SECONDS, same_site="Lax")
+
+
+def get_sso_login(request: RequestContext) -> tuple[str, str]:
+    """Return the token and the destination of a sign-in, empty if this browser started none."""
+    token, _, destination = (_get_cookie(request, _SSO_COOKIES) or "").partition(".")
+    return token, _decode(destination) or ""
+
+
+def _encode(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _decode(text: str) -> str | None:
+    try:
+        return base64.urlsafe_b64decode(text.encode()).decode()
+    except ValueError:
+        return None
+
+
+def _get_cookie(request: RequestContext, names: tuple[str, str]) -> str | None:
+    name = names[request.services.settings.has_secure_cookies]
+    return parse_cookies(request.get_header(b"cookie")).get(name)
+
+
+def _build_cookie(
+    request: RequestContext,
+    names: tuple[str, str],
+    value: str,
+    seconds: int,
+    *,
+    same_site: str = "Strict",
+) -> str:
+    is_secure = request.services.settings.has_secure_cookies
+    name, secure = names[is_secure], "; Secure" if is_secure else ""
+    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
+
+
+def get_csrf_token(request: RequestContext, principal: Principal) -> str:
+    """Return the CSRF token of a session; it is the same on all pages of that session."""
+    return request.services.vault.keyed_hash(_CSRF_PURPOSE, _get_session_bytes(principal)).hex()
+
+
+def require_same_origin(request: RequestContext) -> None:
+    """Reject requests that another site made the browser send.
+
+    `Sec-Fetch-Site` is more reliable than comparing hosts, because a proxy may change the `Host`
+    header. Older browsers send only `Origin`.
+    """
+    site, origin = request.get_header(b"sec-fetch-site"), request.get_header(b"origin")
+    if site:
+        is_own = site in ("same-origin", "none")
+    else:
+        is_own = not origin or _get_host(origin) == request.get_header(b"host")
+    if not is_own:
+        raise ApiError(Code.FORBIDDEN, "This form was submitted from another site")
+
+
+def _get_host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None
+
+
+def require_csrf_token(
+    request: RequestContext, principal: Principal, form_token: str | None
+) -> None:
+    value = request.get_header(CSRF_HEADER) or form_token or ""
+    # Another node may have rendered the page with an older secret key.
+    expected = request.services.vault.list_keyed_hashes(
+        _CSRF_PURPOSE, _get_session_bytes(principal)
+    )
+    if not matches_any(value.encode(errors="replace"), [mac.hex().encode() for mac in expected]):
+        raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")
+
+
+def _get_session_bytes(principal: Principal) -> bytes:
+    return str(principal.session_id).encode()

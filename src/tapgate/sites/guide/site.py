@@ -1,0 +1,210 @@
+"""Site of the guide. Pages are public, and rendered on first use."""
+
+import difflib
+from collections.abc import Mapping
+from functools import cache, cached_property, lru_cache, partial
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tapgate import VERSION
+from tapgate.http.api.app import App
+from tapgate.http.api.packaged_files import PackagedFiles
+from tapgate.http.api.request_context import RequestContext
+from tapgate.http.endpoint import Reply
+from tapgate.http.throttle import build_rate_limit_error
+from tapgate.http.token_buckets import RateLimit
+from tapgate.runtime.client_addresses import get_address_key
+from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate.sites.guide.contents import FILE_TYPES, Contents, Document
+from tapgate.sites.guide.search import MAX_QUERY_LENGTH, SearchIndex
+from tapgate_client.errors import ApiError, Code
+
+PREFIX: Final = "/guide"
+_PACKAGE: Final = "tapgate.sites.guide"
+_MAX_BODY_BYTES: Final = 1024
+_HTML: Final = "text/html; charset=utf-8"
+_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",  # an upgrade takes effect immediately
+}
+#: Searches per address. A search costs much more CPU time than a page.
+SEARCH_RATE_LIMIT: Final = RateLimit(10, 30)
+#: Assets that the guide shares with the console, which may not be reachable from outside.
+_SHARED_ASSETS: Final = frozenset({"palette.css", "inter-latin-wght-normal.woff2", "mark.svg"})
+
+
+class GuideSite:
+    """Guide of one process; implements `tapgate.http.api.app.Site`."""
+
+    prefix = PREFIX
+
+    def __init__(self) -> None:
+        self._assets = PackagedFiles(_PACKAGE, "assets", _HEADERS)
+        self._shared_assets = PackagedFiles("tapgate.sites.console", "assets", _HEADERS)
+        self._replies: dict[str, Reply[bytes]] = {}
+        # Rendering costs more than a rate limit saves by rejecting a request.
+        self._render_error_page = lru_cache(maxsize=32)(self._render_error)
+        # One thread, because rendering a long document takes CPU time that payments need too.
+        self._threads = BoundedThreadPool("guide pages", threads=1, max_pending=50)
+
+    def get_route(self, path: str) -> str:
+        return self.prefix
+
+    async def authorize(self, app: App, request: RequestContext) -> int:
+        await app.charge_address(request)
+        return _MAX_BODY_BYTES
+
+    async def respond(self, app: App, request: RequestContext) -> Reply[bytes]:
+        try:
+            if request.method not in ("GET", "HEAD"):
+                raise ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+            return await self._get_reply(request)
+        except ApiError as error:
+            return self.render_error(app, request, error)
+
+    def render_error(self, app: App, request: RequestContext, error: ApiError) -> Reply[bytes]:
+        return Reply(
+            self._render_error_page(error.status, error.message),
+            status=error.status,
+            headers={**error.headers, **_HEADERS},
+            content_type=_HTML,
+        )
+
+    def _render_error(self, status: int, message: str | None) -> bytes:
+        body = self._render_page("error.html", status=status, message=message).body
+        assert isinstance(body, bytes)
+        return body
+
+    async def _get_reply(self, request: RequestContext) -> Reply[bytes]:
+        path = request.path.removeprefix(PREFIX).removeprefix("/")
+        folder, _, name = path.partition("/")
+        if folder == "assets":
+            assets = self._shared_assets if name in _SHARED_ASSETS else self._assets
+            return assets.serve(request, name)
+        if path == "search":
+            return await self._search(request)
+        reply = self._replies.get(path)
+        if reply is None:
+            reply = await self._threads.run(self._build_reply, path)
+        etag = reply.headers.get("ETag")
+        if etag is not None and request.get_header(b"if-none-match") == etag:
+            return Reply(b"", status=304, headers=reply.headers, content_type=reply.content_type)
+        return Reply(
+            reply.body, status=reply.status, headers=reply.headers, content_type=reply.content_type
+        )
+
+    def _build_reply(self, path: str) -> Reply[bytes]:
+        """Return the page or file of a path, and cache it. Other paths are not cached."""
+        if path in self._contents.by_slug:
+            reply = self._render_document(self._contents.by_slug[path])
+        elif path in self._contents.files:
+            reply = Reply(
+                self._contents.files[path].read_bytes(),
+                content_type=FILE_TYPES[PurePosixPath(path).suffix],
+            )
+        else:
+            return self._render_not_found(path)
+        assert isinstance(reply.body, bytes)
+        etag = f'"{sha256(reply.body).hexdigest()[:32]}"'
+        reply.headers = {**_HEADERS, "ETag": etag}
+        self._replies[path] = reply
+        return reply
+
+    def _render_document(self, document: Document) -> Reply[bytes]:
+        from tapgate.sites.guide.markdown import render  # noqa: PLC0415 - most processes do not need it
+
+        rendered = render(document.read(), partial(self._resolve, document))
+        listed = self._contents.documents
+        neighbors: dict[Document, Document] = dict(pairwise(listed))
+        return self._render_page(
+            "document.html",
+            document=document,
+            body=Markup(rendered.html),  # noqa: S704 - the renderer escapes text
+            headings=[heading for heading in rendered.headings if heading.level in (2, 3)],
+            following=neighbors.get(document),
+            previous=next((one for one, after in neighbors.items() if after is document), None),
+        )
+
+    def _resolve(self, document: Document, link: str) -> str | None:
+        """Return the URL of a link in a document, or None for files outside the guide."""
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
+            return link
+        target = document.join(parts.path)
+        anchor = f"#{parts.fragment}" if parts.fragment else ""
+        if (linked := self._contents.by_source.get(target)) is not None:
+            return linked.url + anchor
+        if str(target) in self._contents.files:
+            return f"{PREFIX}/{target}"
+        return None
+
+    def _render_not_found(self, path: str) -> Reply[bytes]:
+        """Redirect other spellings of a document's path, and suggest similar documents."""
+        plain = unquote(path).strip("/").lower().removesuffix(".md")
+        plain = plain.removesuffix("/readme").removesuffix("/index")
+        plain = "" if plain in ("readme", "index") else plain
+        if plain != path and (document := self._contents.by_slug.get(plain)) is not None:
+            return Reply(b"", status=308, headers={"Location": document.url}, content_type=_HTML)
+        close = difflib.get_close_matches(plain[:MAX_QUERY_LENGTH], self._contents.by_slug, n=5)
+        words = " ".join(plain.replace("-", " ").replace("/", " ").split())[:MAX_QUERY_LENGTH]
+        return self._render_page(
+            "not_found.html",
+            status=404,
+            query=words,
+            similar=[self._contents.by_slug[slug] for slug in close],
+        )
+
+    async def _search(self, request: RequestContext) -> Reply[bytes]:
+        key = f"guide search:{get_address_key(request.ip)}"
+        result = await request.services.throttle.take(key, SEARCH_RATE_LIMIT)
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
+        values = parse_qs(request.query.decode("latin-1"), errors="replace", max_num_fields=8)
+        query = " ".join(values.get("q", ()))[:MAX_QUERY_LENGTH]
+        template = "results.html" if "fragment" in values else "search.html"
+        return await self._threads.run(self._render_results, template, query)
+
+    def _render_results(self, template: str, query: str) -> Reply[bytes]:
+        return self._render_page(template, query=query, results=self._index.search(query))
+
+    def _render_page(self, template: str, *, status: int = 200, **values: Any) -> Reply[bytes]:
+        html = (
+            _build_environment()
+            .get_template(template)
+            .render(
+                sections=self._contents.list_sections(),
+                version=VERSION,
+                **{"document": None, "query": "", **values},
+            )
+        )
+        return Reply(html.encode(), status=status, headers=_HEADERS, content_type=_HTML)
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return Contents()
+
+    @cached_property
+    def _index(self) -> SearchIndex:
+        return SearchIndex(self._contents.documents)
+
+
+@cache
+def _build_environment() -> Environment:
+    return Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
