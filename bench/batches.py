@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 from bench.payments import dataset
 from bench.payments.installation import Installation, run_installation
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey
 from tapgate.ledger.metrics import BatchReport
+from tapgate.server.gateway_services import open_services
 
 _ROOT = Path(__file__).parents[1]
 _SIZES: Final = (1, 8, 32, 64, 125, 250, 500)

@@ -20,7 +20,7 @@ from bench.payments.installation import run_installation
 from bench.payments.phase_runner import PhaseRunner, RequestBuilder, create_payment_builder
 from bench.payments.results import Phase
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
+from tapgate.server.gateway_services import open_services
 
 _ROOT = Path(__file__).parents[1]
 

@@ -27,7 +27,7 @@ from bench.payments.installation import Installation, run_installation
 from bench.payments.load_client import Connection
 from bench.payments.phase_runner import create_payment_builder
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
+from tapgate.server.gateway_services import open_services
 
 _ROOT: Final = Path(__file__).parents[1]
 _CONNECTIONS: Final = 64

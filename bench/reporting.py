@@ -24,8 +24,6 @@ from bench.growth import indexes
 from tapgate.auth.sessions import Sessions
 from tapgate.business.reporting import rollups
 from tapgate.core.settings import load_settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.ledger.claims import STATE_CLAIMS, TOTALS
@@ -33,6 +31,8 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime import logs
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 
 ACCOUNTS = 2_000
 #: Number of processes whose rollup rows of the last hour are not compacted yet.

@@ -34,8 +34,8 @@ from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.business.staff.queries import get_first_system_admin
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339, system_clock
 from tapgate_client.schemas.admin import NewApiKey, Scope

@@ -48,7 +48,6 @@ from harness import Harness
 from tapgate.auth import authenticator as authenticator_module
 from tapgate.auth.passwords import Passwords
 from tapgate.core.settings import Settings, dev_secrets, load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http import backlog_metrics as backlog_metrics_module
 from tapgate.http.api.services import Services
 from tapgate.ledger.rules import insert_defaults
@@ -60,6 +59,7 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
 from tapgate.sandbox.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client.ids import IdGenerator
 
 temporary_files.keep_in_memory()
@@ -136,10 +136,10 @@ _sequence = itertools.count(1)
 _SINGLE_PROCESS_PATHS = (
     "tests/browser/",
     "tests/journeys/",
-    "tests/gateway/",
+    "tests/server/gateway/",
     "tests/torture/test_cluster.py",
     "tests/torture/",
-    "tests/test_supervisor.py",
+    "tests/server/test_supervisor.py",
     "tests/runtime/store/test_embedded_postgres.py",
     "tests/fuzz/",
     "tests/sandbox/demo/",

@@ -30,10 +30,10 @@ from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_p
 from bench.payments.results import Phase
 from tapgate import VERSION
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 from tapgate_client.clock import system_clock
 

@@ -28,8 +28,8 @@ from bench.payments.results import Memory, Overload, Phase, Results, RoundMemory
 from bench.payments.tpcb import PgBench
 from tapgate import VERSION
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import system_clock
 
 #: Connections of a payments phase, and clients of the TPC-B phase after it. With one, latencies are

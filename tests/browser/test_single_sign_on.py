@@ -14,8 +14,8 @@ from drivers.identity_provider import FakeProvider
 from drivers.in_process import AppTransport
 from drivers.network_faults import FlakyServer
 from tapgate.auth.oidc.logins import OidcLogins
-from tapgate.gateway import create_app
 from tapgate.http.api.services import Services
+from tapgate.server.gateway import create_app
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from tapgate.cli import event_listener
 from tapgate.cli.event_listener import Listener, get_login
 from tapgate.cli.trigger import trigger_event
 from tapgate.core.settings.declaration import SettingsError
-from tapgate.gateway import create_app
-from tapgate.gateway_installation import get_first_admin_path
 from tapgate.http.api.services import Services
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_installation import get_first_admin_path
 from tapgate_client import AccessToken, AsyncTapgateClient
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES
 

@@ -19,8 +19,8 @@ from client.operation_catalog import list_methods
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from tapgate.auth.oidc.logins import OidcLogins
-from tapgate.gateway_installation import create_first_admin
 from tapgate.sandbox.software_card import SoftwareCard
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import (
     AccessToken,
     ApiKey,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from builders.auth import EMAIL, PASSWORD
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport, ClientFactory
 from drivers.network_faults import SERVE_AND_DROP, FlakyServer
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.messages import Request, Response
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import (
     NO_RETRIES,
     AsyncTapgateClient,

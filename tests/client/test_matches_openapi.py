@@ -8,10 +8,10 @@ import msgspec
 
 from cases import each
 from client.operation_catalog import ClientMethod, list_methods, list_structs
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.examples import build_response_example
 from tapgate.http.api.system import build_system_endpoints
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client import File
 from tapgate_client.responses import decode_json_content
 from tapgate_client.schemas.open_enums import open_enums

@@ -15,7 +15,7 @@ from client.operation_catalog import list_methods
 from drivers.in_process import ClientFactory
 from drivers.network_faults import FlakyServer
 from tapgate.events.webhooks import model
-from tapgate.gateway_installation import create_first_admin
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client.clock import system_clock
 
 DOCS = Path(__file__).parents[2] / "docs"

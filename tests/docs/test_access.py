@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.messenger.routes import ENDPOINTS
+from tapgate.server.gateway import list_endpoints
 from tools.manual.access import render_access_page, write_access_page
 from tools.manual.two_step_flows import SINGLE_STEPS, TWO_STEP_FLOWS
 

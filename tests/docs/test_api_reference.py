@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from cases import each
-from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate.http.api.access import Access
 from tapgate.http.api.openapi import render_openapi_document
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint, Endpoints, Reply
 from tapgate.http.openapi_components import inline_shared_parts
+from tapgate.server.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate_client.errors import Code
 from tapgate_client.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages

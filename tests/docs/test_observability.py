@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness import Harness
-from tapgate.gateway import list_endpoints
 from tapgate.http.throttle import Throttle
 from tapgate.runtime.logs import RequestLogLine
+from tapgate.server.gateway import list_endpoints
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yaml"

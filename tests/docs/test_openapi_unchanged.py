@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pytest
 
-from tapgate.gateway import build_openapi_document
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
+from tapgate.server.gateway import build_openapi_document
 
 BASELINE: Final = Path(__file__).parent / "openapi_baseline.json.gz"
 UPDATE_HINT: Final = (

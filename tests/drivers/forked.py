@@ -30,9 +30,9 @@ from unittest.mock import patch
 
 import pytest
 
-from tapgate import child_process
 from tapgate.runtime.handover import LIFELINE_FD_VARIABLE, LISTENER_FD_VARIABLE
 from tapgate.runtime.store.server_user import ServerUser
+from tapgate.server import child_process
 
 #: Includes this module, which every process imports.
 _PRELOADED_MODULES = [
@@ -42,7 +42,7 @@ _PRELOADED_MODULES = [
     "tapgate.cli.backup",
     "tapgate.cli.messages",
     "tapgate.cli.verify",
-    "tapgate.gateway",
+    "tapgate.server.gateway",
     "tapgate.messenger.app",
     "tapgate.messenger.startup",
     "tapgate.messenger.wiring",

@@ -7,9 +7,9 @@ from typing import TypeVar, cast
 import httpx2
 
 from harness import BearerAuth, Harness
-from tapgate.gateway import create_app
 from tapgate.http.api.services import Services
 from tapgate.http.messages import Application, Response, add_header
+from tapgate.server.gateway import create_app
 from tapgate_client import (
     AccessToken,
     AsyncTapgateClient,

@@ -27,7 +27,6 @@ from cryptography.hazmat.primitives.serialization import (
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.vault import Vault
-from tapgate.gateway import create_app
 from tapgate.messenger.app import App
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.flows.cipher import (
@@ -42,6 +41,7 @@ from tapgate.messenger.outbox.messages import open_message
 from tapgate.messenger.services import Services
 from tapgate.messenger.wiring import open_services
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway import create_app
 
 
 class FlowClient:

@@ -252,7 +252,7 @@ class RunningServices:
         found = []
         for child in self._supervisor.children():
             with contextlib.suppress(psutil.Error):  # the process may have exited
-                # The gateway's module is `tapgate.gateway` or `tapgate.sandbox.gateway`.
+                # The gateway's module is `tapgate.server.gateway` or `tapgate.sandbox.gateway`.
                 if any(
                     part.startswith("tapgate.") and part.endswith(f".{service}")
                     for part in child.cmdline()

@@ -16,9 +16,9 @@ from drivers.actors import require_success
 from drivers.deployments import TwoGateways, TwoLedgers
 from drivers.in_process import AppTransport
 from tapgate.events.audit.chain import Sealer
-from tapgate.gateway import create_app
 from tapgate.ledger import chart, commands
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway import create_app
 from tapgate_client import ids
 from tapgate_client.clock import get_platform_day
 from tapgate_client.errors import Code

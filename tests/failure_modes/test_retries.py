@@ -14,8 +14,14 @@ import time_machine
 from drivers.actors import new_request_id, require_error, require_error_details, require_success
 from drivers.deployments import TwoGateways, wait_for_blocked_sessions
 from drivers.processes import Client, PendingResponse, SendRequest, count_outcomes
-from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import PIN, WRONG_PIN, BearerAuth
+from server.gateway.money_requests import (
+    CASES,
+    ROUTES,
+    count_entries,
+    count_transactions,
+    send_case,
+)
 from tapgate.ledger.commands import LedgerCommand
 from tapgate.ledger.engine import Ledger
 from tapgate_client import ids

@@ -24,10 +24,10 @@ from drivers.deployments import TwoGateways
 from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.settings import Settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client import money
 from tapgate_client.ids import IdGenerator
 

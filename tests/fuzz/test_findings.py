@@ -9,8 +9,8 @@ import pytest
 from fuzz.callers import ANONYMOUS, Callers
 from fuzz.findings import Finding, find_problems, format_curl
 from fuzz.openapi import Operation, list_operations
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.openapi import render_openapi_document
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client.errors import ApiError, Code
 
 PATH = "/api/v1/wallet/quote"

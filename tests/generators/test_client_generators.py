@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tapgate.gateway import build_openapi_document
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ENDPOINTS
+from tapgate.server.gateway import build_openapi_document
 
 HERE = Path(__file__).parent
 GENERATORS = Path(sys.prefix) / "generators"

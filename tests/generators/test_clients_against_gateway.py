@@ -31,8 +31,8 @@ from generators.test_client_generators import (
 )
 from harness import Harness
 from tapgate.events.webhooks import model
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client.clock import system_clock
 
 ROOT = Path(__file__).parents[2]

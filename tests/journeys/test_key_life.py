@@ -14,7 +14,7 @@ from drivers.actors import (
 )
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, HmacAuth
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 
 OFFICE = "203.0.113.7"
 ELSEWHERE = "198.51.100.9"

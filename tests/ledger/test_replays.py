@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 from builders.ledger import LedgerDriver, build_command, build_request_key
 from builders.payments import create_partner, submit_and_get_id
 from harness import Harness
-from tapgate import gateway
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, PartnerReference
 from tapgate.runtime.store.database import Database
+from tapgate.server import gateway
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, unavailable
 

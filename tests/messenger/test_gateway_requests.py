@@ -11,9 +11,9 @@ from builders.participants import create_card
 from cases import each
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.gateway import create_app
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
+from tapgate.server.gateway import create_app
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import DisclosedCard

@@ -17,10 +17,10 @@ from builders.payments import (
 )
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.gateway import create_app
 from tapgate.ledger import chart
 from tapgate.messenger.gateway_requests import ListTransactions, TransactionSummary, perform
 from tapgate.messenger.model import RequestSucceeded
+from tapgate.server.gateway import create_app
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 
 _PAYMENTS = 40

@@ -10,9 +10,9 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from harness import Harness
 from messenger.test_gateway_requests import open_gateway
-from tapgate.gateway import create_app
 from tapgate.messenger import people
 from tapgate.messenger.language_sync import LanguageSync
+from tapgate.server.gateway import create_app
 
 
 class UnreachableTransport(httpx2.AsyncBaseTransport):

@@ -7,10 +7,10 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.cli import start
 from tapgate.core.settings.nodes import Environment
-from tapgate.gateway_installation import get_first_admin_path
 from tapgate.http.api.services import Services
 from tapgate.sandbox import sign_in_link
 from tapgate.sandbox.gateway import create_app
+from tapgate.server.gateway_installation import get_first_admin_path
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ _COMMON_VARIABLES: Final = {
 }
 #: Secrets that a process may have in its environment, by module name.
 ALLOWED_IN_ENVIRONMENTS: Final = {
-    "tapgate.gateway": _COMMON_VARIABLES,
+    "tapgate.server.gateway": _COMMON_VARIABLES,
     "tapgate.sandbox.gateway": _COMMON_VARIABLES,
     "tapgate.messenger": _COMMON_VARIABLES
     | {

@@ -15,7 +15,7 @@ import msgspec
 from drivers.messenger import FlowClient
 from secret_leaks import allowlist
 from secret_leaks.secrets import SecretSet
-from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.server.gateway import ENDPOINT_GROUPS
 
 #: Last words of secret fields' names: `new_pin` is secret, but `api_key_id` is not.
 SECRET_SUFFIXES = frozenset({"pin", "otp", "password", "secret", "token", "key"})

@@ -14,8 +14,8 @@ import psutil
 
 from databases import use_session_settings
 from secret_leaks import allowlist
-from tapgate.child_process import build_command
 from tapgate.runtime.store.database import Database
+from tapgate.server.child_process import build_command
 
 #: A measured duration can have the digits of a PIN.
 _DURATION = re.compile(rb'"duration_us":\d+')

@@ -8,7 +8,7 @@ import msgspec
 
 from secret_leaks import allowlist
 from secret_leaks.capture import is_secret_field
-from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.server.gateway import ENDPOINT_GROUPS
 
 
 def list_fields(kind: Any) -> Iterator[str]:

@@ -20,9 +20,9 @@ from secret_leaks.capture import TrafficRecorder, record_traffic
 from secret_leaks.detector import detect_leaks
 from secret_leaks.secrets import SecretSet
 from secret_leaks.sources import Source
-from tapgate.child_process import build_command
 from tapgate.runtime import quick_start
 from tapgate.runtime.store.database import Database
+from tapgate.server.child_process import build_command
 
 PASSWORD = 'Tr0ub4dor "&/ß3'
 API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
@@ -158,12 +158,14 @@ def test_file_with_allowed_secrets_must_be_readable_only_by_its_owner(
 
 async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) -> None:
     """Runs a process that looks like the gateway and has a secret that it does not need."""
-    (tmp_path / "tapgate" / "runtime").mkdir(parents=True)
-    (tmp_path / "tapgate" / "__init__.py").touch()  # shadow the real package
-    shutil.copy(quick_start.__file__, tmp_path / "tapgate" / "runtime")
-    (tmp_path / "tapgate" / "gateway.py").write_text("input(print('here', flush=True))")
+    package = tmp_path / "tapgate"
+    (package / "runtime").mkdir(parents=True)
+    (package / "server").mkdir()
+    (package / "__init__.py").touch()  # shadow the real package
+    shutil.copy(quick_start.__file__, package / "runtime")
+    (package / "server" / "gateway.py").write_text("input(print('here', flush=True))")
     process = await asyncio.create_subprocess_exec(
-        *(*build_command("tapgate.gateway"), PASSWORD),
+        *(*build_command("tapgate.server.gateway"), PASSWORD),
         cwd=tmp_path,
         env={"TAPGATE_SECRET_KEY": JWT, "TAPGATE_ADMIN_PASSWORD": API_KEY},
         stdin=asyncio.subprocess.PIPE,
@@ -179,7 +181,7 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     (source,) = list_leak_sources(build_secret_set(PASSWORD), searched)
     assert source.startswith("command line of")
     assert list_leak_sources(build_secret_set(API_KEY), searched) == {
-        "environment of tapgate.gateway"
+        "environment of tapgate.server.gateway"
     }
     assert list_leak_sources(build_secret_set(JWT), searched) == set(), "this variable is allowed"
 

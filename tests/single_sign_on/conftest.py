@@ -9,8 +9,8 @@ from builders.auth import EMAIL, PASSWORD, Headers
 from builders.single_sign_on import SsoClient
 from drivers.identity_provider import FakeProvider
 from tapgate.core.settings import Settings
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_installation import create_first_admin
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from drivers.console import ConsoleClient, ConsoleClients
 from drivers.identity_provider import FakeProvider, Response
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 
 CALLBACK = "/console/sso/callback"
 _REFRESH = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]+)">')

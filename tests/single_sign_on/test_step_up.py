@@ -15,7 +15,7 @@ from drivers.identity_provider import FakeProvider
 from drivers.in_process import AppTransport
 from harness import Harness, parse_error
 from single_sign_on.test_console import CALLBACK, follow_provider, get_next_url
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 from tapgate_client import ids
 
 ME = "/api/v1/admin/me"

@@ -27,7 +27,7 @@ def test_mirrored_folders_exist() -> None:
     [
         ("src/tapgate/ledger/decide.py", "tests/ledger/test_limits.py"),
         ("src/tapgate/ledger/new/module.py", "tests/ledger/test_limits.py"),
-        ("src/tapgate/supervisor.py", "tests/test_supervisor.py"),
+        ("src/tapgate/server/supervisor.py", "tests/server/test_supervisor.py"),
         ("tools/check_commits.py", "tests/tools/test_check_commits.py"),
         ("tests/ledger/reference_model.py", "tests/ledger/test_against_model.py"),
         ("tests/ledger/test_limits.py", "tests/ledger/test_limits.py"),

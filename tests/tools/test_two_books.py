@@ -17,9 +17,9 @@ from databases import ScratchDatabases, build_database_url
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, AppTransport
 from harness import Harness
 from tapgate.core.settings import load_settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client import AccessToken, AsyncTapgateClient, PartnerKey
 from tapgate_client.ids import IdGenerator
 from tools.two_books.coordinator import Book, Coordinator, GatewayBook

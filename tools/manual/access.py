@@ -8,12 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.api.guards import Unguarded
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
+from tapgate.server.gateway import list_endpoints
 from tapgate_client.errors import Code
 from tapgate_client.schemas.approvals import Operation
 from tools.manual.markdown import (

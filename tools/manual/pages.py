@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tapgate.gateway import build_openapi_document
 from tapgate.http.openapi_components import inline_shared_parts
+from tapgate.server.gateway import build_openapi_document
 from tapgate.sites.guide.anchors import AnchorRegistry
 from tools.manual.markdown import (
     GENERATED_NOTICE,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapgate.gateway import build_openapi_document
 from tapgate.http.openapi_components import inline_shared_parts
+from tapgate.server.gateway import build_openapi_document
 from tapgate_client.errors import TABLE, Code
 from tools.manual.markdown import write_if_changed
 from tools.manual.operations import DEFAULT_RESPONSE, list_codes

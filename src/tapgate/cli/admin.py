@@ -146,8 +146,8 @@ def resume_approvals() -> None:
 
     async def task(services: Any) -> None:
         from tapgate.business.approvals.operations import resume  # noqa: PLC0415
-        from tapgate.gateway import list_endpoints  # noqa: PLC0415
         from tapgate.http.api.guards import collect_guarded_roles  # noqa: PLC0415
+        from tapgate.server.gateway import list_endpoints  # noqa: PLC0415
 
         async with services.transaction() as tx:
             await resume(tx, operator.build_actor(), collect_guarded_roles(list_endpoints()))

@@ -12,13 +12,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.cli.backup import discard_stdout
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.gateway_services import open_services
 from tapgate.ledger.archive_job import ArchiveJob
 from tapgate.ledger.archived import ArchivedMonth, load_archive
 from tapgate.ledger.maintenance import partition_job
@@ -29,6 +27,8 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.exclusive_job import AlreadyRunningError
 from tapgate.runtime.store.partitions import get_month_start
 from tapgate.runtime.store.transaction import Transaction
+from tapgate.server import supervisor
+from tapgate.server.gateway_services import open_services
 
 _trail = AuditTrail("ledger")
 

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, TypeVar
 
 from rich.console import Console
 
-from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
@@ -21,6 +20,7 @@ from tapgate.runtime.store.backup_file import BackupReader, Manifest, open_new_f
 from tapgate.runtime.store.backup_source import choose_source
 from tapgate.runtime.store.migrate import migrate
 from tapgate.runtime.store.sealed_file import BACKUP, is_sealed
+from tapgate.server import supervisor
 from tapgate_client.clock import system_clock
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
     """Record the restore, so the audit log shows that entries after the backup were lost."""
     from tapgate.events.audit.trail import AuditTrail  # noqa: PLC0415
-    from tapgate.gateway_services import open_services  # noqa: PLC0415
+    from tapgate.server.gateway_services import open_services  # noqa: PLC0415
 
     async with open_services(settings, url) as services, services.transaction() as tx:
         reason = f"from a backup as of {_format_time(manifest.moment)}"

@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tapgate import supervisor
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.settings.declaration import SettingsError
+from tapgate.server import supervisor
 
 app = typer.Typer(help="Simulate taps of cards, outside production.", no_args_is_help=True)
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tapgate import supervisor
 from tapgate.core.settings import load_settings
 from tapgate.core.vault import Vault
 from tapgate.runtime.store import StoreError
+from tapgate.server import supervisor
 
 
 def migrate(

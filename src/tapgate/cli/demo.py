@@ -2,14 +2,14 @@
 
 import sys
 
-from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.core.settings import Settings
-from tapgate.gateway_installation import require_same_installation
-from tapgate.gateway_services import open_services
 from tapgate.runtime import event_loop
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError, build_demo
+from tapgate.server import supervisor
+from tapgate.server.gateway_installation import require_same_installation
+from tapgate.server.gateway_services import open_services
 
 
 def build(settings: Settings, size: str) -> None:

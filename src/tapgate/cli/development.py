@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tapgate import supervisor
 from tapgate.cli import keys
 from tapgate.core.settings import load_settings
+from tapgate.server import supervisor
 
 DemoSize = Literal["small", "medium", "large"]
 
@@ -81,7 +81,7 @@ def listen(
     first admin. Not available in production.
     """
     from tapgate.cli import event_listener  # noqa: PLC0415
-    from tapgate.gateway_installation import get_first_admin_path  # noqa: PLC0415
+    from tapgate.server.gateway_installation import get_first_admin_path  # noqa: PLC0415
 
     settings = load_settings(os.environ)
     login = event_listener.get_login(settings, get_first_admin_path(settings.data_dir))

@@ -4,11 +4,11 @@ from typing import Final
 
 from asyncpg import UndefinedTableError
 
-from tapgate.child_process import StartError
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import VaultError
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.failures import Failure, summarize_error
+from tapgate.server.child_process import StartError
 from tapgate_client.errors import ApiError
 
 OPERATOR_ERRORS: Final = (

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.core.settings import load_settings
+from tapgate.server import supervisor
 from tapgate_client import ids
 from tapgate_client.clock import format_rfc3339
 from tapgate_client.errors import ApiError, Code, invalid_field
@@ -108,9 +108,9 @@ def delete(
 
 
 def run_with_services(task: ServiceTask) -> None:
-    from tapgate.gateway_installation import require_same_installation  # noqa: PLC0415
-    from tapgate.gateway_services import open_services  # noqa: PLC0415
     from tapgate.runtime.nodes import require_common_keys  # noqa: PLC0415
+    from tapgate.server.gateway_installation import require_same_installation  # noqa: PLC0415
+    from tapgate.server.gateway_services import open_services  # noqa: PLC0415
 
     settings = load_settings(os.environ)
 

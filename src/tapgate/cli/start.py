@@ -4,8 +4,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from tapgate import supervisor
-from tapgate.child_process import StartError
 from tapgate.core import private_files
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.settings.network import DEFAULT_MESSENGER_URL
@@ -14,7 +12,9 @@ from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIA
 from tapgate.runtime.store import FolderInUseError
 from tapgate.runtime.store.connection_budget import REPORT_CONNECTIONS, get_messenger_connections
 from tapgate.runtime.store.database import Database
-from tapgate.supervisor import PrepareHook, Service
+from tapgate.server import supervisor
+from tapgate.server.child_process import StartError
+from tapgate.server.supervisor import PrepareHook, Service
 from tapgate_client.schemas.nodes import NodeRole
 
 
@@ -25,7 +25,7 @@ def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
         services.append(_build_messenger_service(settings, settings.host))
         prepare_hooks.append(_load_messenger_hook())
 
-    from tapgate.gateway_installation import get_first_admin_path  # noqa: PLC0415
+    from tapgate.server.gateway_installation import get_first_admin_path  # noqa: PLC0415
 
     credentials = get_first_admin_path(settings.data_dir)
     is_first_start = not credentials.exists()
@@ -73,7 +73,7 @@ def _build_gateway_services(settings: Settings) -> list[Service]:
     """Return the gateway and its report workers, if it has any."""
     gateway = Service(
         "gateway",
-        "tapgate.sandbox.gateway" if settings.has_simulators else "tapgate.gateway",
+        "tapgate.sandbox.gateway" if settings.has_simulators else "tapgate.server.gateway",
         settings.host,
         settings.port,
         settings.workers,
@@ -126,7 +126,7 @@ def _load_gateway_hook(settings: Settings) -> PrepareHook:
         from tapgate.sandbox import installation  # noqa: PLC0415
 
         return installation.prepare_installation
-    from tapgate.gateway_installation import prepare_installation  # noqa: PLC0415
+    from tapgate.server.gateway_installation import prepare_installation  # noqa: PLC0415
 
     return prepare_installation
 

@@ -1,14 +1,14 @@
 """Gateway of a sandbox: with the simulators.
 
-The supervisor runs this module instead of `tapgate.gateway` in development and testing.
+The supervisor runs this module instead of `tapgate.server.gateway` in development and testing.
 """
 
-from tapgate import gateway
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http import worker
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.sandbox.simulators.site import build_simulator_site
+from tapgate.server import gateway
 
 
 def create_app(services: Services) -> App:

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator
 
-from tapgate import gateway_installation
 from tapgate.core.settings import Settings
 from tapgate.core.settings.nodes import Demo
 from tapgate.http.api.services import Services
+from tapgate.server import gateway_installation
 
 
 def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:

@@ -18,7 +18,7 @@ from tapgate.business.approval_rules.model import Rule
 from tapgate.business.approval_rules.people import Person, PersonGroups, count_approvers
 from tapgate.business.approvals.operations import require_unguarded_reset
 from tapgate.cli import admin as admin_command
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminRole

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from tapgate.business.approvals.model import NEVER_STORED_FIELDS
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.guards import Unguarded, collect_guarded_roles
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import list_endpoints
 from tapgate_client.schemas.admin import AdminRole
 from tapgate_client.schemas.approvals import Operation
 

@@ -21,8 +21,8 @@ from drivers.console import ConsoleClients
 from drivers.in_process import AppTransport
 from harness import BearerAuth, Harness, parse_error
 from tapgate.cli import admin as admin_command
-from tapgate.gateway import create_app, list_endpoints
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import create_app, list_endpoints
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
 from tapgate_client.schemas.admin import Invitation

@@ -26,7 +26,7 @@ from harness import BearerAuth, Harness
 from tapgate.business.approvals.execution import ApprovalWorker
 from tapgate.cli import admin as admin_command
 from tapgate.cli import keys as keys_command
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 from tapgate.sites.console.pages.approvals import build_recommended_rules
 from tapgate_client import ids
 from tapgate_client.errors import ApiError

@@ -23,11 +23,11 @@ from builders.payments import (
 from drivers.in_process import AppTransport
 from harness import Harness, parse_error
 from tapgate.core.settings import Settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client.errors import unavailable
 
 

@@ -18,10 +18,10 @@ from builders.payments import (
 )
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.core.settings import Settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
+from tapgate.server.gateway_services import open_services
 
 DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
 

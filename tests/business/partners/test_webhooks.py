@@ -15,8 +15,8 @@ from builders.participants import (
     suspend_partner,
 )
 from cases import each
-from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from harness import Harness, parse_error
+from server.gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from tapgate_client import ids, signing
 from tapgate_client.schemas.partners import WebhookTopUp
 

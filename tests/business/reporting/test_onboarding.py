@@ -6,9 +6,9 @@ from builders.approvals import build_rule, set_rules
 from builders.participants import create_agent
 from builders.payments import PosDriver
 from harness import Harness, parse_error
-from tapgate.gateway_installation import prepare_installation
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.installation import start_onboarding
+from tapgate.server.gateway_installation import prepare_installation
 
 URL = "/api/v1/admin/onboarding"
 

@@ -7,8 +7,8 @@ import pytest
 
 from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from builders.passkeys import PasskeyClient
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_installation import create_first_admin
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from builders.auth import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn, get
 from builders.passkeys import expire_factors
 from tapgate.auth.factors import Factors
 from tapgate.core.password_strength import is_breached
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.services import Services
+from tapgate.server.gateway import list_endpoints
 
 ME = "/api/v1/admin/me"
 NEW_PASSWORD = "another horse battery"

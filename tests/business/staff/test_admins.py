@@ -12,8 +12,8 @@ from cases import each
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.sessions import SessionOrigin
 from tapgate.business.staff import operations
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.admin import AdminChanges

@@ -14,8 +14,8 @@ from builders.auth import Headers, ListAuditEntries
 from business.staff.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from cases import each
 from drivers.in_process import AppTransport
-from tapgate.gateway import create_app
 from tapgate.http.api.services import Services
+from tapgate.server.gateway import create_app
 
 CARDS_URL = "/api/v1/cards"
 ClientAtAddress = Callable[[str], httpx2.AsyncClient]

@@ -11,10 +11,10 @@ import pytest
 from drivers.in_process import AppTransport
 from harness import Harness, HmacAuth
 from tapgate.core.settings import Settings, load_settings
-from tapgate.gateway import create_app
-from tapgate.gateway_installation import create_first_admin
-from tapgate.gateway_services import open_services
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_installation import create_first_admin
+from tapgate.server.gateway_services import open_services
 
 BURST_LIMIT = 20
 FLOOD_REQUESTS = 60

@@ -10,12 +10,12 @@ from builders.payments import create_processor, submit_and_get_id, submit_refund
 from drivers.webhooks import ReceivedWebhook, WebhookReceiver, create_endpoint
 from harness import PIN, Harness
 from tapgate.core.settings import Settings
-from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.events.webhooks.event_data import REDACTORS
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
+from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client.schemas.webhooks import WEBHOOK_EVENT_TYPES, get_resource_type
 
 PROFILE = {

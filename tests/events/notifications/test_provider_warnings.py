@@ -13,9 +13,9 @@ from drivers.messenger import ServicesDriver
 from harness import Harness, parse_error
 from messenger.test_gateway_requests import open_gateway
 from messenger.test_language_sync import UnreachableTransport
-from tapgate.gateway import create_app
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.channel.delivery_parser import parse_delivery
+from tapgate.server.gateway import create_app
 
 URL = "/api/v1/messages/provider-warnings"
 WEBHOOK_PATH = "/api/v1/webhooks/messaging"

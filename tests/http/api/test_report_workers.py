@@ -18,13 +18,13 @@ from PIL import Image
 from drivers.csv_files import read_rows
 from harness import Harness, parse_error
 from tapgate.auth.principals import Principal
-from tapgate.gateway import ENDPOINT_GROUPS, create_app
 from tapgate.http.api import report_calls, report_server
 from tapgate.http.api.report_calls import ReportClient
 from tapgate.http.api.report_server import ReportServer
 from tapgate.http.api.request_context import RequestContext
 from tapgate.http.api.services import Services
 from tapgate.runtime.handover import LISTEN_BACKLOG
+from tapgate.server.gateway import ENDPOINT_GROUPS, create_app
 
 V1 = "/api/v1"
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from harness import PIN, Harness
-from tapgate.gateway import list_endpoints
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS as MESSENGER_ENDPOINTS
+from tapgate.server.gateway import list_endpoints
 
 UNKNOWN = "subscriber_idd"
 KEY_LIKE_NAME = "key_01hzx9k3v7"

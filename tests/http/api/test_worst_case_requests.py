@@ -30,7 +30,6 @@ from builders.worst_case_requests import (
     measure_peak_memory,
 )
 from tapgate.auth.principals import Principal
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.access import Access
 from tapgate.http.api.app import App
 from tapgate.http.api.request_context import RequestContext
@@ -39,6 +38,7 @@ from tapgate.http.api.system import build_system_endpoints
 from tapgate.messenger.app import App as Messenger
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC
+from tapgate.server.gateway import ENDPOINT_GROUPS
 
 #: Maximum event loop time of a request, in calibrations of about 10 ms each. Input is parsed in
 #: slices, between which other connections are served.

@@ -21,11 +21,11 @@ from builders.payments import (
     resolve_alert,
 )
 from drivers.in_process import AppTransport
-from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.gateway import create_app, list_endpoints
-from tapgate.gateway_services import open_services
+from server.gateway.fixtures import create_terminal_key
 from tapgate.ledger.pins.wrong_pin_limit import to_minute
+from tapgate.server.gateway import create_app, list_endpoints
+from tapgate.server.gateway_services import open_services
 from tapgate_client.schemas.fields import Digits
 
 LIMIT = 20

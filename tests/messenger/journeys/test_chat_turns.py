@@ -11,10 +11,10 @@ from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, WRONG_PIN
 from messenger.test_gateway_requests import open_gateway
-from tapgate.gateway import create_app
 from tapgate.messenger.model import COMMANDS, PinForm
 from tapgate.messenger.turns import TurnReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION
+from tapgate.server.gateway import create_app
 from tapgate.sites.console.labels import CHAT_COMMAND_LABELS
 
 

@@ -9,10 +9,10 @@ import pytest
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN
-from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import PinForm, TextReply
+from tapgate.server.gateway import create_app
 
 
 async def count_waiting(services_driver: ServicesDriver) -> int:

@@ -10,10 +10,10 @@ from builders.auth import FakeClock
 from drivers.in_process import AppTransport
 from drivers.messenger import WEBHOOK_PATH, MessengerDriver, ServicesDriver
 from tapgate.events.notifications.messages import SERVICE_NAME
-from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION
+from tapgate.server.gateway import create_app
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 
 

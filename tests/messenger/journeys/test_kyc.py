@@ -9,7 +9,7 @@ from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, parse_error
 from messenger.journeys.test_images import JPEG, build_media
 from tapgate.events.notifications.messages import list_pending
-from tapgate.gateway import create_app
+from tapgate.server.gateway import create_app
 
 
 async def test_customer_sends_documents_and_uses_the_higher_limit_after_the_review(

@@ -12,14 +12,14 @@ import jwt
 import pytest
 
 from builders.messenger import MessengerApp, build_error, run_messenger_app
-from gateway.bad_credentials import (
+from harness import PRODUCTION_ENVIRON, BearerAuth, HmacAuth, ServiceAuth
+from server.gateway.bad_credentials import (
     ChangeRequest,
     TamperedAuth,
     duplicate_header,
     replace_headers,
     sign_as_service,
 )
-from harness import PRODUCTION_ENVIRON, BearerAuth, HmacAuth, ServiceAuth
 from tapgate.http.endpoint import Endpoint
 from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import (

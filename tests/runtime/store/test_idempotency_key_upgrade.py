@@ -17,13 +17,13 @@ from runtime.store.test_schema_upgrade import (
     verify_ledger,
 )
 from tapgate.core.vault import Vault
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.http.api.idempotency import calculate_fingerprint
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import migrate
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 from tapgate_client.schemas.pos import PosPaymentRequest
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from cases import each
-from tapgate import supervisor
 from tapgate.core.settings import load_settings
 from tapgate.runtime.store import postgres_releases
 from tapgate.runtime.store.database import Database
@@ -17,6 +16,7 @@ from tapgate.runtime.store.postgres_releases import (
     list_warnings,
     read_server_version,
 )
+from tapgate.server import supervisor
 
 
 def test_every_supported_major_release_has_a_newest_minor_release() -> None:

@@ -20,9 +20,6 @@ from tapgate import VERSION
 from tapgate.core.settings import Settings, load_settings
 from tapgate.core.vault import Vault
 from tapgate.events.audit import chain
-from tapgate.gateway import create_app
-from tapgate.gateway_installation import require_same_installation
-from tapgate.gateway_services import open_services
 from tapgate.ledger.keys import find_by_idempotency_keys, find_by_partner_references
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.ledger.pins.storage import set_pin
@@ -33,6 +30,9 @@ from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.migrate import check_schema, migrate
 from tapgate.runtime.store.migration_plan import LAST_1X_MIGRATION, MIGRATIONS_DIR, load_migrations
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_installation import require_same_installation
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 
 _MIGRATION_NAMES = [migration.name for migration in load_migrations()]

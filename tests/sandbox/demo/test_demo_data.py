@@ -14,7 +14,6 @@ import pytest
 from databases import ScratchDatabases, build_database_url
 from harness import Harness
 from tapgate.core.settings import load_settings
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
@@ -25,6 +24,7 @@ from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
 from tapgate.sandbox.demo.examples import load_example_person, load_examples
 from tapgate.sandbox.installation import prepare_installation
+from tapgate.server.gateway_services import open_services
 from tapgate_client.ids import IdGenerator
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.

@@ -11,7 +11,6 @@ from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate import gateway
 from tapgate.business.merchants.pos.routes import pos_endpoints
 from tapgate.cli import start
 from tapgate.core.settings.declaration import SettingsError
@@ -19,6 +18,7 @@ from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.gateway import create_app
+from tapgate.server import gateway
 from tapgate_client.errors import Code
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
@@ -177,7 +177,7 @@ async def test_simulators_are_not_served_in_production_or_staging(
     services: Services, environment: str, path: str
 ) -> None:
     set_environment(services, environment)
-    assert start._build_gateway_services(services.settings)[0].module == "tapgate.gateway"
+    assert start._build_gateway_services(services.settings)[0].module == "tapgate.server.gateway"
     async with build_client(gateway.create_app(services)) as client:
         assert (await client.get(path)).status_code == 404
     with pytest.raises(SettingsError, match=f"no simulators in {environment}"):

@@ -7,9 +7,9 @@ import pytest
 
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.access import ROLES_BY_LETTER
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.console import ACTIONS
 from tapgate.sites.console.rendering import get_page_path

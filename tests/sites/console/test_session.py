@@ -14,8 +14,8 @@ from builders.auth import EMAIL, PASSWORD, enroll_app
 from builders.http_apps import LogCapture
 from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
+from tapgate.server.gateway_installation import create_first_admin
 
 
 @pytest.fixture(autouse=True)

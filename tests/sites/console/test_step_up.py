@@ -15,10 +15,10 @@ from builders.participants import create_card
 from builders.passkeys import Passkey, build_passkey
 from drivers.console import ConsoleClient
 from harness import Harness
-from tapgate.gateway import list_endpoints
-from tapgate.gateway_installation import create_first_admin
 from tapgate.http.api.services import Services
 from tapgate.sandbox.simulators import site as simulator_site
+from tapgate.server.gateway import list_endpoints
+from tapgate.server.gateway_installation import create_first_admin
 from tapgate.sites.console import console as console_site
 from tapgate.sites.console.console import ACTIONS
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from drivers.console import ConsoleClient, ConsoleClients, contains_digits, parse_request_id
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate.sites.console.console import ACTIONS
 
 #: Endpoints that the console offers outside of actions, and where.

@@ -13,7 +13,6 @@ from tapgate.business.staff import queries as admin_queries
 from tapgate.business.staff.api_keys import operations as api_keys
 from tapgate.core.settings import Settings
 from tapgate.core.settings.business import Receipts
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.failures import DATABASE_ERRORS
@@ -25,6 +24,7 @@ from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
+from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope
 

@@ -3,7 +3,7 @@
 from builders.auth import enroll_app
 from builders.participants import create_agent
 from harness import Harness, parse_error
-from tapgate.gateway import list_endpoints
+from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 
 

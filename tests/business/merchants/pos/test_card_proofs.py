@@ -31,9 +31,8 @@ from builders.payments import (
     subscribe_to_events,
 )
 from cases import each
-from gateway.fixtures import create_terminal_key
 from harness import PIN, WRONG_PIN, Harness, parse_error
-from tapgate.event_records import EVENT_RECORD_LOADERS
+from server.gateway.fixtures import create_terminal_key
 from tapgate.ledger import write
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.ledger.card_proofs.verifier import ProofResult, ProofVerifier
@@ -43,6 +42,7 @@ from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
 from tapgate.runtime.store.database import Database
 from tapgate.sandbox.software_card import SoftwareCard
+from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client import ids
 from tapgate_client.schemas.card_proofs import CardProof
 

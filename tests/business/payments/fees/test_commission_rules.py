@@ -9,7 +9,7 @@ from builders.participants import cash_in, cash_out, create_agent
 from cases import each
 from harness import Harness
 from tapgate.core.settings import Settings
-from tapgate.gateway_services import open_services
+from tapgate.server.gateway_services import open_services
 
 URL = "/api/v1/commission-rules"
 

@@ -9,10 +9,10 @@ import pytest
 from cases import each
 from harness import Harness
 from tapgate.core.settings import Settings
-from tapgate.gateway_services import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
 from tapgate.ledger.verify import verify
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 
 URL = "/api/v1/fee-rules"

@@ -21,11 +21,11 @@ from examples import limit_examples
 from harness import Harness
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.settings import Settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator
 

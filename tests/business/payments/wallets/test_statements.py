@@ -27,9 +27,9 @@ from business.payments.transactions.large_history import (
 from cases import each
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.business.payments.wallets.statements.queries import load_activity, sum_movements
-from tapgate.gateway import build_openapi_document
 from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
+from tapgate.server.gateway import build_openapi_document
 
 URL = "/api/v1/wallet/account-statement"
 

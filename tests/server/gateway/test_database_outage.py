@@ -12,10 +12,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from drivers.processes import ADMIN, list_workers, run_gateway
-from tapgate import gateway
 from tapgate.events.notifications.messages import MessageSender
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.embedded import EmbeddedPostgres
+from tapgate.server import gateway
 
 #: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.
 TIMEOUT_SECONDS = 30.0

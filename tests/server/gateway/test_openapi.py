@@ -11,11 +11,11 @@ from jsonschema_rs import Draft202012Validator, Registry
 
 from drivers.webhooks import ENDPOINTS_URL, WebhookReceiver, attempt_due_deliveries
 from harness import Harness
-from tapgate.event_records import EVENT_RECORD_LOADERS
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http import json_schema
 from tapgate.http.api.openapi import render_openapi_document
 from tapgate.http.openapi_components import inline_shared_parts, iter_operations
+from tapgate.server.event_records import EVENT_RECORD_LOADERS
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client.errors import TABLE
 from tapgate_client.schemas.fields import IdempotencyKeyRule
 from tapgate_client.schemas.webhooks import TEST_EVENT, WEBHOOK_EVENT_TYPES

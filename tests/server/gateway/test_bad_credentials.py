@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import pytest
 
 from cases import run_cases
-from gateway.bad_credentials import (
+from server.gateway.bad_credentials import (
     BadCredential,
     TamperedAuth,
     list_bad_credentials,
     replace_headers,
 )
-from gateway.fixtures import AccessFixtures, build_missing_path, get_status_and_code
-from tapgate.gateway import list_endpoints
+from server.gateway.fixtures import AccessFixtures, build_missing_path, get_status_and_code
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import list_endpoints
 
 PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint.access.public]
 

@@ -8,8 +8,8 @@ import msgspec
 from builders.participants import create_agent
 from cases import run_cases
 from harness import Harness
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import ENDPOINT_GROUPS
 from tapgate_client import ids
 
 CANARY = "cAnArY-7319"

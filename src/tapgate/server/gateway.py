@@ -57,7 +57,6 @@ from tapgate.business.staff.sso import routes as sso
 from tapgate.business.support import operations as support_operations
 from tapgate.business.support import routes as support
 from tapgate.core.settings import load_settings
-from tapgate.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.events.audit import routes as audit
 from tapgate.events.audit.chain import Sealer
 from tapgate.events.notifications import message_statuses, provider_warnings
@@ -66,7 +65,6 @@ from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.events.notifications.retention import RetentionWorker
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.events.webhooks.worker import WebhookWorker
-from tapgate.gateway_services import open_services
 from tapgate.http import worker
 from tapgate.http.api.app import App, Site
 from tapgate.http.api.openapi import render_openapi_document
@@ -80,6 +78,8 @@ from tapgate.ledger.maintenance import LedgerMaintenance
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
+from tapgate.server.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
+from tapgate.server.gateway_services import open_services
 from tapgate.sites.console.console import build_console
 from tapgate.sites.console.favicon import Favicon
 from tapgate.sites.console.root_redirect import RootRedirect

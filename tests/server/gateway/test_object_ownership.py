@@ -12,8 +12,9 @@ import pytest
 
 from builders.participants import AGENT_PIN, create_agent, post_webhook
 from cases import each
-from gateway import ownership_requests
-from gateway.fixtures import (
+from harness import PIN
+from server.gateway import ownership_requests
+from server.gateway.fixtures import (
     OTHER_PIN,
     PERIOD,
     V1,
@@ -25,10 +26,9 @@ from gateway.fixtures import (
     get_status_and_code,
     new_request_id,
 )
-from harness import PIN
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
+from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}

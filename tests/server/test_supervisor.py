@@ -19,15 +19,15 @@ import psutil
 import pytest
 
 from drivers.processes import free_port
-from tapgate import supervisor
 from tapgate.runtime.store.postgres_programs import read_embedded_version
 from tapgate.runtime.store.postgres_releases import list_warnings
+from tapgate.server import supervisor
 
 #: Program that supervises the stub service.
 _SUPERVISOR_SCRIPT = """
 import asyncio, os, sys
-from tapgate import supervisor
-from tapgate.child_process import StartError
+from tapgate.server import supervisor
+from tapgate.server.child_process import StartError
 from tapgate.core.settings import load_settings
 from tapgate.runtime.store import StoreError
 
@@ -68,7 +68,7 @@ class SupervisorProcess:
                 [sys.executable, "-c", _SUPERVISOR_SCRIPT],
                 env=os.environ
                 | {
-                    "PYTHONPATH": str(Path(__file__).parent),
+                    "PYTHONPATH": str(Path(__file__).parents[1]),
                     "TAPGATE_PORT": str(self.port),
                     "TAPGATE_DATA_DIR": str(self.data_dir),
                 }

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.money_requests import CASES, count_entries, send_case
 from harness import Harness
-from tapgate.gateway import ENDPOINT_GROUPS
+from server.gateway.money_requests import CASES, count_entries, send_case
+from tapgate.server.gateway import ENDPOINT_GROUPS
 
 MONEY_ROUTES = {
     endpoint.name for group in ENDPOINT_GROUPS for endpoint in group if endpoint.moves_money

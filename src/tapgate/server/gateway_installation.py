@@ -13,11 +13,11 @@ from tapgate.business.staff import queries as admin_queries
 from tapgate.core import private_files
 from tapgate.core.settings import Settings
 from tapgate.core.settings.declaration import SettingsError
-from tapgate.gateway_services import open_services
 from tapgate.http.api.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.installation import check_installation, start_onboarding
+from tapgate.server.gateway_services import open_services
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import httpx2
 import jwt
 
-from gateway.fixtures import AccessFixtures, create_terminal_key
 from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
+from server.gateway.fixtures import AccessFixtures, create_terminal_key
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate_client import ids, signing
 from tapgate_client.clock import format_rfc3339, system_clock

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from databases import ScratchDatabases
-from gateway.fixtures import AccessFixtures, OwnershipFixtures, run_access_fixtures
+from server.gateway.fixtures import AccessFixtures, OwnershipFixtures, run_access_fixtures
 
 
 @pytest.fixture(scope="session")

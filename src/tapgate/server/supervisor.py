@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.core.settings import Settings
 from tapgate.core.settings.network import format_url
 from tapgate.runtime.handover import LISTEN_BACKLOG
@@ -26,7 +25,8 @@ from tapgate.runtime.store.connection_budget import list_capacity_warnings
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.migrate import check_schema, migrate
 from tapgate.runtime.store.postgres_programs import read_embedded_version
-from tapgate.startup_responder import StartupResponder
+from tapgate.server.child_process import ChildProcess, StartError, print_line
+from tapgate.server.startup_responder import StartupResponder
 
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5

@@ -22,8 +22,8 @@ from drivers.webhooks import (
 from harness import WRONG_PIN, Harness, split_words
 from tapgate.core import telemetry
 from tapgate.core.telemetry import TelemetryError
-from tapgate.gateway import create_app
 from tapgate.http.traced_app import TracedApp
+from tapgate.server.gateway import create_app
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 

@@ -13,12 +13,12 @@ from drivers.in_process import AppTransport
 from drivers.standby import Standby
 from harness import PIN, Harness
 from tapgate.core.settings import load_settings
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import EmbeddedPostgres
 from tapgate.runtime.store.server_status import get_server_status
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client.ids import IdGenerator
 
 

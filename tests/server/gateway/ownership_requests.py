@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from builders.participants import AGENT_PIN
-from gateway.fixtures import (
+from harness import PIN
+from server.gateway.fixtures import (
     IMAGE_DATA_URI,
     NEW_PIN,
     PERIOD,
@@ -15,7 +16,6 @@ from gateway.fixtures import (
     build_missing_id,
     new_request_id,
 )
-from harness import PIN
 from tapgate_client import ids
 
 # Requests about a subscriber. Lists omit a restricted subscriber; other requests are rejected.

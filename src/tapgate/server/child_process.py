@@ -13,7 +13,7 @@ from tapgate.runtime.handover import (
     LIFELINE_FD_VARIABLE,
     LISTENER_FD_VARIABLE,
 )
-from tapgate.startup_responder import StartupResponder
+from tapgate.server.startup_responder import StartupResponder
 
 _MIN_RESTART_DELAY_SECONDS = 0.1
 _MAX_RESTART_DELAY_SECONDS = 5.0

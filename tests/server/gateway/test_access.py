@@ -6,10 +6,10 @@ Exactly the callers in the specification pass; all other callers get the specifi
 import httpx2
 
 from cases import run_cases
-from gateway.fixtures import AccessFixtures, Caller, build_missing_path, get_status_and_code
-from tapgate.gateway import list_endpoints
+from server.gateway.fixtures import AccessFixtures, Caller, build_missing_path, get_status_and_code
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import list_endpoints
 
 V1 = "/api/v1"
 

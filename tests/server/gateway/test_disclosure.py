@@ -16,7 +16,8 @@ import pytest
 
 from builders.participants import AGENT_PIN, get_partner_auth, post_webhook
 from cases import run_cases
-from gateway.fixtures import (
+from harness import PIN
+from server.gateway.fixtures import (
     V1,
     Caller,
     OwnershipFixtures,
@@ -25,10 +26,9 @@ from gateway.fixtures import (
     build_missing_path,
     new_request_id,
 )
-from harness import PIN
-from tapgate.gateway import list_endpoints
 from tapgate.http.api.examples import build_example
 from tapgate.http.endpoint import Endpoint
+from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 
 NAME, CHILD = "Zebulonia", "Persephina"

@@ -13,11 +13,11 @@ from harness import PIN, Harness, parse_error
 from tapgate.core.settings import Settings
 from tapgate.events.notifications.messages import list_pending
 from tapgate.events.notifications.receipts import ReceiptWorker
-from tapgate.gateway import ENDPOINT_GROUPS, create_app
 from tapgate.http.checks import get_rule_and_type, is_struct
 from tapgate.ledger import chart
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import RequestSucceeded
+from tapgate.server.gateway import ENDPOINT_GROUPS, create_app
 from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate_client.schemas import fields
 from tapgate_client.schemas.clearable_fields import OrEmptyRule

@@ -26,7 +26,6 @@ from builders.worst_case_requests import (
 )
 from drivers.in_process import InProcessRequest
 from tapgate.core.settings import load_settings
-from tapgate.gateway import create_app, list_endpoints
 from tapgate.http.api.app import App
 from tapgate.http.api.charges import LOGIN_RATE_LIMIT
 from tapgate.http.api.services import Services
@@ -34,6 +33,7 @@ from tapgate.http.app import PROBE_RATE_LIMIT, RATE_LIMITED_PAUSE_SECONDS
 from tapgate.http.messages import Application
 from tapgate.http.token_buckets import RateLimit
 from tapgate.messenger.app import App as Messenger
+from tapgate.server.gateway import create_app, list_endpoints
 from tapgate.sites.guide.site import SEARCH_RATE_LIMIT
 
 #: Share of one processor that one address may use.

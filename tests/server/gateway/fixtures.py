@@ -15,12 +15,12 @@ from drivers.in_process import AppTransport
 from harness import PIN, Harness, HmacAuth
 from tapgate.core.settings import load_settings
 from tapgate.events.audit.rejections import RejectionLog
-from tapgate.gateway import create_app
-from tapgate.gateway_services import open_services
 from tapgate.http.api.access import ROLES_BY_LETTER, Access
 from tapgate.http.endpoint import Endpoint
 from tapgate.ledger.pins.storage import set_pin
 from tapgate.ledger.rules import insert_defaults
+from tapgate.server.gateway import create_app
+from tapgate.server.gateway_services import open_services
 from tapgate_client import ids
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.admin import Scope

@@ -15,7 +15,6 @@ from tapgate.business.reporting.metric_sources import open_metrics
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.core.settings import Settings
 from tapgate.core.vault import Vault
-from tapgate.event_records import EVENT_RECORD_LOADERS
 from tapgate.events.audit.rejections import RejectionLog
 from tapgate.events.notifications.receipts import KINDS_BY_SETTING
 from tapgate.http.api.latency_samples import LatencySamples
@@ -37,6 +36,7 @@ from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.replica import Replica
 from tapgate.runtime.store.signals import Signals
 from tapgate.runtime.store.transaction import Transaction, open_transaction
+from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client import ids, money
 from tapgate_client.clock import Clock, system_clock
 from tapgate_client.schemas.nodes import NodeRole

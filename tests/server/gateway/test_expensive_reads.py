@@ -9,9 +9,9 @@ import pytest
 
 from harness import BearerAuth, Harness
 from tapgate.business.payments.wallets.statements import queries
-from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.api.services import Services, create_heavy_read_limit
 from tapgate.runtime.fair_limit import FairLimit
+from tapgate.server.gateway import ENDPOINT_GROUPS
 
 STATEMENT_URL = "/api/v1/wallet/account-statement"
 

@@ -1,0 +1,1 @@
+"""Wiring and processes: the gateway, its installation and the supervisor."""
