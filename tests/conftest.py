@@ -159,13 +159,13 @@ _LONG_TEST_PATHS = (
     "tests/http/api/test_worst_case_requests.py",
     "tests/secret_leaks/",
     "tests/test_readme.py",
-    "tests/test_cli.py",
+    "tests/cli/test_cli.py",
     "tests/ledger/test_archive",
     "tests/cli/test_backup.py",
     "tests/messenger/test_startup.py",
     "tests/business/payments/wallets/test_statement_files.py",
     "tests/business/payments/transactions/test_lists.py",
-    "tests/rekey/",
+    "tests/cli/rekey/",
 )
 _START_ORDER = (*_SINGLE_PROCESS_PATHS, *_LONG_TEST_PATHS)
 

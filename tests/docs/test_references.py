@@ -39,7 +39,8 @@ def test_referenced_files_and_tests_exist(document: Path) -> None:
 def test_broken_references_are_detected() -> None:
     text = (
         "`tests/nothing.py`, `tests/conftest.py::test_nothing`, `edge/nothing.py`,"
-        " `src/tapgate`, `http/api/app.py`, `tests/test_cli.py::test_help_shows_the_command_usage`"
+        " `src/tapgate`, `http/api/app.py`,"
+        " `tests/cli/test_cli.py::test_help_shows_the_command_usage`"
     )
     assert [is_broken(item) for item in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
 

@@ -131,7 +131,7 @@ def rekey(
     Tapgate can keep running. If the command is interrupted, run it again: it continues. It exits
     with status 1 while an older key is needed.
     """
-    from tapgate.cli.rekey import run_rekey  # noqa: PLC0415
+    from tapgate.cli.rekey.command import run_rekey  # noqa: PLC0415
 
     run_rekey(pause_seconds=pause, check=check, discard=discard, confirmed=yes)
 

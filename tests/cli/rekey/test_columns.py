@@ -1,6 +1,6 @@
 """Every column that may contain sealed values or keyed hashes is known to `tapgate rekey`."""
 
-from tapgate.rekey.columns import HASH_COLUMNS, MAC_COLUMNS, SEALED_COLUMNS
+from tapgate.cli.rekey.columns import HASH_COLUMNS, MAC_COLUMNS, SEALED_COLUMNS
 from tapgate.runtime.store.database import Database
 
 #: Columns whose content does not depend on the secret key.

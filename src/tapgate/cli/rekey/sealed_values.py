@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import asyncpg
 
+from tapgate.cli.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
 from tapgate.core.vault import KEY_ID_BYTES, Vault, VaultError
 from tapgate.ledger.card_proofs.issuer_keys import build_own_keys_context, derive_legacy_own_keys
-from tapgate.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
 from tapgate.runtime.store.installation import get_first_key_id
 
 #: A sealed value starts with the fingerprint of its key and a random nonce, so that its beginning

@@ -3,9 +3,9 @@
 import asyncio
 import subprocess
 
+from cli.rekey.conftest import AFTER, BEFORE, SWITCHED, OpenGateway
 from drivers.processes import TAPGATE_EXECUTABLE, build_environ, run_command_on
 from harness import Harness
-from rekey.conftest import AFTER, BEFORE, SWITCHED, OpenGateway
 from tapgate.core.vault import Vault
 
 OLD_KEY = Vault(BEFORE).key_id

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tapgate.cli import operator
 from tapgate.cli.keys import run_with_services
-from tapgate.rekey.job import KeyStatus, Rekey, Remaining, open_rekey
+from tapgate.cli.rekey.job import KeyStatus, Rekey, Remaining, open_rekey
 from tapgate.runtime.progress import LineProgress
 
 

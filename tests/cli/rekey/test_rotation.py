@@ -12,13 +12,13 @@ from builders.auth import SESSION_ID
 from builders.card_proofs import create_keyset, personalize
 from builders.participants import create_partner, post_webhook
 from business.customers.subscribers.test_kyc_documents import get_document, upload_document
+from cli.rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
-from rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
 from tapgate.auth.actors import Actor
+from tapgate.cli.rekey.job import KeyStatus, open_rekey
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.vault import Vault
 from tapgate.ledger.checkpoints import save_progress, verify_with_checkpoints
-from tapgate.rekey.job import KeyStatus, open_rekey
 from tapgate.runtime.store import StoreError
 from tapgate_client import ids
 

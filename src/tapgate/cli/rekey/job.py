@@ -6,16 +6,16 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.auth.actors import Actor
+from tapgate.cli.rekey import sealed_values
+from tapgate.cli.rekey.columns import SEALED_COLUMNS
+from tapgate.cli.rekey.hashes import HASH_KINDS, OldKey, count_hashes, discard_hashes
+from tapgate.cli.rekey.sealed_values import ProgressCallback
 from tapgate.core.settings.fingerprint import list_secret_keys
 from tapgate.events.audit import verification as audit_log
 from tapgate.events.audit.trail import AuditTrail
 from tapgate.http.api.services import Services
 from tapgate.ledger import archived, checkpoints
 from tapgate.ledger.maintenance import partition_job
-from tapgate.rekey import sealed_values
-from tapgate.rekey.columns import SEALED_COLUMNS
-from tapgate.rekey.hashes import HASH_KINDS, OldKey, count_hashes, discard_hashes
-from tapgate.rekey.sealed_values import ProgressCallback
 from tapgate.runtime.nodes import list_nodes
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.exclusive_job import AlreadyRunningError, ExclusiveJob

@@ -143,5 +143,5 @@ def test_version_option_prints_the_version_of_the_package() -> None:
     result = CliRunner().invoke(app, ["--version"])
     versions = f"tapgate {VERSION}\nPostgreSQL {read_embedded_version()} (embedded)\n"
     assert (result.exit_code, result.output) == (0, versions)
-    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     assert f'\nversion = "{VERSION}"\n' in project

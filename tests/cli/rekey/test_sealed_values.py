@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tapgate.cli.rekey import sealed_values
+from tapgate.cli.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
 from tapgate.core.vault import Vault
-from tapgate.rekey import sealed_values
-from tapgate.rekey.columns import SEALED_COLUMNS, SealedColumn, build_row_context
 from tapgate.runtime.store.migrate import migrate
 
 OLD, BOTH, NEW = Vault("k" * 32), Vault("1:" + "j" * 32 + "," + "k" * 32), Vault("j" * 32)
