@@ -58,9 +58,9 @@ from tapgate.runtime.store import signals as signals_module
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.embedded import DATABASE_NAME, EmbeddedPostgres
 from tapgate.runtime.store.migrate import migrate
-from tapgate.sandbox.gateway import create_app
 from tapgate.server.gateway_services import open_services
 from tapgate_client.ids import IdGenerator
+from tapgate_sandbox.gateway import create_app
 
 temporary_files.keep_in_memory()
 

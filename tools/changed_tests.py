@@ -17,6 +17,7 @@ TESTS: Final = Path("tests")
 #: Test folders by source folder. The nearest source folder applies.
 MIRRORS: Final = {
     "src/tapgate": "tests",
+    "src/tapgate_sandbox": "tests/sandbox",
     "clients/python/src/tapgate_client": "tests/client",
     "bench": "tests/bench",
     "deploy": "tests/deploy",

@@ -12,8 +12,8 @@ import asyncpg
 
 from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
-from tapgate.sandbox.demo import country
 from tapgate_client import names
+from tapgate_sandbox.demo import country
 
 #: Maximum accounts per card of the dataset, including the card's own. Each has its own ID slot.
 MAX_PEOPLE_PER_CARD: Final = 1_000

@@ -22,12 +22,12 @@ from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
 from tapgate.ledger.card_proofs.verifier import format_uid
 from tapgate.ledger.commands import Command
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate_client import ids
 from tapgate_client.schemas.admin import NewApiKey, Scope
 from tapgate_client.schemas.card_proofs import NewKeyset
 from tapgate_client.schemas.processors import NewProcessor, NewTerminal
 from tapgate_client.schemas.webhooks import NewWebhookEndpoint
+from tapgate_sandbox.software_card import SoftwareCard
 
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00

@@ -16,7 +16,7 @@ from drivers.actors import Admin, require_success
 from drivers.chromium import DESKTOP_VIEWPORT, Tab
 from drivers.deployments import Deployment
 from drivers.processes import ADMIN, free_port, open_client, start_tapgate
-from tapgate.sandbox.demo.examples import load_examples
+from tapgate_sandbox.demo.examples import load_examples
 
 _NO_CHROMIUM = f"needs a Chromium: none of {', '.join(chromium.EXECUTABLE_NAMES)} is on the PATH"
 

@@ -19,8 +19,8 @@ from drivers.actors import Admin, require_success
 from drivers.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, ColorScheme, Tab
 from drivers.deployments import Deployment
 from drivers.processes import ADMIN
-from tapgate.sandbox.simulators.site import PAGES as SIMULATORS
 from tapgate.sites.console.console import ACTIONS, PAGES
+from tapgate_sandbox.simulators.site import PAGES as SIMULATORS
 
 #: Detail pages, and the list from which a record is taken.
 _DETAIL_PAGE_LISTS: Final = {

@@ -7,7 +7,7 @@ import msgspec
 
 from builders.payments import PosDriver
 from harness import Harness
-from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_sandbox.software_card import SoftwareCard
 
 CARDS_URL = "/api/v1/cards"
 META_READ_KEY = "000102030405060708090A0B0C0D0E0F"

@@ -49,11 +49,11 @@ from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.server_status import get_server_status
-from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate_client import ids, signing
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import IdGenerator
 from tapgate_client.schemas.nodes import NodeRole
+from tapgate_sandbox.fake_provider.provider import Provider, UserMessage
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ADDRESS = "+23276000001"

@@ -22,7 +22,7 @@ from drivers.terminal import (
     run_on_terminal,
 )
 from tapgate.cli import app
-from tapgate.sandbox.demo.examples import save_examples
+from tapgate_sandbox.demo.examples import save_examples
 
 PHONE = "+23276000009"
 MENU = "*Menu*\n1. Balance\n2. Send money\n3. Change PIN\nReply with a number."

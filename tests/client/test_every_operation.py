@@ -19,7 +19,6 @@ from client.operation_catalog import list_methods
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from tapgate.auth.oidc.logins import OidcLogins
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.server.gateway_installation import create_first_admin
 from tapgate_client import (
     AccessToken,
@@ -42,6 +41,7 @@ from tapgate_client.schemas.messages import StatusReport
 from tapgate_client.schemas.passkeys import AssertedCredential, AttestedCredential
 from tapgate_client.schemas.provider_warnings import ProviderReport
 from tapgate_client.transport import AsyncTransport
+from tapgate_sandbox.software_card import SoftwareCard
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()

@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-import tapgate.sandbox.simulators
 import tapgate.sites.console
+import tapgate_sandbox.simulators
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = Path(tapgate.sites.console.__file__).parent
-SIMULATORS = Path(tapgate.sandbox.simulators.__file__).parent
+SIMULATORS = Path(tapgate_sandbox.simulators.__file__).parent
 
 
 def find_section(document: str, heading: str) -> str:

@@ -16,7 +16,6 @@ from tapgate.auth.principals import PrincipalKind
 from tapgate.core.settings import Settings
 from tapgate.core.settings.nodes import Environment
 from tapgate.ledger import chart
-from tapgate.sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 from tapgate.sites.console import labels
 from tapgate.sites.console.actions import Action
 from tapgate.sites.console.console import ACTIONS
@@ -29,6 +28,7 @@ from tapgate.sites.console.translation.template_texts import (
 )
 from tapgate_client import schemas
 from tapgate_client.errors import TABLE, Code
+from tapgate_sandbox.simulators.phone_templates import _TEMPLATE_TEXTS as MESSAGE_TEMPLATES
 
 _PACKAGE: Final = Path(tapgate.__file__).parent
 _CONSOLE: Final = _PACKAGE / "console"
@@ -71,7 +71,7 @@ _PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 
 def list_template_texts() -> dict[str, set[str]]:
     """Return the texts of templates, with the names of the templates that contain them."""
-    environment = build_environment("tapgate.sandbox.simulators", "tapgate.sites.console")
+    environment = build_environment("tapgate_sandbox.simulators", "tapgate.sites.console")
     macros, texts = list_macros(environment), dict[str, set[str]]()
     for name in environment.list_templates():
 

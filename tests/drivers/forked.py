@@ -46,8 +46,8 @@ _PRELOADED_MODULES = [
     "tapgate.messenger.app",
     "tapgate.messenger.startup",
     "tapgate.messenger.wiring",
-    "tapgate.sandbox.installation",
-    "tapgate.sandbox.simulators.site",
+    "tapgate_sandbox.installation",
+    "tapgate_sandbox.simulators.site",
 ]
 _COMMAND_TIMEOUT_SECONDS = 60
 

@@ -37,8 +37,8 @@ from drivers.messenger import build_flow_key
 from tapgate import cli
 from tapgate.http.api.services import Services
 from tapgate.http.connection import IDLE_TIMEOUT_SECONDS
-from tapgate.sandbox.fake_provider import server
-from tapgate.sandbox.fake_provider.provider import Provider
+from tapgate_sandbox.fake_provider import server
+from tapgate_sandbox.fake_provider.provider import Provider
 
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
@@ -141,7 +141,7 @@ def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
 
 
 def _is_worker_of(port: str, process: psutil.Process) -> bool:
-    module = "tapgate.sandbox.gateway"
+    module = "tapgate_sandbox.gateway"
     try:
         if process.name() == build_worker_name(module, port):
             return True
@@ -252,7 +252,7 @@ class RunningServices:
         found = []
         for child in self._supervisor.children():
             with contextlib.suppress(psutil.Error):  # the process may have exited
-                # The gateway's module is `tapgate.server.gateway` or `tapgate.sandbox.gateway`.
+                # The gateway's module is `tapgate.server.gateway` or `tapgate_sandbox.gateway`.
                 if any(
                     part.startswith("tapgate.") and part.endswith(f".{service}")
                     for part in child.cmdline()

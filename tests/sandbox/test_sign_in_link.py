@@ -8,9 +8,9 @@ from harness import Harness
 from tapgate.cli import start
 from tapgate.core.settings.nodes import Environment
 from tapgate.http.api.services import Services
-from tapgate.sandbox import sign_in_link
-from tapgate.sandbox.gateway import create_app
 from tapgate.server.gateway_installation import get_first_admin_path
+from tapgate_sandbox import sign_in_link
+from tapgate_sandbox.gateway import create_app
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ _COMMON_VARIABLES: Final = {
 #: Secrets that a process may have in its environment, by module name.
 ALLOWED_IN_ENVIRONMENTS: Final = {
     "tapgate.server.gateway": _COMMON_VARIABLES,
-    "tapgate.sandbox.gateway": _COMMON_VARIABLES,
+    "tapgate_sandbox.gateway": _COMMON_VARIABLES,
     "tapgate.messenger": _COMMON_VARIABLES
     | {
         "TAPGATE_MESSENGER_ACCESS_TOKEN": "authenticates requests to the provider",

@@ -21,7 +21,7 @@ from tapgate.runtime.store.embedded import EmbeddedPostgres
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2
-_MODULE: Final = "tapgate.sandbox.gateway"
+_MODULE: Final = "tapgate_sandbox.gateway"
 _HEALTHY_TIMEOUT_SECONDS: Final = 60.0
 _STOP_TIMEOUT_SECONDS: Final = 30.0
 _NO_LIMIT: Final = "1000000"

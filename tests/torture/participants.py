@@ -7,9 +7,9 @@ import msgspec
 
 from drivers.actors import AGENT_PIN, Record
 from harness import PIN, WRONG_PIN
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate_client import signing
 from tapgate_client.clock import format_rfc3339, system_clock
+from tapgate_sandbox.software_card import SoftwareCard
 from torture.plan import Kind, Operation
 
 

@@ -8,7 +8,7 @@ from drivers.processes import ADMIN, open_client
 from harness import BearerAuth, HmacAuth
 from tapgate.ledger.card_proofs.issuer_keys import IssuerKeys
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
-from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_sandbox.software_card import SoftwareCard
 from torture import plan
 from torture.events import COMPLETED, REFUNDED
 from torture.participants import HmacKey, Participants

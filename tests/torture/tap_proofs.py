@@ -7,7 +7,7 @@ import msgspec
 
 from drivers.actors import Record
 from tapgate.runtime.store.database import Database
-from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_sandbox.software_card import SoftwareCard
 from torture.client_ledger import ClientLedger, OperationState
 from torture.findings import Findings
 from torture.participants import Participants

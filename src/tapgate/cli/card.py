@@ -40,7 +40,7 @@ async def _build_proof(
 ) -> str:
     from tapgate.core.vault import Vault  # noqa: PLC0415
     from tapgate.runtime.store.database import Database  # noqa: PLC0415
-    from tapgate.sandbox.software_card import load_card  # noqa: PLC0415
+    from tapgate_sandbox.software_card import load_card  # noqa: PLC0415
 
     database = await Database.connect(url)
     try:

@@ -5,11 +5,11 @@ import sys
 from tapgate.cli import operator
 from tapgate.core.settings import Settings
 from tapgate.runtime import event_loop
-from tapgate.sandbox.demo import examples
-from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.server import supervisor
 from tapgate.server.gateway_installation import require_same_installation
 from tapgate.server.gateway_services import open_services
+from tapgate_sandbox.demo import examples
+from tapgate_sandbox.demo.build import DemoError, build_demo
 
 
 def build(settings: Settings, size: str) -> None:

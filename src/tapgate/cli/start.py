@@ -73,7 +73,7 @@ def _build_gateway_services(settings: Settings) -> list[Service]:
     """Return the gateway and its report workers, if it has any."""
     gateway = Service(
         "gateway",
-        "tapgate.sandbox.gateway" if settings.has_simulators else "tapgate.server.gateway",
+        "tapgate_sandbox.gateway" if settings.has_simulators else "tapgate.server.gateway",
         settings.host,
         settings.port,
         settings.workers,
@@ -123,7 +123,7 @@ def _list_secrets_of(role: NodeRole) -> frozenset[str]:
 
 def _load_gateway_hook(settings: Settings) -> PrepareHook:
     if settings.demo != Demo.OFF:
-        from tapgate.sandbox import installation  # noqa: PLC0415
+        from tapgate_sandbox import installation  # noqa: PLC0415
 
         return installation.prepare_installation
     from tapgate.server.gateway_installation import prepare_installation  # noqa: PLC0415
@@ -138,7 +138,7 @@ def _load_messenger_hook() -> PrepareHook:
 
 
 async def _create_sign_in_link(settings: Settings, database_url: str) -> str:
-    from tapgate.sandbox.sign_in_link import create_link  # noqa: PLC0415
+    from tapgate_sandbox.sign_in_link import create_link  # noqa: PLC0415
 
     database = await Database.connect(database_url, size=1)
     try:

@@ -18,9 +18,9 @@ from builders.approvals import (
 from drivers.processes import run_command_on
 from harness import BearerAuth, Harness, parse_error
 from tapgate.business.approvals.operations import require_unguarded_key
-from tapgate.sandbox.demo.build import DemoError, acquire_build_lock
 from tapgate_client import ids
 from tapgate_client.errors import ApiError
+from tapgate_sandbox.demo.build import DemoError, acquire_build_lock
 
 PHONE = {"phone_number": "+23276123499"}
 

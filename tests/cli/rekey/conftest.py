@@ -10,9 +10,9 @@ from drivers.in_process import AppTransport
 from harness import Harness
 from tapgate.core.settings import Settings
 from tapgate.ledger.rules import insert_defaults
-from tapgate.sandbox.gateway import create_app
 from tapgate.server.gateway_installation import require_same_installation
 from tapgate.server.gateway_services import open_services
+from tapgate_sandbox.gateway import create_app
 
 OLD = "k" * 32
 NEW = "new:" + "j" * 32

@@ -15,7 +15,7 @@ from tapgate.ledger.card_proofs.sun import (
     diversify,
     diversify_file_read_key,
 )
-from tapgate.sandbox.software_card import SoftwareCard
+from tapgate_sandbox.software_card import SoftwareCard
 
 ZERO_KEY = bytes(16)
 #: Key of the example in AN10922.

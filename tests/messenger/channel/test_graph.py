@@ -16,8 +16,8 @@ from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
 from tapgate.messenger.model import TextReply
-from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
-from tapgate.sandbox.fake_provider.server import serve
+from tapgate_sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
+from tapgate_sandbox.fake_provider.server import serve
 
 PHONE = "+23276123456"
 (HELLO_PAYLOAD,) = render_payloads(TextReply(text="Hello"), PHONE)

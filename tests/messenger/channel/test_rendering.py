@@ -22,7 +22,7 @@ from tapgate.messenger.model import (
     Template,
     TextReply,
 )
-from tapgate.sandbox.fake_provider import message_validation
+from tapgate_sandbox.fake_provider import message_validation
 
 PHONE = "+23276123456"
 MORE_OPTION = Option(id="more:1", title="More")

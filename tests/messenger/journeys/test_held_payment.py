@@ -12,7 +12,7 @@ from tapgate.events.notifications.messages import MessageSender
 from tapgate.events.notifications.receipts import ReceiptWorker
 from tapgate.messenger.channel.render import render_payloads, render_plain_text
 from tapgate.messenger.model import OptionList, Template
-from tapgate.sandbox.simulators.phone_templates import render_template
+from tapgate_sandbox.simulators.phone_templates import render_template
 
 #: Words that would reveal the review or invite structuring.
 TELLING_WORDS = (

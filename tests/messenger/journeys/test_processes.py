@@ -36,8 +36,8 @@ from secret_leaks.detector import LeakDetector
 from tapgate.core.settings import load_settings
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.postgres_programs import find_programs_dir
-from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate_client import AsyncTapgateClient, Login, signing
+from tapgate_sandbox.fake_provider.provider import Provider, UserMessage
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 

@@ -21,9 +21,9 @@ from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import TextMessage
 from tapgate.messenger.outbox.sender import Sender
-from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.sandbox.fake_provider.server import serve
-from tapgate.sandbox.gateway import create_app
+from tapgate_sandbox.fake_provider.provider import Provider, UserMessage
+from tapgate_sandbox.fake_provider.server import serve
+from tapgate_sandbox.gateway import create_app
 
 CONSOLE_URL = "/console/support"
 

@@ -7,9 +7,9 @@ from builders.messenger import OutboxDriver, SenderDriver
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.runtime.store.database import Database
-from tapgate.sandbox.fake_provider.provider import Provider
-from tapgate.sandbox.fake_provider.rules import ProviderRules
-from tapgate.sandbox.fake_provider.server import serve
+from tapgate_sandbox.fake_provider.provider import Provider
+from tapgate_sandbox.fake_provider.rules import ProviderRules
+from tapgate_sandbox.fake_provider.server import serve
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from tapgate.messenger.outbox.messages import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.work_queue import compute_backoff
-from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate_client import ids
 from tapgate_client.errors import ApiError, unavailable
+from tapgate_sandbox.fake_provider.provider import PlannedFailure
 
 
 async def _send_all(sender_driver: SenderDriver, *senders: Sender) -> None:

@@ -10,7 +10,7 @@ from builders.messenger import PHONE, OutboxDriver, SenderDriver
 from tapgate.messenger.model import DeliveryStatus, Template, TextReply
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.messages import list_recent
-from tapgate.sandbox.fake_provider.provider import PlannedFailure
+from tapgate_sandbox.fake_provider.provider import PlannedFailure
 
 CODE_TEMPLATE = Template(name="one_time_code", language="fr", parameters=("918273",))
 

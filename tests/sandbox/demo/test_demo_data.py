@@ -19,13 +19,13 @@ from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
-from tapgate.sandbox.demo import build as demo
-from tapgate.sandbox.demo.build import DemoError, build_demo
-from tapgate.sandbox.demo.country import SIZES, Size
-from tapgate.sandbox.demo.examples import load_example_person, load_examples
-from tapgate.sandbox.installation import prepare_installation
 from tapgate.server.gateway_services import open_services
 from tapgate_client.ids import IdGenerator
+from tapgate_sandbox.demo import build as demo
+from tapgate_sandbox.demo.build import DemoError, build_demo
+from tapgate_sandbox.demo.country import SIZES, Size
+from tapgate_sandbox.demo.examples import load_example_person, load_examples
+from tapgate_sandbox.installation import prepare_installation
 
 #: A Wednesday afternoon. Two months start in the 60 days before it.
 NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)

@@ -17,8 +17,8 @@ from tapgate.cli.development import DemoSize
 from tapgate.core.settings import load_settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.settings.nodes import Demo
-from tapgate.sandbox.demo.country import SIZES
-from tapgate.sandbox.demo.examples import load_example_phone
+from tapgate_sandbox.demo.country import SIZES
+from tapgate_sandbox.demo.examples import load_example_phone
 
 
 async def read_hints(running: RunningGateway) -> list[str]:

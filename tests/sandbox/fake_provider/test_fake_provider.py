@@ -27,10 +27,10 @@ from tapgate.messenger.model import (
     ReceivedMessage,
     TextContent,
 )
-from tapgate.sandbox.fake_provider.provider import Provider
-from tapgate.sandbox.fake_provider.rules import ProviderRules
-from tapgate.sandbox.fake_provider.server import serve
 from tapgate_client import signing
+from tapgate_sandbox.fake_provider.provider import Provider
+from tapgate_sandbox.fake_provider.rules import ProviderRules
+from tapgate_sandbox.fake_provider.server import serve
 
 PHONE = "23276123456"
 TEXT = {
@@ -365,7 +365,7 @@ async def test_malformed_request_is_rejected(graph: httpx2.AsyncClient) -> None:
 async def test_fake_provider_runs_as_a_standalone_process() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tapgate.sandbox.fake_provider", "--port", "0", "--access-token", ACCESS_TOKEN),
+        *("-m", "tapgate_sandbox.fake_provider", "--port", "0", "--access-token", ACCESS_TOKEN),
         stdout=subprocess.PIPE,
     )
     try:

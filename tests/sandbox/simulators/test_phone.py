@@ -12,7 +12,7 @@ from drivers.console import ConsoleClient
 from drivers.processes import free_port
 from harness import Harness
 from tapgate.http.api.access import ROLES_BY_LETTER
-from tapgate.sandbox.simulators import phone_templates
+from tapgate_sandbox.simulators import phone_templates
 
 DEMO_PHONE = "+23225000001"
 PATHS = [

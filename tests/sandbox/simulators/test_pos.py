@@ -16,10 +16,10 @@ from tapgate.cli import start
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
-from tapgate.sandbox.demo import examples
-from tapgate.sandbox.gateway import create_app
 from tapgate.server import gateway
 from tapgate_client.errors import Code
+from tapgate_sandbox.demo import examples
+from tapgate_sandbox.gateway import create_app
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
@@ -155,7 +155,7 @@ async def test_chip_keys_are_available_in_development_and_to_system_admins_only(
 
 
 def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:
-    script = (files("tapgate.sandbox.simulators") / "assets" / "error-texts.js").read_text()
+    script = (files("tapgate_sandbox.simulators") / "assets" / "error-texts.js").read_text()
     described = set(re.findall(r"^  ([A-Z_]+): translate\(\"", script, re.MULTILINE))
     assert described <= {code.value for code in Code}
     declared = {code.value for endpoint in pos_endpoints for code in endpoint.errors}
@@ -189,7 +189,7 @@ async def test_anonymous_visitor_is_redirected_to_sign_in(
     services: Services, environment: str
 ) -> None:
     set_environment(services, environment)
-    assert start._build_gateway_services(services.settings)[0].module == "tapgate.sandbox.gateway"
+    assert start._build_gateway_services(services.settings)[0].module == "tapgate_sandbox.gateway"
     async with build_client(create_app(services)) as client:
         for path in ("/simulator", "/simulator/pos"):
             response = await client.get(path)

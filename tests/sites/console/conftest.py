@@ -6,7 +6,7 @@ from builders.http_apps import log_capture
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.in_process import AppTransport
 from harness import Harness
-from tapgate.sandbox.gateway import create_app
+from tapgate_sandbox.gateway import create_app
 
 __all__ = ["log_capture"]
 

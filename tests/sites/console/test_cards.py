@@ -12,8 +12,8 @@ from drivers.console import ConsoleClient, ConsoleClients, contains_digits
 from drivers.csv_files import read_rows
 from harness import Harness
 from tapgate.business.customers.cards.model import BLOCK_REASON_TEXTS
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.sites.console.pages.cards import ACTIONS
+from tapgate_sandbox.software_card import SoftwareCard
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 

@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-import tapgate.sandbox.simulators
 import tapgate.sites.console
+import tapgate_sandbox.simulators
 from drivers.console import ConsoleClient
 from harness import Harness
 from tapgate.sites.console.console import PAGES
 
-_FOLDERS = [Path(site.__path__[0]) for site in (tapgate.sites.console, tapgate.sandbox.simulators)]
+_FOLDERS = [Path(site.__path__[0]) for site in (tapgate.sites.console, tapgate_sandbox.simulators)]
 _TEMPLATES = sorted(path for folder in _FOLDERS for path in folder.rglob("*.html"))
 _SCRIPTS = sorted(path for folder in _FOLDERS for path in folder.rglob("*.js"))
 

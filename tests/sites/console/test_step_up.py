@@ -16,11 +16,11 @@ from builders.passkeys import Passkey, build_passkey
 from drivers.console import ConsoleClient
 from harness import Harness
 from tapgate.http.api.services import Services
-from tapgate.sandbox.simulators import site as simulator_site
 from tapgate.server.gateway import list_endpoints
 from tapgate.server.gateway_installation import create_first_admin
 from tapgate.sites.console import console as console_site
 from tapgate.sites.console.console import ACTIONS
+from tapgate_sandbox.simulators import site as simulator_site
 
 ACTION = "api_key.create"
 FORM = {"name": "Card reports", "scopes": ["cards:read"]}
@@ -160,7 +160,7 @@ def test_every_page_with_a_form_is_listed() -> None:
 
 def test_every_form_has_a_place_for_the_prompt() -> None:
     missing = set()
-    for package in ("tapgate.sites.console", "tapgate.sandbox.simulators"):
+    for package in ("tapgate.sites.console", "tapgate_sandbox.simulators"):
         folder = Path(str(files(package))) / "templates"
         for template in folder.rglob("*.html"):
             forms = re.findall(r'<form[^>]*method="post".*?</form>', template.read_text(), re.S)

@@ -107,7 +107,7 @@ def test_every_text_has_a_translation_and_every_translation_is_used() -> None:
 
 def test_no_text_in_an_expression_of_a_template_is_overlooked() -> None:
     """A text in a place that the translation does not know would stay English."""
-    environment = build_environment("tapgate.sandbox.simulators", "tapgate.sites.console")
+    environment = build_environment("tapgate_sandbox.simulators", "tapgate.sites.console")
     found = " ".join(list_template_texts())
     overlooked = {
         constant.value

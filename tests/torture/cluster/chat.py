@@ -9,9 +9,9 @@ from typing import Final
 
 from drivers.processes import ACCESS_TOKEN, GRAPH_APP_SECRET, PHONE_NUMBER_ID
 from tapgate.runtime.store.database import Database
-from tapgate.sandbox.fake_provider import server
-from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
-from tapgate.sandbox.fake_provider.rules import ProviderRules
+from tapgate_sandbox.fake_provider import server
+from tapgate_sandbox.fake_provider.provider import Provider, UserMessage
+from tapgate_sandbox.fake_provider.rules import ProviderRules
 from torture import plan
 from torture.findings import Findings
 from torture.participants import Participants

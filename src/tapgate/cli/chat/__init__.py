@@ -14,7 +14,7 @@ from tapgate.cli.chat.messenger_client import MessengerClient
 from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.cli.chat.screen import PlainScreen, Screen, TerminalScreen
 from tapgate.core.settings import Settings
-from tapgate.sandbox.demo.examples import load_example_phone
+from tapgate_sandbox.demo.examples import load_example_phone
 
 _DEFAULT_PHONE: Final = "+23276000001"
 _PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}")

@@ -36,8 +36,8 @@ from tapgate.ledger.card_proofs.issuer_keys import (
     split_own_keys,
 )
 from tapgate.ledger.card_proofs.sun import diversify_file_read_key
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate_client import ids
+from tapgate_sandbox.software_card import SoftwareCard
 
 UID = "04:DE:5F:1E:AC:C0:40"
 

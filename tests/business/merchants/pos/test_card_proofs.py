@@ -41,10 +41,10 @@ from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.ledger.state import State
 from tapgate.runtime.store.database import Database
-from tapgate.sandbox.software_card import SoftwareCard
 from tapgate.server.event_records import EVENT_RECORD_LOADERS
 from tapgate_client import ids
 from tapgate_client.schemas.card_proofs import CardProof
+from tapgate_sandbox.software_card import SoftwareCard
 
 IN_APP_URL = "/api/v1/payment"
 UNKNOWN_CARD_PROOF = {"picc_data": "EF963FF7828658A599F3041510671E88", "cmac": "94EED9EE65337086"}

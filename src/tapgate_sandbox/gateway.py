@@ -7,8 +7,8 @@ from tapgate.core.settings.declaration import SettingsError
 from tapgate.http import worker
 from tapgate.http.api.app import App
 from tapgate.http.api.services import Services
-from tapgate.sandbox.simulators.site import build_simulator_site
 from tapgate.server import gateway
+from tapgate_sandbox.simulators.site import build_simulator_site
 
 
 def create_app(services: Services) -> App:

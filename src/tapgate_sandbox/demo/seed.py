@@ -20,10 +20,6 @@ from tapgate.business.partners import operations as partners
 from tapgate.business.support import operations as support
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.transaction import Transaction
-from tapgate.sandbox.demo import country, people, signing_cards
-from tapgate.sandbox.demo.country import Person, Size
-from tapgate.sandbox.demo.documents import draw_document
-from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate_client import money
 from tapgate_client.schemas.agents import AgentRegistration, AgentType
 from tapgate_client.schemas.cards import CardBlockReason, CardLink, NewChildCard
@@ -38,6 +34,10 @@ from tapgate_client.schemas.subscribers import (
     SubscriberUpdate,
 )
 from tapgate_client.schemas.support import NewSupportMessage
+from tapgate_sandbox.demo import country, people, signing_cards
+from tapgate_sandbox.demo.country import Person, Size
+from tapgate_sandbox.demo.documents import draw_document
+from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 P = ParamSpec("P")
 T = TypeVar("T")

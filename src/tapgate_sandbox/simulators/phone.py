@@ -7,13 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.http.endpoint import Reply
-from tapgate.sandbox.demo.examples import load_example_phone
-from tapgate.sandbox.simulators import phone_templates
-from tapgate.sandbox.simulators.phone_messenger import MessengerError, PhoneMessengerClient
-from tapgate.sandbox.simulators.search import search_records
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client.errors import ApiError, Code
+from tapgate_sandbox.demo.examples import load_example_phone
+from tapgate_sandbox.simulators import phone_templates
+from tapgate_sandbox.simulators.phone_messenger import MessengerError, PhoneMessengerClient
+from tapgate_sandbox.simulators.search import search_records
 
 pages: Final = Pages()
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.ledger.pins.verifier import is_weak_pin
-from tapgate.sandbox.demo.country import Merchant, Person
-from tapgate.sandbox.demo.signing_cards import SigningCards
 from tapgate_client import ids
 from tapgate_client.schemas.subscribers import SubscriberCategory
+from tapgate_sandbox.demo.country import Merchant, Person
+from tapgate_sandbox.demo.signing_cards import SigningCards
 
 
 @dataclass(slots=True, kw_only=True)

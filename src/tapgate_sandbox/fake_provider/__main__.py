@@ -1,18 +1,18 @@
 """Entry point of the fake provider.
 
-python -m tapgate.sandbox.fake_provider --port 8002 --callback URL
+python -m tapgate_sandbox.fake_provider --port 8002 --callback URL
 """
 
 import argparse
 import asyncio
 import contextlib
 
-from tapgate.sandbox.fake_provider.provider import Provider
-from tapgate.sandbox.fake_provider.server import serve
+from tapgate_sandbox.fake_provider.provider import Provider
+from tapgate_sandbox.fake_provider.server import serve
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tapgate.sandbox.fake_provider")
+    parser = argparse.ArgumentParser(prog="python -m tapgate_sandbox.fake_provider")
     parser.add_argument("--port", type=int, default=8002)
     parser.add_argument("--callback", help="URL of the messenger's webhook")
     parser.add_argument("--app-secret", help="secret that signs deliveries")

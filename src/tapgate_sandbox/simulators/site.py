@@ -10,14 +10,14 @@ from typing import Final
 
 from tapgate.http.api.packaged_files import PackagedFiles
 from tapgate.http.endpoint import Reply
-from tapgate.sandbox.simulators import phone, pos, sign_in
 from tapgate.sites.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.sites.console.pages.texts import get_file_translator, render_texts
 from tapgate.sites.console.rendering import build_environment
 from tapgate.sites.console.site import Pages, PageSite
 from tapgate.sites.console.translation.translator import Language
+from tapgate_sandbox.simulators import phone, pos, sign_in
 
-_PACKAGE: Final = "tapgate.sandbox.simulators"
+_PACKAGE: Final = "tapgate_sandbox.simulators"
 
 _index_pages: Final = Pages()
 

@@ -18,9 +18,9 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate_client import ids, money
 from tapgate_client.errors import Code
+from tapgate_sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 
 class Side(NamedTuple):

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tapgate.core.settings import Settings
-from tapgate.sandbox.demo import seed
-from tapgate.sandbox.demo.people import Country
 from tapgate_client import money
+from tapgate_sandbox.demo import seed
+from tapgate_sandbox.demo.people import Country
 
 _DEFAULT_DATA_DIR: Final = Path(".tapgate")
 

@@ -16,17 +16,17 @@ from tapgate.core.settings.business import Receipts
 from tapgate.http.api.services import Services
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.failures import DATABASE_ERRORS
-from tapgate.sandbox.demo import example_requests, examples
-from tapgate.sandbox.demo.clock import SimulatedClock
-from tapgate.sandbox.demo.country import SIZES
-from tapgate.sandbox.demo.people import Country
-from tapgate.sandbox.demo.progress import show_progress
-from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder
-from tapgate.sandbox.demo.simulation import Simulation
-from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate.server.gateway_services import open_services
 from tapgate_client.clock import get_platform_day
 from tapgate_client.schemas.admin import NewApiKey, Scope
+from tapgate_sandbox.demo import example_requests, examples
+from tapgate_sandbox.demo.clock import SimulatedClock
+from tapgate_sandbox.demo.country import SIZES
+from tapgate_sandbox.demo.people import Country
+from tapgate_sandbox.demo.progress import show_progress
+from tapgate_sandbox.demo.seed import FIRST_SERIAL, Seeder
+from tapgate_sandbox.demo.simulation import Simulation
+from tapgate_sandbox.demo.transactions import TransactionSimulator
 
 _SEED: Final = 23225
 _ADVISORY_LOCK_KEY: Final = 0x64_656D_6F  # "demo"

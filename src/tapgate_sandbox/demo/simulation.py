@@ -13,14 +13,14 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from tapgate.sandbox.demo import country as country_data
-from tapgate.sandbox.demo import seed
-from tapgate.sandbox.demo.clock import SimulatedClock
-from tapgate.sandbox.demo.country import Size
-from tapgate.sandbox.demo.people import Agent, Country, Resident
-from tapgate.sandbox.demo.seed import Seeder
-from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate_client.schemas.subscribers import KycDocumentType
+from tapgate_sandbox.demo import country as country_data
+from tapgate_sandbox.demo import seed
+from tapgate_sandbox.demo.clock import SimulatedClock
+from tapgate_sandbox.demo.country import Size
+from tapgate_sandbox.demo.people import Agent, Country, Resident
+from tapgate_sandbox.demo.seed import Seeder
+from tapgate_sandbox.demo.transactions import TransactionSimulator
 
 #: Relative activity per hour, from 7:00 to 23:00.
 _FIRST_HOUR: Final = 7

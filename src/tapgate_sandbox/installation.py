@@ -17,7 +17,7 @@ async def _build_demo(services: Services, database_url: str) -> AsyncIterator[st
     size = services.settings.demo
     if size == Demo.OFF:
         return
-    from tapgate.sandbox.demo.build import build_demo  # noqa: PLC0415 - only a new demo needs it
+    from tapgate_sandbox.demo.build import build_demo  # noqa: PLC0415 - only a new demo needs it
 
     yield f"Building a {size} demo (set TAPGATE_DEMO=off to skip it) ..."
     try:

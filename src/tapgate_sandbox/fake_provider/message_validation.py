@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tapgate.sandbox.fake_provider.errors import (
+from tapgate_sandbox.fake_provider.errors import (
     GraphApiError,
     build_invalid_error,
     build_missing_error,

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, unquote
 import msgspec
 
 from tapgate.http.messages import Request, Response, encode_headers
-from tapgate.sandbox.fake_provider.errors import GraphApiError
-from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
 from tapgate_client.errors import ApiError
+from tapgate_sandbox.fake_provider.errors import GraphApiError
+from tapgate_sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024
 _VERSION_PATTERN = re.compile(r"/v\d+\.\d+(?=/)")

@@ -6,8 +6,8 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from tapgate.sandbox.demo.country import Person
 from tapgate_client.schemas.subscribers import KycDocumentType
+from tapgate_sandbox.demo.country import Person
 
 _SIZE: Final = (800, 500)
 _BACKGROUND, _INK, _ACCENT = "#e8f1ee", "#1b2b29", "#0f766e"

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from tapgate.core.settings.nodes import Environment
 from tapgate.http.endpoint import Reply
-from tapgate.sandbox.demo import examples
-from tapgate.sandbox.simulators.search import search_records
-from tapgate.sandbox.software_card import load_chip_keys
 from tapgate.sites.console.page_request import PageRequest
 from tapgate.sites.console.site import Pages
 from tapgate_client import money
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.card_proofs import CardAuthenticity
 from tapgate_client.schemas.cards import CardStatus
+from tapgate_sandbox.demo import examples
+from tapgate_sandbox.simulators.search import search_records
+from tapgate_sandbox.software_card import load_chip_keys
 
 pages: Final = Pages()
 

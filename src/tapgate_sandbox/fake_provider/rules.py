@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.sandbox.fake_provider.errors import GraphApiError
+from tapgate_sandbox.fake_provider.errors import GraphApiError
 
 
 class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from typing import Any, cast
 import uvicorn
 
 from tapgate.http.protocol import HttpProtocol
-from tapgate.sandbox.fake_provider.app import App
-from tapgate.sandbox.fake_provider.provider import Provider
+from tapgate_sandbox.fake_provider.app import App
+from tapgate_sandbox.fake_provider.provider import Provider
 
 
 @asynccontextmanager

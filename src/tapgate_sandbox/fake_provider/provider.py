@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapgate.sandbox.fake_provider import message_validation
-from tapgate.sandbox.fake_provider.errors import GraphApiError
-from tapgate.sandbox.fake_provider.media import MediaStore
-from tapgate.sandbox.fake_provider.rules import MessagePolicy, ProviderRules
-from tapgate.sandbox.fake_provider.webhooks import CallbackSender, build_value, to_unix_seconds
 from tapgate_client.clock import Clock, system_clock
+from tapgate_sandbox.fake_provider import message_validation
+from tapgate_sandbox.fake_provider.errors import GraphApiError
+from tapgate_sandbox.fake_provider.media import MediaStore
+from tapgate_sandbox.fake_provider.rules import MessagePolicy, ProviderRules
+from tapgate_sandbox.fake_provider.webhooks import CallbackSender, build_value, to_unix_seconds
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,10 +7,10 @@ from tapgate.auth.sessions import SessionOrigin
 from tapgate.business.staff import operations
 from tapgate.core.settings.nodes import Environment
 from tapgate.http.endpoint import Reply
-from tapgate.sandbox.sign_in_link import PATH, use_link
 from tapgate.sites.console import session
 from tapgate.sites.console.page_request import HOME_PATH, PageRequest
 from tapgate.sites.console.site import Pages
+from tapgate_sandbox.sign_in_link import PATH, use_link
 
 pages: Final = Pages()
 
