@@ -239,17 +239,6 @@ async def test_attempt_without_a_password_check_does_not_count(
     ).status == 429
 
 
-async def test_expired_failures_are_removed_from_the_table(
-    process: GatewayProcess, clock: FakeClock
-) -> None:
-    for number in range(30):
-        await attempt_wrong_password(process, f"{number}@example.com")
-    clock.advance(minutes=15)
-    for _ in range(3):
-        await attempt_wrong_password(process)
-    assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 1
-
-
 async def test_expired_failures_are_removed_from_a_row(
     process: GatewayProcess, clock: FakeClock
 ) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -383,21 +382,6 @@ async def test_processor_can_accuse_few_cards_without_their_proofs(
         (serials[2], 1),
         (serials[3], 1),
     ]
-
-
-async def test_old_taps_are_removed(ledger: LedgerDriver) -> None:
-    serial = await create_signing_card(ledger, await ledger.create_subscriber())
-    await ledger.database.execute(
-        """INSERT INTO card_taps (card_id, id, at, result)
-           SELECT id, day, now() - day * interval '1 day', 'used'
-           FROM cards, generate_series(398, 402) AS day WHERE serial = $1""",
-        serial,
-    )
-    before = datetime.now(UTC) - rejected_taps.RETENTION_PERIOD
-    removed = [await rejected_taps.remove_old_taps(ledger.database, before, 2) for _ in range(3)]
-    assert removed == [2, 1, 0]
-    rows = await ledger.database.fetch("SELECT id FROM card_taps ORDER BY id")
-    assert [row["id"] for row in rows] == [398, 399]
 
 
 async def test_failed_batch_does_not_consume_the_tap(ledger: LedgerDriver) -> None:

@@ -22,6 +22,7 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
+from builders.retention import delete_expired
 from examples import limit_examples
 from ledger.reference_model import Step
 from ledger.test_against_model import InMemoryLedger, build_rules
@@ -287,11 +288,12 @@ async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
     assert plans[0].count("completed_at >= pair.since") == len(scans) == 2
 
 
-async def test_old_matches_are_pruned(ledger: LedgerDriver) -> None:
+async def test_books_are_balanced_after_old_matches_were_deleted(ledger: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     for _ in range(3):
         await ledger.submit(build_cash_out(agent, customer, 10_00))
         await ledger.submit(build_cash_in(agent, customer, 10_00))
+        await delete_expired(ledger.database, ledger.clock, "cash_matches")
         ledger.clock.now += timedelta(days=16)
         await require_balanced_books(ledger.database)
     assert await ledger.database.fetchval("SELECT count(*) FROM cash_matches") == 2

@@ -134,13 +134,6 @@ async def test_login_expires(sso: SsoClient, harness: Harness) -> None:
     assert parse_error(await sso.complete(login)) == (401, "UNAUTHORIZED")
 
 
-async def test_expired_states_are_deleted(sso: SsoClient, harness: Harness) -> None:
-    await sso.require_login()
-    await harness.database.execute("UPDATE oidc_logins SET expires_at = now() - interval '1 day'")
-    await sso.require_login()
-    assert await harness.database.fetchval("SELECT count(*) FROM oidc_logins") == 1
-
-
 async def test_role_follows_the_claim_and_ends_sessions(sso: SsoClient, harness: Harness) -> None:
     await harness.create_admin()
     first = await sso.require_login()

@@ -5,6 +5,7 @@ from pathlib import Path
 from tools.manual.access import write_access_page
 from tools.manual.pages import write_pages
 from tools.manual.postman import write_postman_collection
+from tools.manual.retention import write_retention_page
 from tools.manual.typescript import write_typescript_client
 
 if __name__ == "__main__":
@@ -12,6 +13,7 @@ if __name__ == "__main__":
     changed = (
         *write_pages(docs / "api"),
         *write_access_page(docs / "access.md"),
+        *write_retention_page(docs / "retention.md"),
         *write_postman_collection(docs / "postman" / "tapgate.postman_collection.json"),
         *write_typescript_client(Path("clients/typescript/src")),
     )

@@ -30,7 +30,6 @@ class LoginSource(NamedTuple):
 async def reserve(database: Database, source: LoginSource, now: datetime) -> None:
     """Count one failure, or raise 429 if the limit is reached."""
     since = now - FAILURE_WINDOW
-    await _delete_expired(database, since)
     reserved = await database.fetchval(
         f"""INSERT INTO login_failures AS kept (email, address, failed_at)
             VALUES ($1, $2, ARRAY[$3::timestamptz])
@@ -69,16 +68,4 @@ async def _build_rate_limit_error(
         Code.RATE_LIMITED,
         "Too many failed logins. Try again later.",
         headers={"Retry-After": str(seconds)},
-    )
-
-
-async def _delete_expired(database: Database, since: datetime) -> None:
-    """Delete up to ten expired rows. Each attempt calls this, which keeps the table small."""
-    await database.execute(
-        """DELETE FROM login_failures WHERE (email, address) IN (
-               SELECT email, address FROM login_failures
-               WHERE coalesce(failed_at[cardinality(failed_at)], '-infinity') <= $1
-               LIMIT 10 FOR UPDATE SKIP LOCKED
-           )""",
-        since,
     )

@@ -14,8 +14,6 @@ from tapgate_client.clock import Clock
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)
 
-#: Time for which used challenges are kept after their expiry, for nodes whose clocks differ.
-_RETENTION: Final = timedelta(hours=1)
 _NONCE_BYTES: Final = 16
 _TIME_BYTES: Final = 8
 _SIGNED_BYTES: Final = _NONCE_BYTES + _TIME_BYTES
@@ -42,10 +40,9 @@ class PasskeyChallenges:
         if not self._vault.matches_hash(mac, _VAULT_PURPOSE, signed + purpose):
             return False
         nonce, seconds = signed[:_NONCE_BYTES], int.from_bytes(signed[_NONCE_BYTES:], "big")
-        expires_at, now = datetime.fromtimestamp(seconds, UTC), self._clock()
-        if expires_at <= now:
+        expires_at = datetime.fromtimestamp(seconds, UTC)
+        if expires_at <= self._clock():
             return False
-        await self._delete_expired(now)
         return bool(
             await self._database.fetchval(
                 """INSERT INTO used_passkey_challenges (nonce, expires_at) VALUES ($1, $2)
@@ -53,14 +50,4 @@ class PasskeyChallenges:
                 nonce,
                 expires_at,
             )
-        )
-
-    async def _delete_expired(self, now: datetime) -> None:
-        """Delete up to ten rows. Each use calls this, which keeps the table small."""
-        await self._database.execute(
-            """DELETE FROM used_passkey_challenges WHERE nonce IN (
-                   SELECT nonce FROM used_passkey_challenges WHERE expires_at <= $1
-                   ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED
-               )""",
-            now - _RETENTION,
         )

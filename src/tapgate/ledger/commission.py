@@ -19,14 +19,8 @@ from tapgate.ledger.account_rules.commission import (
 from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
 from tapgate_client.ids import first_id_at
 
-#: More than twice the lookback, so that `verify` finds all matches of the movements that were
-#: matched in the last week.
-_RETENTION: Final = timedelta(days=30)
 #: More than the time in an ID can differ from the time of the transaction.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
-#: Lower bound of the prune limit. A batch can prune more rows than it adds, so that old rows do not
-#: accumulate.
-_PRUNE_LIMIT: Final = 100
 
 
 def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashPair:
@@ -112,7 +106,7 @@ async def load_movements(
 
 
 async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
-    """Insert the matches of a batch, each with its transaction ID, and prune some old ones."""
+    """Insert the matches of a batch, each with its transaction ID."""
     await tx.execute(
         """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)
            SELECT *, $4::timestamptz FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])""",
@@ -120,11 +114,4 @@ async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now
         [match.movement.transaction_id for _, match in matches],
         [match.amount for _, match in matches],
         now,
-    )
-    await tx.execute(
-        """DELETE FROM cash_matches WHERE ctid = ANY (ARRAY(
-               SELECT ctid FROM cash_matches WHERE matched_at < $1 ORDER BY matched_at LIMIT $2
-               FOR UPDATE SKIP LOCKED))""",
-        now - _RETENTION,
-        max(_PRUNE_LIMIT, 2 * len(matches)),
     )

@@ -28,7 +28,6 @@ _MAX_PROCESSOR_TAPS: Final = 20
 #: Number of cards per day that a processor can accuse by proofs that name no card.
 _MAX_UNNAMED_CARDS: Final = 20
 _UNNAMED_PERIOD: Final = timedelta(days=1)
-RETENTION_PERIOD: Final = timedelta(days=400)
 
 #: Results of rejected taps by error code.
 TAP_RESULTS: Final = {
@@ -129,18 +128,6 @@ async def store_rejected_taps(
     taps = await _limit_unnamed_cards(tx, taps, now)
     await _insert_taps(tx, [tap for tap in taps if tap.card_id is not None], now, new_id)
     return await _raise_alerts(tx, taps, now, new_id)
-
-
-async def remove_old_taps(database: Any, before: datetime, batch_size: int = 1_000) -> int:
-    """Remove a batch of taps before a time, and return their number."""
-    rows = await database.fetch(
-        f"""DELETE FROM card_taps WHERE (card_id, id) IN (
-                SELECT card_id, id FROM card_taps WHERE at < $1
-                ORDER BY at LIMIT {batch_size} FOR UPDATE SKIP LOCKED)
-            RETURNING id""",
-        before,
-    )
-    return len(rows)
 
 
 async def _limit_unnamed_cards(

@@ -21,13 +21,14 @@ from tapgate.messenger.language_sync import LanguageSync
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.outbox.status_reporter import StatusReporter
-from tapgate.messenger.retention import Retention
+from tapgate.messenger.retention import RETENTION
 from tapgate.messenger.services import Services
 from tapgate.messenger.turns import TurnReporter
 from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.health import HealthMonitor
 from tapgate.runtime.nodes import NodeRegistry
+from tapgate.runtime.retention import RetentionJob
 from tapgate.runtime.store.connection_budget import get_messenger_connections
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.server_status import get_server_status
@@ -79,7 +80,7 @@ async def open_services(
                 StatusReporter(services.database, gateway, clock).run(),
                 TurnReporter(services.database, gateway, clock).run(),
                 LanguageSync(services.database, gateway, clock).run(),
-                Retention(services.database, clock).run(),
+                RetentionJob(services.database, clock, settings, RETENTION).run(),
             )
         )
         yield services

@@ -38,7 +38,6 @@ from tapgate.business.partners import top_up_routes as top_ups
 from tapgate.business.payments.fees import routes as fees
 from tapgate.business.payments.transactions import routes as transactions
 from tapgate.business.payments.wallets import routes as wallets
-from tapgate.business.payments.wallets.statements import operations as statement_operations
 from tapgate.business.payments.wallets.statements import routes as statements
 from tapgate.business.reporting import money_routes as money_views
 from tapgate.business.reporting import node_routes as nodes
@@ -51,10 +50,8 @@ from tapgate.business.staff import routes as admin
 from tapgate.business.staff.account import passkey_routes as passkeys
 from tapgate.business.staff.account import routes as account
 from tapgate.business.staff.api_keys import routes as api_keys
-from tapgate.business.staff.request_logs import queries as request_log_queries
 from tapgate.business.staff.request_logs import routes as request_logs
 from tapgate.business.staff.sso import routes as sso
-from tapgate.business.support import operations as support_operations
 from tapgate.business.support import routes as support
 from tapgate.core.settings import load_settings
 from tapgate.events.audit import routes as audit
@@ -62,7 +59,6 @@ from tapgate.events.audit.chain import Sealer
 from tapgate.events.notifications import message_statuses, provider_warnings
 from tapgate.events.notifications.messages import MessageSender
 from tapgate.events.notifications.receipts import ReceiptWorker
-from tapgate.events.notifications.retention import RetentionWorker
 from tapgate.events.webhooks import routes as webhooks
 from tapgate.events.webhooks.worker import WebhookWorker
 from tapgate.http import worker
@@ -78,8 +74,10 @@ from tapgate.ledger.maintenance import LedgerMaintenance
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.handover import REPORT_SOCKET_VARIABLE, REPORT_WORKER_VARIABLE
+from tapgate.runtime.retention import RetentionJob
 from tapgate.server.event_records import EVENT_RECORD_LOADERS, WEBHOOK_EVENTS
 from tapgate.server.gateway_services import open_services
+from tapgate.server.retention import RETENTION
 from tapgate.sites.console.console import build_console
 from tapgate.sites.console.favicon import Favicon
 from tapgate.sites.console.root_redirect import RootRedirect
@@ -208,14 +206,9 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         services.authenticator.hmac_keys.last_used.run(),
         services.authenticator.sessions.last_seen.run(),
         WebhookWorker(queue_services, EVENT_RECORD_LOADERS).run(),
-        RetentionWorker(services).run(),
+        RetentionJob(services.database, services.clock, services.settings, RETENTION).run(),
         ApprovalWorker(services).run(),
-        LedgerMaintenance(services.database, services.clock, services.settings).run(),
-        statement_operations.remove_expired(services.database, services.clock),
-        support_operations.remove_expired(services.database, services.clock),
-        request_log_queries.remove_expired(
-            services.database, services.clock, services.settings.request_log_days
-        ),
+        LedgerMaintenance(services.database, services.clock).run(),
     )
 
 

@@ -131,19 +131,6 @@ async def test_concurrent_uses_of_one_challenge_log_in_once(
         await forget_failures(services)
 
 
-async def test_used_challenges_are_deleted_after_their_expiry(
-    passkeys: PasskeyClient, ada: Headers, services: Services
-) -> None:
-    passkey = await passkeys.enroll(ada)
-    for _ in range(3):
-        assert (await passkeys.log_in_with(passkey)).status_code == 200
-    await services.database.execute(
-        "UPDATE used_passkey_challenges SET expires_at = expires_at - interval '2 hours'"
-    )
-    assert (await passkeys.log_in_with(passkey)).status_code == 200
-    assert await services.database.fetchval("SELECT count(*) FROM used_passkey_challenges") == 1
-
-
 async def test_sign_count_must_increase(
     passkeys: PasskeyClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:

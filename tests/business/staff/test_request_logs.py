@@ -1,6 +1,5 @@
 """Request log: recorded requests, redaction, and behavior under load."""
 
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -9,7 +8,7 @@ import pytest
 from builders.payments import PosDriver
 from cases import each
 from harness import PIN, Harness, parse_error, split_words
-from tapgate.business.staff.request_logs import queries, recorder
+from tapgate.business.staff.request_logs import recorder
 from tapgate.business.staff.request_logs.recorder import RequestLog
 from tapgate.business.staff.request_logs.redaction import (
     NUMBERS,
@@ -21,7 +20,6 @@ from tapgate.business.staff.request_logs.redaction import (
 from tapgate.core.settings import Settings, load_settings
 from tapgate.events.audit.trail import is_secret
 from tapgate.http.api.services import Services
-from tapgate.runtime.store.database import Database
 from tapgate_client import ids
 
 URL = "/api/v1/admin/request-logs"
@@ -118,21 +116,6 @@ async def test_unknown_or_expired_log_is_not_found(harness: Harness, settings: S
     assert await list_logs(harness) == []
     response = await harness.get(f"{URL}/{log['id']}", auth=admin)
     assert parse_error(response) == (404, "REQUEST_NOT_FOUND")
-
-
-async def test_expired_logs_are_removed_in_batches(
-    harness: Harness, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(queries, "_REMOVAL_BATCH_SIZE", 2)
-    key = await harness.create_api_key("cards:read")
-    for _ in range(5):
-        await harness.get("/api/v1/cards", auth=key)
-    await harness.services.request_log.flush()
-    now = harness.services.clock()
-    await queries.remove_before(database, now - timedelta(minutes=1))
-    assert await database.fetchval("SELECT count(*) FROM request_logs") == 5
-    await queries.remove_before(database, now + timedelta(minutes=1))
-    assert await database.fetchval("SELECT count(*) FROM request_logs") == 0
 
 
 @pytest.fixture

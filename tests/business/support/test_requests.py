@@ -1,17 +1,16 @@
 """Support requests: opening, appending, replying, assigning, closing and retention."""
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 
 from builders.payments import list_events, subscribe_to_events
+from builders.retention import delete_expired
 from cases import each
 from harness import Harness
-from tapgate.business.support import queries
-from tapgate.business.support.operations import REPLY_TEMPLATE, RETENTION_PERIOD
+from tapgate.business.support.operations import REPLY_TEMPLATE
 from tapgate.events.notifications.messages import list_pending
 from tapgate_client import ids
 from tapgate_client.schemas.support import MAX_CUSTOMER_TEXT_LENGTH, MAX_MESSAGES, MAX_REPLY_LENGTH
@@ -351,10 +350,8 @@ async def test_requests_that_wait_for_no_one_are_removed_after_the_retention_per
     ]
     await post_as_staff(harness, f"{closed}/close")
     await post_as_staff(harness, f"{answered}/reply", {"text": "Hello"})
-    database, now = harness.database, harness.services.clock()
-    assert not await queries.remove_expired(database, now - RETENTION_PERIOD)
-    assert len(await list_requests(harness)) == 3
-    await queries.remove_expired(database, now + timedelta(seconds=1))
+    harness.advance_clock(days=90, seconds=1)
+    await delete_expired(harness.database, harness.services.clock, "support_requests")
     assert [request["id"] for request in await list_requests(harness)] == [waiting]
-    remaining = await database.fetch("SELECT DISTINCT request_id FROM support_messages")
+    remaining = await harness.database.fetch("SELECT DISTINCT request_id FROM support_messages")
     assert [ids.encode(ids.SUPPORT_REQUEST, row["request_id"]) for row in remaining] == [waiting]

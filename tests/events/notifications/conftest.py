@@ -9,6 +9,7 @@ from tapgate.events.notifications import messages
 from tapgate.events.webhooks import sender, worker
 from tapgate.http.api.services import Services
 from tapgate.runtime.store import signals
+from tapgate_client import ids
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +29,9 @@ def fake_clock() -> FakeClock:
 
 @pytest.fixture
 def services_with_fake_clock(services: Services, fake_clock: FakeClock) -> Services:
-    """Return services that use the test's clock."""
-    return dataclasses.replace(services, clock=fake_clock)
+    """Return services that use the test's clock, also for the time in IDs."""
+    new_id = ids.IdGenerator(998, lambda: int(fake_clock().timestamp() * 1000))
+    return dataclasses.replace(services, clock=fake_clock, new_id=new_id)
 
 
 @pytest.fixture

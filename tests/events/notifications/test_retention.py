@@ -4,18 +4,25 @@ from datetime import timedelta
 
 import pytest
 
+from builders import retention
 from builders.auth import FakeClock
 from drivers.webhooks import create_endpoint, publish_event
-from tapgate.events.notifications import retention
 from tapgate.events.notifications.messages import enqueue_message
-from tapgate.events.notifications.retention import RetentionWorker
 from tapgate.http.api.services import Services
+
+_TABLES = ("deliveries", "events", "webhook_endpoints", "messages")
+
+
+async def delete_expired(services: Services, batch_size: int | None = None) -> None:
+    await retention.delete_expired(
+        services.database, services.clock, *_TABLES, batch_size=batch_size
+    )
 
 
 async def count_rows(services: Services) -> dict[str, int]:
-    tables = ("events", "deliveries", "messages", "webhook_endpoints")
     return {
-        table: await services.database.fetchval(f"SELECT count(*) FROM {table}") for table in tables
+        table: await services.database.fetchval(f"SELECT count(*) FROM {table}")
+        for table in _TABLES
     }
 
 
@@ -37,10 +44,10 @@ async def test_delivery_is_removed_thirty_days_after_it_ended(
     fake_clock.advance(days=1)
     await publish_event(services_with_fake_clock)
     fake_clock.advance(days=29)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 2
     fake_clock.advance(seconds=1)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     counts = await count_rows(services_with_fake_clock)
     assert (counts["deliveries"], counts["events"]) == (1, 1)
     assert (
@@ -59,26 +66,13 @@ async def test_event_is_removed_with_its_last_delivery(
     fake_clock.advance(days=3)
     await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=28)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     counts = await count_rows(services_with_fake_clock)
     assert (counts["deliveries"], counts["events"]) == (1, 1)
     fake_clock.advance(days=31)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     counts = await count_rows(services_with_fake_clock)
     assert (counts["deliveries"], counts["events"]) == (0, 0)
-
-
-async def test_expired_rows_are_removed_in_batches(
-    services_with_fake_clock: Services, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
-    await create_endpoint(services_with_fake_clock, "https://shop.example.com")
-    for _ in range(5):
-        await publish_event(services_with_fake_clock)
-    await mark_delivered(services_with_fake_clock)
-    fake_clock.advance(days=31)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
-    assert (await count_rows(services_with_fake_clock))["deliveries"] == 0
 
 
 async def test_deleted_endpoint_is_removed_after_its_last_delivery(
@@ -93,10 +87,10 @@ async def test_deleted_endpoint_is_removed_after_its_last_delivery(
     fake_clock.advance(days=3)
     await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=28)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["webhook_endpoints"] == 2
     fake_clock.advance(days=31)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["webhook_endpoints"] == 1
 
 
@@ -118,39 +112,22 @@ async def test_delivered_messages_are_removed_and_pending_ones_are_kept(
            WHERE recipient = '+23276000001'"""
     )
     fake_clock.advance(days=30)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["messages"] == 2
     fake_clock.advance(minutes=6)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (
         await services_with_fake_clock.database.fetchval("SELECT recipient FROM messages")
         == "+23276000002"
     )
 
 
-async def test_only_one_process_at_a_time_removes_rows(
-    services_with_fake_clock: Services, fake_clock: FakeClock
-) -> None:
-    await create_endpoint(services_with_fake_clock, "https://shop.example.com")
-    await publish_event(services_with_fake_clock)
-    await mark_delivered(services_with_fake_clock)
-    fake_clock.advance(days=31)
-    async with services_with_fake_clock.database.transaction() as tx:
-        await tx.execute("SELECT pg_advisory_xact_lock($1)", retention._LOCK_KEY)
-        await RetentionWorker(services_with_fake_clock).remove_expired()
-        assert (await count_rows(services_with_fake_clock))["deliveries"] == 1
-    await RetentionWorker(services_with_fake_clock).remove_expired()
-    assert (await count_rows(services_with_fake_clock))["deliveries"] == 0
-
-
 @pytest.mark.parametrize("status", ["active", "paused", "disabled"])
 async def test_deliveries_due_for_over_thirty_days_are_removed(
     services_with_fake_clock: Services,
     fake_clock: FakeClock,
-    monkeypatch: pytest.MonkeyPatch,
     status: str,
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     await create_endpoint(services_with_fake_clock, "https://shop.example.com")
     for _ in range(5):
         await publish_event(services_with_fake_clock)
@@ -160,10 +137,10 @@ async def test_deliveries_due_for_over_thirty_days_are_removed(
         "UPDATE webhook_endpoints SET status = $1", status
     )
     fake_clock.advance(days=29)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 6
     fake_clock.advance(seconds=1)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock, batch_size=2)
     counts = await count_rows(services_with_fake_clock)
     assert (counts["deliveries"], counts["events"]) == (1, 1)
 
@@ -177,7 +154,7 @@ async def test_old_delivery_that_became_due_recently_is_kept(
     await services_with_fake_clock.database.execute(
         "UPDATE deliveries SET attempts = 3, next_attempt_at = $1", fake_clock()
     )
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 1
 
 
@@ -192,8 +169,8 @@ async def test_previous_secret_is_removed_when_its_grace_period_ends(
     )
     has_previous_secret_sql = "SELECT previous_secret IS NOT NULL FROM webhook_endpoints"
     fake_clock.advance(seconds=60)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert await services_with_fake_clock.database.fetchval(has_previous_secret_sql)
     fake_clock.advance(seconds=1)
-    await RetentionWorker(services_with_fake_clock).remove_expired()
+    await delete_expired(services_with_fake_clock)
     assert not await services_with_fake_clock.database.fetchval(has_previous_secret_sql)

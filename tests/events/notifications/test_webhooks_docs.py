@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapgate.events.notifications import retention
 from tapgate.events.webhooks import model, retry_schedule, sender
 from tapgate.events.webhooks.retry_after import MAX_RETRY_AFTER
+from tapgate.server.retention import HISTORY_PERIOD
 from tapgate_client import signing
 from tapgate_client.schemas.webhooks import MAX_GRACE_SECONDS, WEBHOOK_EVENT_TYPES
 
@@ -86,7 +86,7 @@ def test_documented_retry_schedule_matches_the_code() -> None:
 def test_documented_limits_match_the_code() -> None:
     assert f"(0 to {MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
     assert f"fails continuously for {model.DISABLE_AFTER.days} days" in DOCUMENT
-    assert f"has been due for {retention.RETENTION_PERIOD.days} days" in DOCUMENT
+    assert f"has been due for {HISTORY_PERIOD.days} days" in DOCUMENT
     hours = MAX_RETRY_AFTER.total_seconds() / 3600
     assert f"at most {hours:.0f} hours are honored" in DOCUMENT
     assert f"the first {sender.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT

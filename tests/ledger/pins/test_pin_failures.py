@@ -8,12 +8,10 @@ from builders.ledger import PIN, WRONG_PIN, LedgerDriver, build_command, is_corr
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
-from tapgate.ledger.pins import pin_failures
 from tapgate.ledger.pins.pin_failures import check_pin
 from tapgate.ledger.pins.verifier import PinVerifier
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import Code
-from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS
 
 CHILD_PIN = "4321"
 
@@ -155,18 +153,3 @@ async def test_wrong_pins_are_counted_while_the_rule_is_inactive(ledger: LedgerD
     ledger.clock.now += timedelta(hours=1)
     await activate_rule(ledger, action="block")
     assert (await submit_payment(ledger, card, merchant)).code == Code.COMPLIANCE_REJECTED
-
-
-async def test_failures_older_than_the_longest_window_are_pruned(ledger: LedgerDriver) -> None:
-    now = ledger.clock()
-    async with ledger.database.transaction() as tx:
-        await pin_failures.add_failures(tx, [1] * 150, now)
-        later = now + timedelta(seconds=MAX_WINDOW_SECONDS)
-        await pin_failures.add_failures(tx, [2], later)
-        assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 151
-        later += timedelta(milliseconds=1)
-        await pin_failures.add_failures(tx, [2], later)
-        assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 52
-        await pin_failures.add_failures(tx, [2], later)
-        rows = await tx.fetch("SELECT account_id FROM pin_failures")
-        assert [row["account_id"] for row in rows] == [2, 2, 2]

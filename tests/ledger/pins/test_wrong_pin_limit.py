@@ -248,16 +248,6 @@ async def test_correct_pins_write_nothing(harness: Harness) -> None:
     assert [tuple(row) for row in rows] == [(2, 1)]
 
 
-async def test_old_attempts_are_removed(harness: Harness) -> None:
-    await harness.database.execute(
-        "INSERT INTO pin_attempts SELECT 'key', minute, 1, 1 FROM generate_series(1, 50) AS minute"
-    )
-    auth = await harness.create_processor()
-    (card,) = await create_cards(harness, 1)
-    await pay(harness.client, auth, card, WRONG_PIN)
-    assert await harness.database.fetchval("SELECT count(*) FROM pin_attempts") == 1
-
-
 #: Requests that compare a PIN, by operation ID: path and body with a correct PIN.
 async def build_pin_requests(harness: Harness) -> dict[str, tuple[str, dict[str, Any]]]:
     customer = await harness.create_subscriber(balance="1000")

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.ledger.maintenance import ensure_partitions, remove_old_keys
+from builders.auth import FakeClock
+from builders.retention import delete_expired
+from tapgate.core.settings import load_settings
+from tapgate.ledger.maintenance import ensure_partitions
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.id_ranges import MAX_ID, IdRange, fetch_newest, iter_ranges
 from tapgate.runtime.store.partitions import (
@@ -176,8 +179,11 @@ async def test_idempotency_key_is_unique_across_months_until_it_is_removed(
     await _insert(database, _NOW, "one")
     with pytest.raises(asyncpg.UniqueViolationError):
         await _insert(database, later, "one")
-    assert await remove_old_keys(database, _NOW) == 0
-    assert await remove_old_keys(database, later) == 1
+    settings = load_settings({"TAPGATE_IDEMPOTENCY_KEY_DAYS": "30"})
+    for now, deleted in ((later - timedelta(days=1), 0), (later, 1)):
+        clock = FakeClock(now)
+        count = await delete_expired(database, clock, "idempotency_keys", settings=settings)
+        assert count == deleted
     await _insert(database, later, "one")
 
 

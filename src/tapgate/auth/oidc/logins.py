@@ -202,13 +202,7 @@ class OidcLogins:
             raise _build_unavailable_error(error) from None
 
     async def _claim_state(self, state_hash: bytes, expires_at: datetime) -> bool:
-        """Return whether the state is used for the first time. Also delete expired states."""
-        await self._database.execute(
-            """DELETE FROM oidc_logins WHERE state_hash IN (
-                   SELECT state_hash FROM oidc_logins WHERE expires_at <= $1
-                   LIMIT 10 FOR UPDATE SKIP LOCKED)""",
-            self._clock(),
-        )
+        """Return whether the state is used for the first time."""
         return bool(
             await self._database.fetchval(
                 """INSERT INTO oidc_logins (state_hash, expires_at) VALUES ($1, $2)

@@ -84,7 +84,6 @@ class ApprovalWorker:
                 await execute(services, approval_id)
         async with services.transaction() as tx:
             await operations.expire(tx)
-        await queries.remove_old_calls(services.database, services.clock())
 
 
 async def _require_valid_approvals(services: Services, approval: Approval) -> int:

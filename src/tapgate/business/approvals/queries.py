@@ -126,10 +126,6 @@ async def leave_call(database: Database, call_id: int) -> None:
     await database.execute("DELETE FROM guarded_calls WHERE id = $1 AND requests <= 0", call_id)
 
 
-async def remove_old_calls(database: Database, now: datetime) -> None:
-    await database.execute("DELETE FROM guarded_calls WHERE created_at <= $1", now - SUM_PERIOD)
-
-
 async def find_by_key(tx: Transaction, maker_id: int, key: str) -> Approval | None:
     row = await tx.fetchrow(
         f"{_SELECT} WHERE a.maker_id = $1 AND a.request_key = $2", maker_id, key

@@ -1,7 +1,7 @@
 """Operations on support requests: open, append, assign, reply and close."""
 
 from datetime import timedelta
-from typing import Final, NoReturn
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,11 +13,8 @@ from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail, diff_records
 from tapgate.events.notifications.events import publish
 from tapgate.events.notifications.messages import enqueue_message
-from tapgate.runtime.background import run_periodically
-from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client import ids
-from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.support import (
     MAX_MESSAGES,
@@ -28,11 +25,8 @@ from tapgate_client.schemas.support import (
 
 REPLY_TEMPLATE: Final = "support_reply"
 CLOSED_TEMPLATE: Final = "support_closed"
-#: Time after the last change for which requests are kept, unless they wait for support staff.
-RETENTION_PERIOD: Final = timedelta(days=90)
 #: The messenger does not send older messages.
 _REPLY_LIFETIME: Final = timedelta(hours=24)
-_REMOVAL_INTERVAL_SECONDS: Final = 600.0
 _LIMIT_RETRY_SECONDS: Final = "86400"
 
 _trail = AuditTrail("support")
@@ -164,18 +158,6 @@ async def _enqueue(
 async def _close(tx: Transaction, actor: Actor, request: SupportRequest) -> SupportRequest:
     return await _save(
         tx, actor, request, "closed", status=SupportRequestStatus.CLOSED, assignee=request.assignee
-    )
-
-
-async def remove_expired(database: Database, clock: Clock) -> NoReturn:
-    """Remove old requests periodically."""
-
-    async def remove_batches() -> None:
-        while await queries.remove_expired(database, clock() - RETENTION_PERIOD):
-            pass
-
-    await run_periodically(
-        remove_batches, every=_REMOVAL_INTERVAL_SECONDS, name="support.retention"
     )
 
 

@@ -15,8 +15,6 @@ from tapgate_client import ids
 from tapgate_client.errors import Code, require_found
 from tapgate_client.schemas.support import MAX_COUNTED_REQUESTS, MAX_MESSAGES, SupportRequestFilters
 
-REMOVAL_BATCH_SIZE: Final = 1_000
-
 _SELECT: Final = """SELECT r.id, r.subscriber_id,
     (SELECT first_name || ' ' || last_name FROM subscribers WHERE id = r.subscriber_id)
         AS subscriber_name,
@@ -197,19 +195,6 @@ async def get_recipient(tx: Transaction, request: SupportRequest) -> tuple[str, 
         request.phone_number,
     )
     return (request.phone_number, "en") if row is None else (row[0], row[1] or "en")
-
-
-async def remove_expired(database: Database, before: datetime) -> bool:
-    """Remove a batch of requests that wait for no one; return whether there may be more."""
-    removed = await database.fetch(
-        """DELETE FROM support_requests WHERE id = ANY (ARRAY(
-               SELECT id FROM support_requests WHERE status <> 'open' AND updated_at < $1
-               ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-           RETURNING id""",
-        before,
-        REMOVAL_BATCH_SIZE,
-    )
-    return len(removed) == REMOVAL_BATCH_SIZE
 
 
 def get_seal_context(request_id: int, number: int) -> bytes:

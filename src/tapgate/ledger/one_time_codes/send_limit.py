@@ -15,8 +15,8 @@ MAX_PER_HOUR: Final = 5
 
 _MINUTE: Final = timedelta(minutes=1)
 _HOUR: Final = timedelta(hours=1)
-#: Maximum expired rows deleted per counted code, so the table holds little more than the last hour.
-_PURGE_LIMIT: Final = 10
+#: Codes sent earlier do not count.
+MAX_WINDOW: Final = _HOUR
 
 
 async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> int | None:
@@ -36,7 +36,6 @@ async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> i
             phone_number,
             [*recent, now],
         )
-        await _purge(tx, now - _HOUR)
     return wait
 
 
@@ -47,13 +46,3 @@ def _compute_wait(recent: list[datetime], now: datetime) -> int | None:
         if len(recent) >= limit and recent[-limit] + window > now
     ]
     return max(1, math.ceil((max(ends) - now).total_seconds())) if ends else None
-
-
-async def _purge(tx: asyncpg.Connection, before: datetime) -> None:
-    await tx.execute(
-        """DELETE FROM one_time_code_sends WHERE phone_number = ANY (ARRAY(
-               SELECT phone_number FROM one_time_code_sends
-               WHERE sent_at[cardinality(sent_at)] <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))""",
-        before,
-        _PURGE_LIMIT,
-    )

@@ -7,7 +7,7 @@ Attempts while the PIN is locked are not stored.
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from tapgate.ledger.account_rules.compliance import ComplianceRule, find_wrong_pin_matches
 from tapgate.ledger.alerts import raise_alerts
@@ -19,27 +19,15 @@ from tapgate.ledger.rules import load_compliance_rules
 from tapgate.runtime.store.combined import Query
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
-from tapgate_client.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
-
-#: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
-#: accumulate.
-_PRUNE_LIMIT: Final = 100
+from tapgate_client.schemas.compliance import RuleType
 
 
 async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> None:
-    """Insert one failure per account ID, and prune some that are too old for any rule to count."""
+    """Insert one failure per account ID."""
     await tx.execute(
         "INSERT INTO pin_failures (account_id, failed_at) SELECT unnest($1::bigint[]), $2",
         list(account_ids),
         now,
-    )
-    # SKIP LOCKED: do not wait for other processes that prune concurrently.
-    await tx.execute(
-        """DELETE FROM pin_failures WHERE ctid = ANY (ARRAY(
-               SELECT ctid FROM pin_failures WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
-               FOR UPDATE SKIP LOCKED))""",
-        now - timedelta(seconds=MAX_WINDOW_SECONDS),
-        max(_PRUNE_LIMIT, 2 * len(account_ids)),
     )
 
 

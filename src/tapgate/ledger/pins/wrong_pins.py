@@ -24,17 +24,10 @@ from tapgate_client.schemas.compliance import Severity
 
 #: Type of the alert. Each credential has at most one unresolved alert.
 PIN_GUESSING_ALERT_TYPE: Final = "PIN_GUESSING_SUSPECTED"
-#: Number of old rows that each call removes in addition to twice the rows that it adds.
-_PRUNE_LIMIT: Final = 100
 
 _INSERT: Final = """
     INSERT INTO pin_attempts (credential, minute, attempts, wrong)
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::integer[], $4::integer[])"""
-# SKIP LOCKED: do not wait for other processes that prune concurrently.
-_PRUNE: Final = """
-    DELETE FROM pin_attempts WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM pin_attempts WHERE minute < $1 ORDER BY minute LIMIT $2
-        FOR UPDATE SKIP LOCKED))"""
 _COUNT: Final = """
     SELECT credential, minute, sum(attempts) AS attempts, sum(wrong) AS wrong FROM pin_attempts
     WHERE credential = ANY ($1::text[]) AND minute >= $2 GROUP BY 1, 2"""
@@ -110,7 +103,6 @@ async def _insert_attempts(
             if count
         ]
     await tx.execute(_INSERT, *map(list, zip(*rows, strict=True)))
-    await tx.execute(_PRUNE, get_first_minute(now), max(_PRUNE_LIMIT, 2 * len(rows)))
 
 
 async def _raise_alerts(

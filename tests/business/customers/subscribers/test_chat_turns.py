@@ -1,7 +1,6 @@
 """Turns of the chat, reported by the messenger and kept for the timeline."""
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -9,8 +8,6 @@ import httpx2
 from business.reporting.test_timeline import build_turn, get_page
 from cases import each
 from harness import Harness
-from tapgate.events.notifications.retention import RETENTION_PERIOD, RetentionWorker
-from tapgate_client import ids
 
 TURNS_URL = "/api/v1/chat/turns"
 
@@ -114,19 +111,3 @@ async def test_only_services_can_report_turns(harness: Harness) -> None:
     turn = build_turn(harness, harness.new_phone_number())
     for auth in (await harness.create_admin(), await harness.create_api_key("subscribers:write")):
         assert (await report(harness, turn, auth=auth)).status_code == 403
-
-
-async def test_turns_are_removed_after_the_retention_period(harness: Harness) -> None:
-    record = await harness.create_subscriber()
-    now = harness.services.clock()
-    expired, kept = [
-        ids.encode(ids.CHAT_TURN, ids.first_id_at(now + timedelta(minutes=minutes)))
-        for minutes in (1, 3)
-    ]
-    for turn_id in (expired, kept):
-        await report(harness, build_turn(harness, record["phone_number"], turn_id=turn_id))
-    await RetentionWorker(harness.services).remove_expired()
-    assert await list_turns(harness, record) == [kept, expired]
-    harness.advance_clock(days=RETENTION_PERIOD.days, minutes=2)
-    await RetentionWorker(harness.services).remove_expired()
-    assert await list_turns(harness, record) == [kept]

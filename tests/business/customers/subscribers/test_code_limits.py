@@ -94,18 +94,6 @@ async def test_forbidden_request_does_not_count_toward_the_limit(
     assert (await request_code(harness, record, "reset-pin")).status_code == 200
 
 
-async def test_reserving_a_code_purges_expired_rows(harness: Harness, database: Database) -> None:
-    now = harness.services.clock()
-    for number in range(15):
-        async with database.transaction() as tx:
-            assert await send_limit.reserve(tx, f"+2327600{number:04}", now) is None
-    harness.advance_clock(hours=1)
-    for phone, remaining in (("+23276100001", 6), ("+23276100002", 2)):
-        async with database.transaction() as tx:
-            assert await send_limit.reserve(tx, phone, harness.services.clock()) is None
-        assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == remaining
-
-
 async def test_clock_set_back_two_hours_does_not_delay_the_next_code(
     harness: Harness, database: Database
 ) -> None:

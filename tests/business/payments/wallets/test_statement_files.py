@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from builders.branding import BRANDING
 from builders.payments import submit_and_get_id
+from builders.retention import delete_expired
 from business.payments.wallets.pdf_text import extract_pages
 from business.payments.wallets.test_statements import URL, build_request, get_statement
 from cases import each
 from drivers.csv_files import read_records
 from harness import BearerAuth, Harness, parse_error
-from tapgate.business.payments.wallets.statements import csv_file, operations, pdf_file, queries
+from tapgate.business.payments.wallets.statements import csv_file, operations, pdf_file
 from tapgate.business.payments.wallets.statements.model import Movement, Period, Statement
 from tapgate.business.payments.wallets.statements.typesetting import (
     REGULAR,
@@ -102,7 +103,7 @@ async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
     harness.advance_clock(minutes=2)
     expired = await fetch_statement(harness, response)
     assert (expired.status_code, expired.json()["code"]) == (404, "NOT_FOUND")
-    await queries.remove_expired(harness.database, harness.services.clock())
+    await delete_expired(harness.database, harness.services.clock, "statements")
     assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
@@ -246,21 +247,6 @@ async def test_restriction_during_rendering_prevents_the_link(
     response = await harness.post(URL, json=build_request(harness, holder, format="csv"), auth=key)
     assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
     assert await harness.database.fetchval("SELECT count(*) FROM statements") == 0
-
-
-async def test_expired_files_are_removed_in_batches(
-    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Deleting the backlog of a long outage in one statement could exceed the query timeout."""
-    monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
-    database, holder = harness.database, await harness.create_subscriber()
-    for _ in range(3):
-        await get_statement(harness, key, holder, format="csv")
-    harness.advance_clock(hours=25)
-    assert await queries.remove_expired(database, harness.services.clock())
-    assert await database.fetchval("SELECT count(*) FROM statements") == 1
-    assert not await queries.remove_expired(database, harness.services.clock())
-    assert await database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_file_matches_the_response_despite_later_transactions(

@@ -1,23 +1,19 @@
 """SQL queries for the request log."""
 
-from datetime import datetime, timedelta
-from typing import Any, Final, NoReturn
+from datetime import datetime
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from tapgate.runtime.background import run_periodically
 from tapgate.runtime.store.conditions import PageConditions
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
-from tapgate_client.clock import Clock
 from tapgate_client.schemas.periods import parse_period_end, parse_period_start
 from tapgate_client.schemas.request_logs import RequestLogQuery, RequestResult
 
 _LIST_COLUMNS: Final = """id, key_id, caller_type, caller_name, method, endpoint, path, status,
     code, duration_us, request_id, ip"""
-_REMOVAL_BATCH_SIZE: Final = 5_000
-_REMOVAL_INTERVAL_SECONDS: Final = 3600.0
 
 
 async def list_page(
@@ -49,32 +45,3 @@ async def find(database: Database, log_id: int, since: datetime) -> Any:
         log_id,
         ids.first_id_at(since),
     )
-
-
-async def remove_expired(database: Database, clock: Clock, days: int) -> NoReturn:
-    """Remove requests older than the retention period, in the background."""
-
-    async def remove() -> None:
-        await remove_before(database, clock() - timedelta(days=days))
-
-    await run_periodically(remove, every=_REMOVAL_INTERVAL_SECONDS, name="request_log.retention")
-
-
-async def remove_before(database: Database, moment: datetime) -> None:
-    """Remove older requests in batches, so that locks are brief."""
-    before = ids.first_id_at(moment)
-    while await _remove_batch(database, before) == _REMOVAL_BATCH_SIZE:
-        pass
-
-
-async def _remove_batch(database: Database, before: int) -> int:
-    removed: int = await database.fetchval(
-        f"""WITH removed AS (
-                DELETE FROM request_logs WHERE id = ANY (ARRAY(
-                    SELECT id FROM request_logs WHERE id < $1
-                    ORDER BY id LIMIT {_REMOVAL_BATCH_SIZE} FOR UPDATE SKIP LOCKED))
-                RETURNING 1)
-            SELECT count(*) FROM removed""",
-        before,
-    )
-    return removed

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import zlib
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from tapgate.auth.actors import Actor
@@ -17,12 +17,11 @@ from tapgate.business.payments.wallets.statements.model import Period, Statement
 from tapgate.business.payments.wallets.statements.queries import StatementFile
 from tapgate.core.vault import Vault
 from tapgate.events.audit.trail import AuditTrail
-from tapgate.runtime.background import run_periodically
+from tapgate.runtime import retention
 from tapgate.runtime.store.database import Database
 from tapgate.runtime.store.transaction import Transaction
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate_client import ids
-from tapgate_client.clock import Clock
 from tapgate_client.errors import ApiError, Code
 from tapgate_client.schemas.subscribers import SubscriberStatus
 from tapgate_client.schemas.wallets import StatementFormat
@@ -35,7 +34,6 @@ MAX_FILES: Final = 100
 
 _HASH_PURPOSE: Final = "statement link"
 
-_CLEANUP_INTERVAL_SECONDS: Final = 600
 #: Long statements take seconds to render, which would block the event loop.
 rendering_threads: Final = BoundedThreadPool("statements", threads=1, max_pending=8)
 
@@ -110,7 +108,7 @@ async def issue_file(
         raise ApiError(
             Code.RATE_LIMITED,
             f"The subscriber already has {MAX_FILES} statement files, which expire after 24 hours.",
-            headers={"Retry-After": str(_CLEANUP_INTERVAL_SECONDS)},
+            headers={"Retry-After": str(retention.INTERVAL_SECONDS)},
         )
     await queries.add_file(
         tx,
@@ -135,16 +133,6 @@ async def fetch_file(
     if file is None:
         raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
     return file, await asyncio.to_thread(_decrypt_file, vault, file)
-
-
-async def remove_expired(database: Database, clock: Clock) -> NoReturn:
-    """Remove expired files periodically."""
-
-    async def remove_batches() -> None:
-        while await queries.remove_expired(database, clock()):
-            pass
-
-    await run_periodically(remove_batches, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
 def _render_compressed(statement: Statement, format: StatementFormat, branding: Branding) -> bytes:

@@ -21,7 +21,6 @@ from tapgate_client.schemas.wallets import StatementFormat
 
 #: A long history may take longer than the default timeout allows.
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
-CLEANUP_BATCH_SIZE: Final = 200
 
 #: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
 #: difference is at most a few seconds.
@@ -247,16 +246,3 @@ async def find_file(
     return StatementFile(
         row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"]
     )
-
-
-async def remove_expired(database: Database, now: datetime) -> bool:
-    """Remove one batch of expired files, and return whether there may be more."""
-    removed = await database.fetch(
-        """DELETE FROM statements WHERE id = ANY (ARRAY(
-               SELECT id FROM statements WHERE expires_at <= $1
-               ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-           RETURNING id""",
-        now,
-        CLEANUP_BATCH_SIZE,
-    )
-    return len(removed) == CLEANUP_BATCH_SIZE
