@@ -53,7 +53,7 @@ MAX_PIN_ATTEMPTS = 3
 OPERATIONS = (
     "agents.request_pin_reset",
     "agents.reset_pin",
-    "balances.get",
+    "wallet.get_balance",
     "cards.link",
     "cards.request_pin_reset",
     "cards.reset_pin",
@@ -65,7 +65,7 @@ OPERATIONS = (
     "subscribers.reset_pin",
     "subscribers.verify_pin",
     "wallet.create_statement",
-    "wallet.quote",
+    "wallet.create_quote",
 )
 #: Class of a request, or the name of its client operation.
 RequestKind = type | str
@@ -231,12 +231,12 @@ class FakeGateway:
                     kyc_status="",
                 )
                 return SimpleNamespace(subscriber=self.subscriber)
-            case "balances.get":
+            case "wallet.get_balance":
                 text = money.format_decimal(self.balance, "SLE")
                 return build_balance(balance=text, available=text, held="0.00")
             case "subscribers.get_limits":
                 return self._build_limits()
-            case "wallet.quote":
+            case "wallet.create_quote":
                 return self._build_quote(money.parse(fields["amount"], "SLE"))
             case "wallet.create_statement":
                 return SimpleNamespace(statement_url="https://x.test/s")

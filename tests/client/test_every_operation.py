@@ -87,13 +87,13 @@ async def test_every_operation_gets_a_response(
 
 async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
     anonymous = client_factory.create_async()
-    assert (await anonymous.health()).healthy
-    assert (await anonymous.live()).live
-    assert (await anonymous.ready()).ready
-    tokens = await anonymous.admin.login(email=EMAIL, password=PASSWORD)
-    tokens = await anonymous.admin.refresh(refresh_token=tokens.refresh_token)
+    assert (await anonymous.system.get_health()).healthy
+    assert (await anonymous.system.get_liveness()).live
+    assert (await anonymous.system.get_readiness()).ready
+    tokens = await anonymous.admin.log_in(email=EMAIL, password=PASSWORD)
+    tokens = await anonymous.admin.refresh_token(refresh_token=tokens.refresh_token)
     assert (
-        await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
+        await client_factory.create_async(AccessToken(tokens.token)).admin.get_me()
     ).email == EMAIL
     await call_account_operations(client_factory, AccessToken(tokens.token))
     await call_oidc_operations(client_factory)
@@ -112,14 +112,12 @@ async def call_oidc_operations(client_factory: ClientFactory) -> None:
         )
         started = await anonymous.admin.start_oidc_login()
         callback = provider.authorize(started.authorization_url)
-        tokens = await anonymous.admin.login_with_oidc(login_token=started.login_token, **callback)
+        tokens = await anonymous.admin.log_in_with_oidc(login_token=started.login_token, **callback)
         me = client_factory.create_async(AccessToken(tokens.token))
         assert (await me.admin.get_oidc_logout()).logout_url
-        started = await me.account.start_oidc_step_up()
+        started = await me.admin.start_oidc_step_up()
         callback = provider.authorize(started.authorization_url)
-        verified = await me.account.complete_oidc_step_up(
-            login_token=started.login_token, **callback
-        )
+        verified = await me.admin.complete_oidc_step_up(login_token=started.login_token, **callback)
         assert verified.verified_until
 
 
@@ -137,9 +135,9 @@ async def call_account_operations(client_factory: ClientFactory, credential: Acc
     codes = (await me.account.replace_recovery_codes()).recovery_codes
     await me.account.remove_totp(code=codes[1])
     await call_passkey_operations(me)
-    await me.admin.logout()
+    await me.admin.log_out()
     me = client_factory.create_async(
-        AccessToken((await me.admin.login(email=EMAIL, password=f"new {PASSWORD}")).token)
+        AccessToken((await me.admin.log_in(email=EMAIL, password=f"new {PASSWORD}")).token)
     )
     sessions = [session async for session in me.account.list_sessions()]
     await me.account.end_session(sessions[0].id)
@@ -154,34 +152,34 @@ async def call_passkey_operations(me: AsyncTapgateClient) -> None:
     assert [item.id async for item in me.account.list_passkeys()] == [enrolled.id]
 
     async def prove() -> AssertedCredential:
-        options = msgspec.to_builtins(await me.account.start_passkey_login())
+        options = msgspec.to_builtins(await me.admin.start_passkey_login())
         return msgspec.convert(passkey.get(options), AssertedCredential)
 
-    assert (await me.account.log_in_with_passkey(credential=await prove())).token
+    assert (await me.admin.log_in_with_passkey(credential=await prove())).token
     assert (await me.account.step_up(passkey=await prove())).verified_until
     await me.account.remove_passkey(enrolled.id)
 
 
 async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> str:
-    other = await admin.admin.create_user(
+    other = await admin.admin.create(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
     assert (await admin.system.get_nodes()).data == []
     settings = {item.name: item.value for item in (await admin.system.get_settings()).data}
     assert settings["TAPGATE_CURRENCY"] and settings["TAPGATE_SECRET_KEY"] is None
     logo = build_png()
-    branding = await admin.admin.update_branding(name="Salone Pay", logo=logo)
-    assert await admin.admin.get_branding() == branding
-    assert (await admin.admin.get_branding_logo()).media_type == "image/png"
-    assert (await admin.admin.update_user(other.id, role="finance_user")).role == "finance_user"
+    branding = await admin.branding.update(name="Salone Pay", logo=logo)
+    assert await admin.branding.get() == branding
+    assert (await admin.branding.get_logo()).media_type == "image/png"
+    assert (await admin.admin.update(other.id, role="finance_user")).role == "finance_user"
     assert (await admin.admin.reset_factors(other.id)).id == other.id
     assert (await admin.admin.confirm(other.id)).link_seen_by == []
     token = (await admin.admin.reset_password(other.id)).url.partition("#")[2]
     await admin.admin.accept_invitation(token=token, password=f"new {PASSWORD}")
     assert (await admin.admin.get_offboarding(other.id)).api_keys == []
-    assert (await admin.admin.disable_user(other.id)).status == "disabled"
-    assert (await admin.admin.enable_user(other.id)).status == "active"
-    assert other.id in [user.id async for user in admin.admin.list_users(limit=1)]
+    assert (await admin.admin.disable(other.id)).status == "disabled"
+    assert (await admin.admin.enable(other.id)).status == "active"
+    assert other.id in [user.id async for user in admin.admin.list(limit=1)]
     spare = await admin.admin.create_api_key(
         name="Spare",
         scopes=["cards:read"],
@@ -215,7 +213,7 @@ async def call_subscriber_operations(
         )
         people[name] = created.subscriber_id
     subscriber_id = people["a"]
-    child = await third_party.cards.link_child(
+    child = await third_party.cards.create_child_card(
         parent_subscriber_id=subscriber_id,
         card_serial="TAP-C",
         parent_pin=PIN,
@@ -286,11 +284,11 @@ async def call_subscriber_operations(
     )
     documents = [document async for document in admin.subscribers.list_kyc_documents(subscriber_id)]
     assert [document.document_id for document in documents] == [added.document_id]
-    document = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
+    document = await admin.subscribers.get_kyc_document_image(subscriber_id, added.document_id)
     assert document.media_type.startswith("image/") and document.content
     (waiting,) = [person async for person in admin.subscribers.list(kyc_status="PENDING")]
     assert (waiting.id, documents[0].status) == (subscriber_id, "pending")
-    timeline = [item async for item in admin.subscribers.list_timeline(subscriber_id, kind="kyc")]
+    timeline = [item async for item in admin.subscribers.get_timeline(subscriber_id, kind="kyc")]
     assert "subscriber.kyc_document_added" in [item.event for item in timeline]
     (review,) = [review async for review in admin.subscribers.list_kyc_reviews()]
     assert (review.subscriber_id, review.assignee) == (subscriber_id, None)
@@ -328,20 +326,22 @@ async def call_wallet_operations(
     people: dict[str, str],
 ) -> None:
     await client_factory.harness.deposit(people["a"], "1000")
-    quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
+    quote = await third_party.wallet.create_quote(
+        type="transfer_p2p", amount="10", sender_id=people["a"]
+    )
     assert quote.allowed
     sent = await third_party.wallet.transfer_p2p(
         sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
     )
     assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
     assert (await admin.subscribers.get_limits(people["a"])).daily.used == "10.00"
-    ledger_entries = await admin.transactions.get_entries(sent.transaction_id)
+    ledger_entries = await admin.transactions.list_entries(sent.transaction_id)
     assert ledger_entries.entries[0].amount == "10.00"
     assert (await admin.transactions.get_chain(sent.transaction_id)).replays.count == 0
     from_account, to_account = [
-        (await admin.balances.get(people[name])).account_id for name in "ab"
+        (await admin.wallet.get_balance(people[name])).account_id for name in "ab"
     ]
-    moved = await third_party.wallet.transfer(
+    moved = await third_party.wallet.transfer_funds(
         from_account_id=from_account, to_account_id=to_account, amount="5", pin=PIN
     )
     listed_ids = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
@@ -383,7 +383,7 @@ async def call_agent_operations(
         parent_agent_id=top,
     )
     await admin.agents.fund(top, amount="500")
-    await third_party.agents.transfer(
+    await third_party.agents.transfer_float(
         from_agent_id=top, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
     )
     earned = await third_party.agents.cash_in(
@@ -430,7 +430,7 @@ async def call_merchant_operations(
     )
     processor = created.processor_id
     terminal = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
-    assert (await terminal.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
+    assert (await terminal.pos.look_up_card(card_identifier="TAP-A")).card_serial == "TAP-A"
     assert (await terminal.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
     paid = await terminal.pos.pay(
         card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
@@ -438,26 +438,31 @@ async def call_merchant_operations(
     assert paid.metadata == {"table": 4}
     outcome = await terminal.pos.get_payment_outcome(paid.request_id)
     assert (outcome.transaction_id, outcome.metadata) == (paid.transaction_id, paid.metadata)
-    await terminal.pos.refund(
+    await terminal.pos.refund_payment(
         original_transaction_id=paid.transaction_id, reason="broken", amount="5"
     )
-    assert (await terminal.in_app.lookup_card("TAP-A")).status
-    assert not (await terminal.in_app.verify_card("TAP-A")).balance
-    bought = await terminal.in_app.pay(card_serial="TAP-A", amount="1")
-    await terminal.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
+    assert (await terminal.in_app_payments.look_up_card(card_identifier="TAP-A")).status
+    assert not (await terminal.in_app_payments.verify_card(card_serial="TAP-A")).balance
+    bought = await terminal.in_app_payments.pay(card_serial="TAP-A", amount="1")
+    await terminal.in_app_payments.refund_payment(
+        original_transaction_id=bought.transaction_id, reason="broken"
+    )
     await call_card_proof_operations(admin, terminal)
-    found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]
+    found = [
+        transaction.id
+        async for transaction in admin.transactions.list_processor_transactions(processor)
+    ]
     assert paid.transaction_id in found
     await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
-    added = await admin.processors.terminals.create(processor, name="Till 1")
-    await admin.processors.terminals.block(processor, added.terminal.id)
-    await admin.processors.terminals.unblock(processor, added.terminal.id, reason="found")
-    assert [item.id async for item in admin.processors.terminals.list(processor)] == [
+    added = await admin.processors.add_terminal(processor, name="Till 1")
+    await admin.processors.block_terminal(processor, added.terminal.id)
+    await admin.processors.unblock_terminal(processor, added.terminal.id, reason="found")
+    assert [item.id async for item in admin.processors.list_terminals(processor)] == [
         added.terminal.id
     ]
-    spare = await admin.processors.keys.create(processor, terminal_id=added.terminal.id)
-    await admin.processors.keys.delete(processor, spare.api_key_id)
-    keys = {entry.api_key_id async for entry in admin.processors.keys.list(processor)}
+    spare = await admin.processors.create_signing_key(processor, terminal_id=added.terminal.id)
+    await admin.processors.delete_signing_key(processor, spare.api_key_id)
+    keys = {entry.api_key_id async for entry in admin.processors.list_signing_keys(processor)}
     assert keys == {created.api_key_id, added.api_key_id}
     await admin.processors.suspend(processor, reason="asked")
     await admin.processors.activate(processor)
@@ -483,8 +488,8 @@ async def call_card_proof_operations(
     assert confirmed.authenticity == "sun"
     proof = chip.tap()
     url = f"https://pay.example/t?picc_data={proof.picc_data}&cmac={proof.cmac}"
-    assert (await terminal.pos.lookup_card(card_proof=url)).card_serial == "TAP-D"
-    assert not (await terminal.in_app.verify_card(card_proof=proof)).is_active
+    assert (await terminal.pos.look_up_card(card_proof=url)).card_serial == "TAP-D"
+    assert not (await terminal.in_app_payments.verify_card(card_proof=proof)).is_active
     assert [tap.result for tap in (await admin.cards.list_taps("TAP-D")).data] == ["accepted"]
     assert (await admin.cards.get_keyset(keyset.id)).cards == 1
     assert (await admin.cards.retire_keyset(keyset.id, cards=1)).status == "retired"
@@ -498,17 +503,17 @@ async def call_partner_operations(
     partner = created.partner.id
     await admin.partners.fund(partner, amount="100")
     bank = client_factory.create_async(PartnerKey(created.api_key_id, partner, created.hmac_secret))
-    await bank.wallet.fund_from_partner(
+    await bank.partners.fund_from_partner(
         partner_reference="R-1", amount="10", subscriber_id=people["b"]
     )
-    await client_factory.create_async().partners.send_webhook(
+    await client_factory.create_async().partner_webhooks.send(
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
     assert (await admin.partners.update(partner, overdraft_limit="5")).overdraft_limit == "5.00"
-    key = await admin.partners.keys.create(partner)
-    assert key.api_key_id in [item.api_key_id async for item in admin.partners.keys.list(partner)]
-    await admin.partners.keys.delete(partner, key.api_key_id)
+    key = await admin.partners.create_key(partner)
+    assert key.api_key_id in [item.api_key_id async for item in admin.partners.list_keys(partner)]
+    await admin.partners.delete_key(partner, key.api_key_id)
     rotated = await admin.partners.rotate_webhook_secret(partner, grace_seconds=60)
     assert rotated.webhook_secret != created.webhook_secret
     await admin.partners.suspend(partner)
@@ -523,16 +528,16 @@ async def call_compliance_operations(
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
     assert await admin.commission_rules.replace(commissions.data) == commissions
-    codes = await admin.ledger.get_gl_codes()
+    codes = await admin.general_ledger.get_gl_codes()
     wallet = GlCodeUpdate(kind="wallet", gl_code="2100")
-    assert await admin.ledger.update_gl_codes([wallet]) == codes
-    assert len((await admin.ledger.get_accounts()).data) == len(codes.data)
-    trial_balance = await admin.ledger.get_trial_balance(as_of=date(2026, 1, 31))
+    assert await admin.general_ledger.update_gl_codes([wallet]) == codes
+    assert len((await admin.general_ledger.get_ledger_accounts()).data) == len(codes.data)
+    trial_balance = await admin.general_ledger.get_trial_balance(as_of=date(2026, 1, 31))
     assert trial_balance.totals.debit == trial_balance.totals.credit
-    journal = await admin.ledger.export_journal(date(2026, 1, 31), format="csv")
+    journal = await admin.general_ledger.export_ledger_journal(day=date(2026, 1, 31), format="csv")
     assert (journal.media_type, journal.next_cursor) == ("text/csv; charset=utf-8", None)
     payment_fees = [tier for tier in fees.data if tier.type == "pos_payment"]
-    assert await admin.fee_rules.replace_type("pos_payment", payment_fees) == fees
+    assert await admin.fee_rules.replace_of_type("pos_payment", payment_fees) == fees
     level = await admin.account_rules.get(3)
     updated = await admin.account_rules.update(3, requirements=["passport"])
     assert (updated.requirements, updated.daily_limit) == (["passport"], level.daily_limit)
@@ -576,17 +581,17 @@ async def call_approval_operations(
     agent = (await create_agent(client_factory.harness))["id"]
     rule = ApprovalRule(operation="agent_fund", above="50.00", roles=["finance_user"])
     await create_approvers(client_factory.harness, msgspec.to_builtins(rule))
-    assert (await admin.approval_rules.replace([rule])).data == [rule]
-    assert "agent_fund" in (await admin.approval_rules.get()).operations
+    assert (await admin.approvals.replace_rules([rule])).data == [rule]
+    assert "agent_fund" in (await admin.approvals.get_rules()).operations
     held = []
     for _ in range(3):
         with pytest.raises(ApprovalRequiredError) as raised:
             await admin.agents.fund(agent, amount="60")
         held.append(raised.value.approval.id)
     approver = await client_factory.create_for_admin("F")
-    assert (await approver.approvals.approve(held[0])).status == "executed"
-    assert (await approver.approvals.reject(held[1], reason="Twice")).status == "rejected"
-    assert (await admin.approvals.cancel(held[2])).status == "cancelled"
+    assert (await approver.approvals.approve_request(held[0])).status == "executed"
+    assert (await approver.approvals.reject_request(held[1], reason="Twice")).status == "rejected"
+    assert (await admin.approvals.cancel_request(held[2])).status == "cancelled"
     listed = approver.approvals.list(operation="agent_fund", resource_id=agent)
     assert [item.id async for item in listed] == held[::-1]
     assert (await admin.approvals.get(held[0])).amount == "60.00"
@@ -595,7 +600,7 @@ async def call_approval_operations(
 async def call_support_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> None:
     phone = "+23276888001"
     async with client_factory.create_for_service() as messenger:
-        send = messenger.support.send_message
+        send = messenger.support.receive_message
         request = await send(phone_number=phone, text="Hello")
         appended = await send(phone_number=phone, text="?", append_only=True)
     assert (appended.id, [message.from_ for message in appended.messages]) == (
@@ -603,37 +608,39 @@ async def call_support_operations(client_factory: ClientFactory, admin: AsyncTap
         ["customer", "customer"],
     )
     assert (await admin.support.get_summary()).open == 1
-    queues = await admin.overview.get_work_queues(fresh=True)
+    queues = await admin.work_queues.get(fresh=True)
     assert {queue.name: queue.waiting for queue in queues.data}["support_requests"] == 1
-    await admin.support.assign(request.id)
-    assert (await admin.support.unassign(request.id)).assignee is None
-    assigned = await admin.support.assign(request.id)
-    answered = await admin.support.reply(request.id, text="Hi")
+    await admin.support.assign_request(request.id)
+    assert (await admin.support.unassign_request(request.id)).assignee is None
+    assigned = await admin.support.assign_request(request.id)
+    answered = await admin.support.reply_to_request(request.id, text="Hi")
     assert (answered.status, answered.assignee) == ("answered", assigned.assignee)
-    assert await admin.support.get(request.id) == answered
-    listed = admin.support.list(status="answered", assignee=answered.assignee, phone_number=phone)
+    assert await admin.support.get_request(request.id) == answered
+    listed = admin.support.list_requests(
+        status="answered", assignee=answered.assignee, phone_number=phone
+    )
     assert [item.id async for item in listed] == [request.id]
-    assert (await admin.support.close(request.id)).status == "closed"
+    assert (await admin.support.close_request(request.id)).status == "closed"
 
 
 async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
-    endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
-    assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
-    tested = await admin.webhook_endpoints.test(endpoint.id)
+    endpoint = await admin.webhooks.create_endpoint(url="http://127.0.0.1:9/", events=["*"])
+    assert (await admin.webhooks.get_endpoint(endpoint.id)).url == endpoint.url
+    tested = await admin.webhooks.send_test_event(endpoint.id)
     assert (tested.event, tested.status) == ("webhook.test", "pending")
-    paused = await admin.webhook_endpoints.update(endpoint.id, events=["*"], status="paused")
+    paused = await admin.webhooks.update_endpoint(endpoint.id, events=["*"], status="paused")
     assert (paused.status, paused.url) == ("paused", endpoint.url)
-    assert (await admin.webhook_endpoints.update(endpoint.id, status="active")).status == "active"
-    rotated = await admin.webhook_endpoints.rotate_secret(endpoint.id, grace_seconds=60)
+    assert (await admin.webhooks.update_endpoint(endpoint.id, status="active")).status == "active"
+    rotated = await admin.webhooks.rotate_secret(endpoint.id, grace_seconds=60)
     assert rotated.secret not in (endpoint.secret, repr(rotated))
     await admin.cards.block("TAP-C", reason="lost")
-    assert [item.id async for item in admin.webhook_endpoints.list()] == [endpoint.id]
-    delivery, _ = [item async for item in admin.webhook_endpoints.list_deliveries(endpoint.id)]
-    details = await admin.webhook_endpoints.get_delivery(endpoint.id, delivery.id)
+    assert [item.id async for item in admin.webhooks.list_endpoints()] == [endpoint.id]
+    delivery, _ = [item async for item in admin.webhooks.list_deliveries(endpoint.id)]
+    details = await admin.webhooks.get_delivery(endpoint.id, delivery.id)
     assert details.payload is not None and details.payload["type"] == "card.blocked"
-    redelivered = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
+    redelivered = await admin.webhooks.redeliver_event(endpoint.id, delivery.id)
     assert (redelivered.id, redelivered.event) == (delivery.id, "card.blocked")
-    await admin.webhook_endpoints.delete(endpoint.id)
+    await admin.webhooks.delete_endpoint(endpoint.id)
 
 
 async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
@@ -647,15 +654,15 @@ async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, s
     assert closed.subscriber.status == "CLOSED"
     (newest,) = (await admin.admin.list_request_logs(limit=1).get_page()).data
     assert (await admin.admin.get_request_log(newest.id)).endpoint == newest.endpoint
-    entries = [item async for item in admin.audit_log.list(resource_id=created.subscriber_id)]
+    entries = [item async for item in admin.audit.list_entries(resource_id=created.subscriber_id)]
     assert entries
-    assert (await admin.audit_log.verify()).valid
+    assert (await admin.audit.verify_chain()).valid
     proof = await admin.overview.verify_ledger()
     assert proof.holds, proof.claims
     overview = await admin.overview.get(period="week")
     assert not (await admin.overview.get_onboarding()).open
     assert not (await admin.overview.dismiss_onboarding()).open
     assert not (await admin.overview.skip_onboarding_step("webhook")).open
-    assert (await admin.overview.search(q="no such record")).data == []
+    assert (await admin.search.search_records(q="no such record")).data == []
     assert overview.ledger.last_proof is not None
     assert overview.ledger.last_proof.transactions == proof.transactions == overview.totals.count

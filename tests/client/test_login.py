@@ -46,7 +46,7 @@ def list_requests(server: FlakyServer) -> list[str]:
 async def test_concurrent_first_requests_log_in_once(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    first, *others = await asyncio.gather(*(gateway.admin.get_current_user() for _ in range(5)))
+    first, *others = await asyncio.gather(*(gateway.admin.get_me() for _ in range(5)))
     assert first.email == EMAIL
     assert others == [first] * 4
     assert list_requests(flaky_server) == ["login"] + ["me"] * 5
@@ -55,15 +55,15 @@ async def test_concurrent_first_requests_log_in_once(
 async def test_public_operation_needs_no_login(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    assert (await gateway.health()).healthy
+    assert (await gateway.system.get_health()).healthy
     assert list_requests(flaky_server) == ["health"]
 
 
 async def test_client_logs_in_again_after_the_session_ended(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    await gateway.admin.logout()
-    assert (await gateway.admin.get_current_user()).email == EMAIL
+    await gateway.admin.log_out()
+    assert (await gateway.admin.get_me()).email == EMAIL
     # The refresh is rejected because the session of the refresh token has ended.
     assert list_requests(flaky_server) == ["login", "logout", "me", "refresh", "login", "me"]
 
@@ -71,9 +71,9 @@ async def test_client_logs_in_again_after_the_session_ended(
 async def test_concurrent_requests_refresh_an_expired_token_once(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    await gateway.admin.get_current_user()
+    await gateway.admin.get_me()
     gateway._own_transport._request_flow._token_expires_at = 0.0
-    await asyncio.gather(*(gateway.admin.get_current_user() for _ in range(5)))
+    await asyncio.gather(*(gateway.admin.get_me() for _ in range(5)))
     assert list_requests(flaky_server).count("refresh") == 1
     assert list_requests(flaky_server).count("login") == 1
 
@@ -81,10 +81,10 @@ async def test_concurrent_requests_refresh_an_expired_token_once(
 async def test_refresh_token_is_not_sent_again_after_a_lost_response(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    await gateway.admin.get_current_user()
+    await gateway.admin.get_me()
     gateway._own_transport._request_flow._token_expires_at = 0.0
     flaky_server.behaviors = [SERVE_AND_DROP]
-    await gateway.admin.get_current_user()
+    await gateway.admin.get_me()
     assert list_requests(flaky_server) == ["login", "me", "refresh", "login", "me"]
 
 
@@ -92,7 +92,7 @@ async def test_wrong_password_raises_unauthorized(flaky_server: FlakyServer) -> 
     wrong = Login(EMAIL, "wrong horse battery")
     async with AsyncTapgateClient(flaky_server.url, wrong, retries=NO_BACKOFF) as gateway:
         with pytest.raises(AuthenticationError):
-            await gateway.admin.get_current_user()
+            await gateway.admin.get_me()
     assert list_requests(flaky_server) == ["login"]
 
 
@@ -100,10 +100,10 @@ async def test_disabled_admin_gets_unauthorized(
     client_factory: ClientFactory, gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     other = await client_factory.create_for_admin()
-    me = await gateway.admin.get_current_user()
-    await other.admin.disable_user(me.id)
+    me = await gateway.admin.get_me()
+    await other.admin.disable(me.id)
     with pytest.raises(AuthenticationError):
-        await gateway.admin.get_current_user()
+        await gateway.admin.get_me()
 
 
 async def test_concurrent_threads_log_in_once(
@@ -111,7 +111,7 @@ async def test_concurrent_threads_log_in_once(
 ) -> None:
     with client_factory.create_sync(LOGIN) as gateway:
         responses = await asyncio.gather(
-            *(asyncio.to_thread(gateway.admin.get_current_user) for _ in range(4))
+            *(asyncio.to_thread(gateway.admin.get_me) for _ in range(4))
         )
     assert {response.email for response in responses} == {EMAIL}
     sessions = await client_factory.services.database.fetchval("SELECT count(*) FROM sessions")

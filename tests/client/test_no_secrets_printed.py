@@ -78,7 +78,7 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
         sender_id="sub_1", recipient_card_serial="TAP-1", amount="1", pin=PIN
     ),
     "token": lambda gateway: gateway.wallet.download_statement(SECRET),
-    "login": lambda gateway: gateway.admin.login(email="ada@example.com", password=SECRET),
+    "login": lambda gateway: gateway.admin.log_in(email="ada@example.com", password=SECRET),
 }
 
 

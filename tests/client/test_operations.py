@@ -43,7 +43,7 @@ async def test_service_can_transfer_replay_block_a_card_and_create_a_statement(
     gateway, harness = client_factory.create_for_service(), client_factory.harness
     sender = await harness.create_subscriber(balance="1000")
     serial = await harness.create_card((await harness.create_subscriber())["id"])
-    quote = await gateway.wallet.quote(
+    quote = await gateway.wallet.create_quote(
         type="transfer_p2p", amount=Decimal("100.50"), sender_id=sender["id"]
     )
     assert quote.allowed
@@ -65,7 +65,7 @@ async def test_service_can_transfer_replay_block_a_card_and_create_a_statement(
     assert receipt.request_id == replayed_receipt.request_id == "first"
     assert replayed_receipt.transaction_id == receipt.transaction_id
     assert receipt.recipient.card_serial == serial
-    balance = await gateway.balances.get(sender["id"])
+    balance = await gateway.wallet.get_balance(sender["id"])
     assert Decimal(balance.available) == 1000 - Decimal(quote.total)
     (newest,) = (await gateway.transactions.list(user_id=sender["id"], limit=1).get_page()).data
     assert newest.id == receipt.transaction_id
@@ -198,7 +198,7 @@ async def test_replayed_decline_is_marked(client_factory: ClientFactory) -> None
     replayed = []
     for _ in range(2):
         with pytest.raises(DeclinedError) as raised:
-            await gateway.wallet.transfer(
+            await gateway.wallet.transfer_funds(
                 from_account_id=sender["account_id"],
                 to_account_id=receiver["account_id"],
                 amount="1000000.00",

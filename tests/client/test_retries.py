@@ -298,9 +298,9 @@ async def test_delete_retried_after_a_lost_response_succeeds_despite_the_404(
 async def test_refused_connection_raises_a_connection_error_for_every_effect(effect: str) -> None:
     async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=NO_BACKOFF) as gateway:
         calls: dict[str, Callable[[], Any]] = {
-            "reads": gateway.health,
+            "reads": gateway.system.get_health,
             "moves": lambda: gateway.partners.fund("ptn_1", amount="1"),
-            "acts": gateway.admin.logout,
+            "acts": gateway.admin.log_out,
         }
         with pytest.raises(ApiConnectionError):
             await calls[effect]()
@@ -369,8 +369,8 @@ async def test_unhealthy_gateway_is_reported_by_health(
     core = '{"healthy": false, "version": "1"}'
     body = f'{{"service": "tapgate", "version": "1", "healthy": false, "wallet_core": {core}}}'
     flaky_server.behaviors = [build_response(503, body)]
-    assert not (await gateway.health()).healthy
-    assert (await gateway.health()).healthy
+    assert not (await gateway.system.get_health()).healthy
+    assert (await gateway.system.get_health()).healthy
 
 
 def test_delays_double_up_to_the_maximum_and_end_with_the_budget() -> None:
@@ -394,4 +394,4 @@ def test_number_of_attempts_is_limited() -> None:
 
 async def test_invalid_access_token_is_not_retried(client_factory: ClientFactory) -> None:
     with pytest.raises(AuthenticationError):
-        await client_factory.create_async(AccessToken("nonsense")).admin.get_current_user()
+        await client_factory.create_async(AccessToken("nonsense")).admin.get_me()

@@ -111,7 +111,7 @@ async def test_replayed_partner_webhook_credits_once(client_factory: ClientFacto
     subscriber = await client_factory.harness.create_subscriber()
     anonymous = client_factory.create_async()
     for replayed in (False, True):
-        receipt = await anonymous.partners.send_webhook(
+        receipt = await anonymous.partner_webhooks.send(
             partner.partner.id,
             partner.webhook_secret,
             reference="R-1",
@@ -119,8 +119,8 @@ async def test_replayed_partner_webhook_credits_once(client_factory: ClientFacto
             phone_number=subscriber["phone_number"],
         )
         assert receipt.replayed is replayed
-    assert (await admin.balances.get(subscriber["id"])).balance == "25.00"
+    assert (await admin.wallet.get_balance(subscriber["id"])).balance == "25.00"
     with pytest.raises(AuthenticationError):
-        await anonymous.partners.send_webhook(
+        await anonymous.partner_webhooks.send(
             partner.partner.id, "wrong", reference="R-2", amount="25", phone_number="+23276000000"
         )

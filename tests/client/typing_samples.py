@@ -30,8 +30,8 @@ def use_sync_client(gateway: TapgateClient) -> None:
     assert_type(gateway.subscribers.get("sub_1"), SubscriberRecord)
     assert_type(gateway.subscribers.list(status="ACTIVE"), Paginator[SubscriberRecord])
     assert_type(gateway.subscribers.list().get_page(), Page[SubscriberRecord])
-    assert_type(gateway.processors.terminals.list("prc_1").get_page().data, list[TerminalRecord])
-    assert_type(gateway.subscribers.get_kyc_document("sub_1", "doc_1"), File)
+    assert_type(gateway.processors.list_terminals("prc_1").get_page().data, list[TerminalRecord])
+    assert_type(gateway.subscribers.get_kyc_document_image("sub_1", "doc_1"), File)
     gateway.admin.delete_api_key("key_1")
     for card in gateway.cards.list():
         assert_type(card, CardRecord)

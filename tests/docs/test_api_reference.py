@@ -21,6 +21,7 @@ from tapgate_client.errors import Code
 from tapgate_client.schemas.fields import Text
 from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
 from tools.manual.postman import build_collection
+from tools.manual.python_client import render_modules
 from tools.manual.typescript import render_operations, render_schemas
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,12 @@ def test_api_pages_are_up_to_date(rendered_pages: dict[str, str]) -> None:
         name for name in files | rendered_pages if files.get(name) != rendered_pages.get(name)
     )
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
+
+
+def test_python_client_is_up_to_date(document: dict[str, Any]) -> None:
+    folder = ROOT / "clients" / "python" / "src" / "tapgate_client" / "operations"
+    modules = {file.name: file.read_text() for file in folder.glob("*.py")}
+    assert modules == render_modules(inline_shared_parts(document)), "run make docs"
 
 
 def test_typescript_client_and_postman_collection_are_up_to_date(document: dict[str, Any]) -> None:

@@ -66,7 +66,7 @@ class GatewayBook:
 
     async def _debit(self, transfer: Transfer) -> Receipt:
         payer = await self._finance.subscribers.get(transfer.payer)
-        return await self._finance.wallet.transfer(
+        return await self._finance.wallet.transfer_funds(
             from_account_id=payer.account_id,
             to_account_id=self._access.partner_account_id,
             amount=transfer.amount,
@@ -76,7 +76,7 @@ class GatewayBook:
 
     async def credit(self, transfer: Transfer) -> Outcome | None:
         return await self._submit(
-            self._partner.wallet.fund_from_partner(
+            self._partner.partners.fund_from_partner(
                 subscriber_id=transfer.recipient,
                 amount=transfer.amount,
                 partner_reference=transfer.id,
@@ -86,7 +86,7 @@ class GatewayBook:
 
     async def return_to_payer(self, transfer: Transfer) -> Outcome | None:
         return await self._submit(
-            self._partner.wallet.fund_from_partner(
+            self._partner.partners.fund_from_partner(
                 subscriber_id=transfer.payer,
                 amount=transfer.amount,
                 partner_reference=f"{transfer.id}-return",

@@ -41,7 +41,7 @@ class SimulatedBook:
     async def set_up(self, other: str, wallets: int = _WALLETS) -> None:
         """Create wallets with money, and a clearing account for the other book."""
         password = secrets.token_urlsafe(16)
-        await self.admin.admin.create_user(
+        await self.admin.admin.create(
             email=_FINANCE_EMAIL, password=password, name="Clearing", role="finance_user"
         )
         created = await self.admin.partners.create(name=f"Book {other}", overdraft_limit=_OVERDRAFT)
@@ -66,7 +66,7 @@ class SimulatedBook:
                 )
             ).subscriber
             self.wallets.append(subscriber.id)
-            await self.admin.wallet.fund_from_partner(
+            await self.admin.partners.fund_from_partner(
                 subscriber_id=subscriber.id,
                 partner_id=treasury.id,
                 partner_reference=f"initial-{number}",
@@ -75,7 +75,7 @@ class SimulatedBook:
         await self.admin.subscribers.block(self.wallets[-1], reason="credits are declined")
 
     async def get_balance(self, user_id: str) -> Decimal:
-        return Decimal((await self.admin.balances.get(user_id)).balance)
+        return Decimal((await self.admin.wallet.get_balance(user_id)).balance)
 
     async def get_balances(self) -> dict[str, Decimal]:
         return {wallet: await self.get_balance(wallet) for wallet in self.wallets}
@@ -212,7 +212,7 @@ async def settle(books: Mapping[str, SimulatedBook]) -> Decimal:
         )
         _require(deposit.success, "the deposit failed")
         cash = await _find_cash_account(books[debtor])
-        await books[debtor].admin.wallet.transfer(
+        await books[debtor].admin.wallet.transfer_funds(
             from_account_id=books[debtor].access.partner_account_id,
             to_account_id=cash,
             amount=net,
@@ -228,6 +228,6 @@ async def settle(books: Mapping[str, SimulatedBook]) -> Decimal:
 async def _find_cash_account(book: SimulatedBook) -> str:
     """Return the ID of the platform's cash account, from the entry of a deposit."""
     async for record in book.admin.transactions.list(type="partner_deposit", limit=1):
-        entries = await book.admin.transactions.get_entries(record.id)
+        entries = await book.admin.transactions.list_entries(record.id)
         return entries.entries[0].debit.account_id
     raise SimulationError("there is no deposit")

@@ -85,7 +85,7 @@ class Listener:
         events: list[str],
         clock: Clock = system_clock,
     ) -> None:
-        self._endpoints = client.webhook_endpoints
+        self._webhooks = client.webhooks
         self._forward_to = forward_to
         self._events = events
         self._clock = clock
@@ -94,9 +94,9 @@ class Listener:
         self._is_connected = True
 
     async def run(self, stop: asyncio.Event) -> None:
-        endpoint = await self._endpoints.create(url=self._forward_to, events=self._events)
+        endpoint = await self._webhooks.create_endpoint(url=self._forward_to, events=self._events)
         try:
-            await self._endpoints.update(endpoint.id, status=WebhookEndpointStatus.PAUSED)
+            await self._webhooks.update_endpoint(endpoint.id, status=WebhookEndpointStatus.PAUSED)
             print(f"Forwarding events to {self._forward_to}. Press Ctrl-C to stop.")
             print(f"Signing secret: {endpoint.secret}", flush=True)
             while not stop.is_set():
@@ -129,7 +129,7 @@ class Listener:
         """Return deliveries that were not forwarded yet, oldest first."""
         found: list[WebhookDelivery] = []
         known = 0
-        async for delivery in self._endpoints.list_deliveries(endpoint_id, limit=_PAGE_SIZE):
+        async for delivery in self._webhooks.list_deliveries(endpoint_id, limit=_PAGE_SIZE):
             if delivery.id not in self._seen:
                 found.append(delivery)
             else:
@@ -150,7 +150,7 @@ class Listener:
         )
 
     async def _send(self, endpoint: WebhookEndpointWithSecret, delivery_id: str) -> str:
-        details = await self._endpoints.get_delivery(endpoint.id, delivery_id)
+        details = await self._webhooks.get_delivery(endpoint.id, delivery_id)
         if details.payload is None:
             return "not sent: the record no longer exists"
         body = msgspec.json.encode(details.payload)
@@ -165,7 +165,7 @@ class Listener:
     async def _delete(self, endpoint_id: str) -> None:
         try:
             async with asyncio.timeout(_DELETE_TIMEOUT_SECONDS):
-                await self._endpoints.delete(endpoint_id)
+                await self._webhooks.delete_endpoint(endpoint_id)
         except (TapgateError, TimeoutError):
             print(f"Webhook endpoint {endpoint_id} could not be deleted. Delete it in the console.")
         else:

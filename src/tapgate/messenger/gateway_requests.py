@@ -461,7 +461,7 @@ class GetSupportContact(GatewayRequest, frozen=True, kw_only=True):
 
     async def perform(self, gateway: AsyncTapgateClient) -> str | None:
         try:
-            return (await gateway.admin.get_branding()).support_contact
+            return (await gateway.branding.get()).support_contact
         except TapgateError:
             return None
 
@@ -482,7 +482,7 @@ class ContactSupport(GatewayRequest, SecretStruct, frozen=True, kw_only=True):
 
     async def perform(self, gateway: AsyncTapgateClient) -> None:
         text = "\n".join((self.text, "", "Last messages in the chat:", *self.transcript))
-        await gateway.support.send_message(
+        await gateway.support.receive_message(
             phone_number=self.phone,
             text=(text if self.transcript else self.text)[:MAX_CUSTOMER_TEXT_LENGTH],
             append_only=self.append_only,

@@ -266,7 +266,7 @@ def test_number_change_blocks_access_when_pin_entry_is_unavailable():
 
 def test_unreachable_gateway_offers_a_retry():
     chat = ConversationDriver()
-    chat.gateway.overrides = {"balances.get": [GatewayUnreachable(uncertain=False)] * 2}
+    chat.gateway.overrides = {"wallet.get_balance": [GatewayUnreachable(uncertain=False)] * 2}
     assert "can't reach the payment service" in chat("balance")
     assert "can't reach the payment service" in chat.choose_option("again")
     assert "1,000.00 SLE" in chat("1")

@@ -112,7 +112,7 @@ def test_quote_tells_whether_a_pin_is_required_and_what_is_left():
         ),
     )
     chat = ConversationDriver()
-    chat.gateway.overrides = {"wallet.quote": [RequestSucceeded(result=quote)]}
+    chat.gateway.overrides = {"wallet.create_quote": [RequestSucceeded(result=quote)]}
     chat(resolve_text_message("how much does it cost to send 500?"))
     assert "You'll need your PIN" in chat.reply_text
     assert "*8,500.00 SLE* today and *90,000.00 SLE* this month" in chat.reply_text
@@ -123,7 +123,7 @@ def test_person_without_a_wallet_gets_the_fee_and_can_register():
     chat.gateway.subscriber = None
     chat(resolve_text_message("how much does it cost to send 500?"))
     assert "*7.50 SLE*" in chat.reply_text
-    assert chat.list_requests("wallet.quote")[0].fields["sender_id"] is None
+    assert chat.list_requests("wallet.create_quote")[0].fields["sender_id"] is None
     assert list_offered(chat) == ["register", "menu"]
 
 
@@ -131,7 +131,7 @@ def test_untrusted_person_gets_a_quote_without_limits():
     chat = ConversationDriver()
     chat.person = msgspec.structs.replace(chat.person, trusted=False)
     chat(resolve_text_message("how much does it cost to send 500?"))
-    assert chat.list_requests("wallet.quote")[0].fields["sender_id"] is None
+    assert chat.list_requests("wallet.create_quote")[0].fields["sender_id"] is None
 
 
 def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
@@ -139,7 +139,7 @@ def test_fee_question_does_not_take_four_bare_digits_as_an_amount():
     assert "looks like a PIN" in chat(PIN)
     assert chat.conversation.piece == "amount"
     assert PIN not in str(chat.conversation)
-    assert chat.list_requests("wallet.quote") == []
+    assert chat.list_requests("wallet.create_quote") == []
     assert "*5,000.00 SLE*" in chat("5000 SLE")
 
 
@@ -244,12 +244,14 @@ def test_fee_of_an_amount_that_cannot_be_sent_names_the_obstacle():
 
 def test_fee_of_an_amount_that_compliance_rejects_gets_no_advice():
     chat = ConversationDriver()
-    request = client_request("wallet.quote", type="transfer_p2p", sender_id="sub_me", amount="5000")
+    request = client_request(
+        "wallet.create_quote", type="transfer_p2p", sender_id="sub_me", amount="5000"
+    )
     quote = chat.gateway.handle(request)
     rejected = msgspec.structs.replace(
         quote.result, reasons=["COMPLIANCE_REJECTED", "INSUFFICIENT_FUNDS"]
     )
-    chat.gateway.overrides = {"wallet.quote": [RequestSucceeded(result=rejected)]}
+    chat.gateway.overrides = {"wallet.create_quote": [RequestSucceeded(result=rejected)]}
     chat(resolve_text_message("how much does it cost to send 5000?"))
     assert "enough money" not in chat.reply_text
 

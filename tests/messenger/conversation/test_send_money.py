@@ -227,7 +227,7 @@ def test_blocked_payment_offers_neither_another_amount_nor_another_attempt():
     assert "We can't make this payment" in reply
     assert "Send money" not in reply
     chat = ConversationDriver()
-    chat.gateway.overrides = {"wallet.quote": [rejection]}
+    chat.gateway.overrides = {"wallet.create_quote": [rejection]}
     for word in ("send money", "AM-1001", "500"):
         reply = chat(word)
     assert "We can't make this payment" in reply
@@ -407,12 +407,12 @@ def test_receipt_states_that_the_payment_is_under_review():
 @each("language, words", [("en", "can't make this payment"), ("fr", "effectuer ce paiement")])
 @each("is_saved", [False, True])
 def test_payment_rejected_by_compliance_is_not_offered_again(language, words, is_saved):
-    for request in ("wallet.quote", gateway_requests.SendMoney):
+    for request in ("wallet.create_quote", gateway_requests.SendMoney):
         chat = ConversationDriver(language)
         if is_saved:
             chat.person = save_recipient(chat)
         outcome = RequestRejected(code="COMPLIANCE_REJECTED")
-        if request == "wallet.quote":
+        if request == "wallet.create_quote":
             quote = chat.gateway._build_quote(500)
             reasons = ["DAILY_LIMIT_EXCEEDED", "COMPLIANCE_REJECTED"]
             outcome = RequestSucceeded(
@@ -469,7 +469,7 @@ def test_amount_rejected_by_the_quote_is_requested_again():
     chat("send money")
     chat("AM-1001")
     error = RequestRejected(code="DAILY_LIMIT_EXCEEDED")
-    chat.gateway.overrides = {"wallet.quote": [error]}
+    chat.gateway.overrides = {"wallet.create_quote": [error]}
     assert "instead" in chat("500")
     assert chat.conversation.piece == "amount"
 

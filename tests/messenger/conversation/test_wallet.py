@@ -34,7 +34,7 @@ def test_balance_is_shown_in_both_languages():
 def test_balance_shows_held_and_available_funds():
     chat = ConversationDriver()
     balance = build_balance(balance="1000.00", available="900.00", held="100.00")
-    chat.gateway.overrides = {"balances.get": [RequestSucceeded(result=balance)]}
+    chat.gateway.overrides = {"wallet.get_balance": [RequestSucceeded(result=balance)]}
     reply = chat("balance")
     for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):
         assert part in reply

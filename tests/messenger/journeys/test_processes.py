@@ -184,7 +184,7 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
     assert (await john.submit_form(pin=NEW_PIN))[1]["screen"] == "SUCCESS"
     assert "TAP-900001" in await john.send_text("mes cartes")
     partner = await gateway.partners.create(name="Top-ups", overdraft_limit="10000.00")
-    await gateway.wallet.fund_from_partner(
+    await gateway.partners.fund_from_partner(
         subscriber_id=subscribers[mary.number].id,
         partner_id=partner.partner.id,
         partner_reference="first",

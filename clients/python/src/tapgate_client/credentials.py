@@ -36,7 +36,7 @@ class ApiKey(Redacted, msgspec.Struct, frozen=True):
 
 
 class AccessToken(Redacted, msgspec.Struct, frozen=True):
-    """Access token of an admin, as returned by `admin.login`.
+    """Access token of an admin, as returned by `admin.log_in`.
 
     It is not renewed when it expires. Use `Login` for automatic renewal.
     """

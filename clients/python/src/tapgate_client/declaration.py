@@ -112,9 +112,14 @@ def reads(
     )
 
 
-def sets(name: str) -> Callable[[Signature[P, T]], operation[P, T]]:
-    """Declare an operation that leads to the same state if it is repeated."""
-    return lambda method: operation(_describe("sets", name, method))
+def sets(
+    name: str, *, media_type: str | None = None
+) -> Callable[[Signature[P, T]], operation[P, T]]:
+    """Declare an operation that leads to the same state if it is repeated.
+
+    With `media_type`, the body is the argument `file`.
+    """
+    return lambda method: operation(_describe("sets", name, method, media_type=media_type))
 
 
 def moves(name: str) -> Callable[[Signature[P, T]], operation[P, T]]:
@@ -136,7 +141,12 @@ def lists(name: str) -> Callable[[Signature[P, Page[T]]], list_operation[P, T]]:
 
 
 def _describe(
-    effect: Effect, name: str, method: Signature[P, T], **options: Any
+    effect: Effect,
+    name: str,
+    method: Signature[P, T],
+    *,
+    media_type: str | None = None,
+    **options: Any,
 ) -> Callable[Concatenate[Any, P], Operation[T]]:
     """Return a function that builds the operation from the arguments of the declared method."""
     signature = inspect.signature(method)
@@ -176,7 +186,8 @@ def _describe(
             response_type,
             path=path,
             query=None if has_body else fields,
-            body=fields if has_body else None,
+            body=fields.get("file", fields) if has_body else None,
+            headers=None if media_type is None else {"Content-Type": media_type},
             request_id=request_id,
             **options,
         )

@@ -23,8 +23,8 @@ from tapgate_client.exceptions import (
     TapgateError,
     UnexpectedResponseError,
 )
-from tapgate_client.groups.admin import Admin
 from tapgate_client.operation import Operation
+from tapgate_client.operations.admin import AdminOperations
 from tapgate_client.retries import RetryBudget, RetryPolicy
 from tapgate_client.schemas.admin import Tokens
 
@@ -155,13 +155,15 @@ class RequestFlow:
         if self._tokens is not None:
             # A refresh token is valid for one use, so log in if a refresh is rejected or lost.
             try:
-                refresh = Admin.refresh.describe(None, refresh_token=self._tokens.refresh_token)
+                token = self._tokens.refresh_token
+                refresh = AdminOperations.refresh_token.describe(None, refresh_token=token)
                 tokens = yield from self.run(refresh)
             except (AuthenticationError, OutcomeUnknownError):
                 self._tokens = None
         if tokens is None:
             email, password = self._login.email, self._login.password
-            tokens = yield from self.run(Admin.login.describe(None, email=email, password=password))
+            log_in = AdminOperations.log_in.describe(None, email=email, password=password)
+            tokens = yield from self.run(log_in)
         self._tokens = tokens
         self._token_expires_at = time.monotonic() + tokens.expires_in
 

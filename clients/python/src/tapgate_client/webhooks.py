@@ -66,6 +66,6 @@ def verify(
 def sign_partner_webhook(webhook_secret: str, body: bytes) -> str:
     """Return the `X-Webhook-Signature` of a funding partner's webhook.
 
-    `partners.send_webhook` adds this signature itself.
+    `partner_webhooks.send` adds this signature itself.
     """
     return signing.webhook_signature(webhook_secret.encode(), body)

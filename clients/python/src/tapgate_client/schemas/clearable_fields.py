@@ -9,22 +9,22 @@ class OrEmptyRule(Rule):
     """Wraps a rule to also accept an empty string, which resets the field to its default."""
 
     def __init__(self, rule: Rule) -> None:
-        self._rule = rule
+        self.rule = rule
         self.example = rule.example
         self.max_json_bytes = rule.max_json_bytes
 
     def for_currency(self, currency: str) -> Rule:
-        return OrEmptyRule(self._rule.for_currency(currency))
+        return OrEmptyRule(self.rule.for_currency(currency))
 
     def check(self, value: Any) -> Any:
         if value == "":
             return value
-        if isinstance(self._rule, IntegerRange) and not isinstance(value, int):
+        if isinstance(self.rule, IntegerRange) and not isinstance(value, int):
             raise InvalidValueError("must be a whole number or empty")
-        return self._rule.check(value)
+        return self.rule.check(value)
 
     def to_json_schema(self) -> dict[str, Any]:
         description = {"description": "An empty string resets the field to its default."}
-        if isinstance(self._rule, IntegerRange):
-            return self._rule.to_json_schema() | {"pattern": "^$"} | description
+        if isinstance(self.rule, IntegerRange):
+            return self.rule.to_json_schema() | {"pattern": "^$"} | description
         return description

@@ -88,7 +88,7 @@ def _build_fee_request(turn: Turn) -> ClientRequest:
         and subscriber.status.upper() == SubscriberStatus.ACTIVE
     )
     return client_request(
-        "wallet.quote",
+        "wallet.create_quote",
         type=TransactionType.TRANSFER_P2P,
         amount=turn.facts["amount"],
         sender_id=subscriber.id if subscriber is not None and is_known else None,

@@ -182,7 +182,7 @@ def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
 def _build_quote_request(turn: Turn) -> ClientRequest:
     payee = turn.facts["payee_card"]
     return client_request(
-        "wallet.quote",
+        "wallet.create_quote",
         type=TransactionType.TRANSFER_P2P,
         amount=turn.facts["amount"],
         sender_id=turn.subscriber.id,

@@ -126,7 +126,7 @@ def _reply_with_statement(turn: Turn, statement: StatementRecord) -> Next:
 SCRIPTS: Final = (
     build_lookup_script(
         "balance",
-        lambda turn: client_request("balances.get", turn.subscriber.id),
+        lambda turn: client_request("wallet.get_balance", turn.subscriber.id),
         _reply_with_balance,
     ),
     build_lookup_script(

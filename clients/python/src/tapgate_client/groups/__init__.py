@@ -1,1 +1,0 @@
-"""API operations, grouped by resource."""

@@ -1,0 +1,1 @@
+"""API operations, one module per resource."""
