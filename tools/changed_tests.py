@@ -27,7 +27,6 @@ MIRRORS: Final = {
     "src/tapgate/business/approval_rules": "tests/business/approvals",
     "src/tapgate/http": "tests/http/api",
     "src/tapgate/ledger/account_rules": "tests/ledger",
-    "src/tapgate/runtime": "tests/server/gateway",
     "src/tapgate/events/webhooks": "tests/events/notifications",
     "tools/manual": "tests/docs",
 }

@@ -9,7 +9,7 @@ import asyncpg
 
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_command, build_refund, build_request_key
-from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.core.vault import Vault

@@ -3,70 +3,30 @@
 import asyncio
 import os
 import re
-import resource
 import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import pytest
 
 from drivers.actors import Admin, require_success
-from drivers.forked import ForkedProcess, become, require_installation_for, start_forked
+from drivers.backups import fetch_rows, is_empty, list_files, wait_until_idle
+from drivers.commands import run_tapgate
+from drivers.forked import ForkedProcess, require_installation_for
 from drivers.processes import (
     ADMIN,
-    TAPGATE_EXECUTABLE,
-    build_environ,
     open_client,
     run_gateway,
 )
 from harness import Harness
-from runtime.store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from tapgate.http.api.services import Services
 from tapgate.ledger.claims import CLAIMS
 from tapgate.runtime.store.server_user import ServerUser
 
 _NOBODY = ServerUser(65534, 65534)
-#: Printed on a slow machine.
-_PROGRESS_LINES = re.compile(r"^(?:Saving|Checking|Restoring): .*\n", re.MULTILINE)
-
-
-async def run_tapgate(
-    data: Path,
-    *arguments: str | Path,
-    url: str = "",
-    cwd: Path | None = None,
-    user: ServerUser | None = None,
-    while_running: Callable[[ForkedProcess], Any] | None = None,
-    max_file_bytes: int | None = None,
-    stdout: int = asyncio.subprocess.PIPE,
-    **variables: str,
-) -> tuple[int | None, bytes, str]:
-    """Run a command and return its exit status, output and error output without progress."""
-    process_options: dict[str, Any] = {}
-    if user is not None:
-        process_options["preexec_fn"] = partial(become, user)
-    if max_file_bytes is not None:
-        sizes = (max_file_bytes, max_file_bytes)
-        process_options["preexec_fn"] = partial(resource.setrlimit, resource.RLIMIT_FSIZE, sizes)
-    process = await start_forked(
-        TAPGATE_EXECUTABLE,
-        *arguments,
-        cwd=cwd,
-        env=build_environ(data, TAPGATE_DATABASE_URL=url, **variables),
-        stdout=stdout,
-        stderr=asyncio.subprocess.PIPE,
-        **process_options,
-    )
-    if while_running is not None:
-        await while_running(process)
-    output, error = await process.communicate()
-    return process.returncode, output, _PROGRESS_LINES.sub("", error.decode())
 
 
 @pytest.fixture

@@ -3,24 +3,20 @@
 A check by a program that is not installed is skipped.
 """
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from cases import each
-from docs.test_settings import ROWS
+from drivers.programs import DEPLOY, ROOT, find_program
+from drivers.settings_table import ROWS
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "tapgate"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
 #: Other engines' files: dashboards and alert rules have tests of their own.
@@ -43,15 +39,6 @@ PATH = re.compile(
     r"(?<![\w.:/-])/(?:api/v1/[a-z-]+|live|ready|health|metrics|console|docs|payment)\b"
 )
 PACKAGE = re.compile(r"^([a-z0-9-]+)==([^ ;]+)", re.MULTILINE)
-
-
-def find_program(name: str) -> str:
-    # Debian installs servers in /usr/sbin, outside a user's PATH.
-    folders = (Path(sys.executable).parent, os.environ.get("PATH", ""), "/usr/local/sbin:/usr/sbin")
-    program = shutil.which(name, path=":".join(map(str, folders)))
-    if program is None:
-        pytest.skip(f"{name} is not installed")
-    return program
 
 
 def run(*command: str | Path) -> str:

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from cases import each
-from deploy.test_files import DEPLOY, find_program
 from drivers.processes import free_port
+from drivers.programs import DEPLOY, find_program
 
 HOSTS = ("pay.example.com", "chat.example.com")
 PAYMENT = "/api/v1/pos/payment"

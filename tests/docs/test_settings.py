@@ -4,17 +4,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from cases import each
+from drivers.settings_table import DOCUMENT, ROWS
 from harness import PRODUCTION_ENVIRON
 from tapgate.core.settings import Settings, list_documented_secrets, load_settings
 from tapgate.core.settings.declaration import SettingsError
 from tapgate.core.settings.nodes import Environment
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
 ADD_HINT = (
     "Add a row to the matching table in docs/settings.md:"
@@ -29,27 +29,6 @@ SAFE_SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": "Vd8sKq2LmX5rTz0bWc4n",
     "TAPGATE_METRICS_TOKEN": "Kq2LmX5rTz0bWc4nVd8s",
 }
-
-
-class Row(NamedTuple):
-    name: str
-    default: str
-    description: str
-    production: str
-    example: str
-
-
-def parse_rows() -> Iterator[Row]:
-    for line in DOCUMENT.read_text().splitlines():
-        if line.startswith("| `TAPGATE_"):
-            row = Row(*(cell.strip() for cell in line[1:-1].split("|")))
-            unquoted = {
-                name: getattr(row, name).strip("`") for name in ("name", "default", "example")
-            }
-            yield row._replace(**unquoted)
-
-
-ROWS = {row.name: row for row in parse_rows()}
 
 
 class RecordingEnviron(Mapping[str, str]):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from business.customers.subscribers.test_kyc_documents import (
+from builders.kyc_documents import (
     build_image,
     build_png_chunk,
     build_png_of_size,

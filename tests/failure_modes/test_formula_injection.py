@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import tapgate
 from builders.branding import BRANDING
+from builders.statements import build_statement, get_statement
 from business.payments.wallets.pdf_text import extract_pages
-from business.payments.wallets.test_statement_files import build_statement
-from business.payments.wallets.test_statements import get_statement
 from cases import each
 from harness import PIN, Harness
 from tapgate.business.payments.wallets.statements import csv_file, pdf_file

@@ -4,12 +4,12 @@ import asyncio
 import sys
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from builders.payments import list_alerts, resolve_alert, update_rule
+from drivers import load_process
 from drivers.actors import (
     Agent,
     Customer,
@@ -20,11 +20,10 @@ from drivers.actors import (
     require_success,
 )
 from drivers.deployments import TwoGateways, TwoLedgers, wait_for_blocked_sessions
+from drivers.load_process import LoadPlan
 from drivers.messenger import ServicesDriver
 from drivers.processes import Client, PendingResponse, count_outcomes
 from harness import PIN
-from ledger import load_process
-from ledger.load_process import LoadPlan
 from tapgate.ledger.commands import ReviewDecision
 from tapgate.runtime.store.database import Database
 from tapgate_client import ids
@@ -237,7 +236,7 @@ async def test_killed_ledger_process_leaves_no_funds_reserved(
     )
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(Path(load_process.__file__)),
+        load_process.__file__,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from builders.hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
 from harness import Harness
-from server.gateway.test_hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
 from tapgate.http.api.examples import build_example
 from tapgate.http.decoding import BodyDecoder
 from tapgate.http.endpoint import Endpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from business.payments.wallets.test_statements import get_statement
+from builders.statements import get_statement
 from drivers.connections import EdgeServer, RawConnection, open_connection
 from harness import Harness, HmacAuth, parse_error
 from tapgate.http.protocol import HttpProtocol

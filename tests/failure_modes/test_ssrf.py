@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
-from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGraphServer
+from drivers.graph_server import FakeGraphServer
+from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.events.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.events.webhooks.target_urls import _NON_PUBLIC_IPV4, is_public_address, require_public
 from tapgate.messenger.channel.graph import GraphClient, MediaError

@@ -16,9 +16,7 @@ from pathlib import Path
 import pytest
 
 from builders.branding import build_png
-from drivers.in_process import ClientFactory
-from drivers.network_faults import FlakyServer
-from generators.test_client_generators import (
+from drivers.client_generators import (
     HERE,
     NODE_MODULES,
     PYTHON,
@@ -29,6 +27,8 @@ from generators.test_client_generators import (
     needs_python_generator,
     write_document,
 )
+from drivers.in_process import ClientFactory
+from drivers.network_faults import FlakyServer
 from harness import Harness
 from tapgate.events.webhooks import model
 from tapgate.http.api.services import Services

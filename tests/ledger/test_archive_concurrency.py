@@ -11,7 +11,7 @@ import pytest
 
 from builders import archive
 from builders.archive import History
-from runtime.store.test_backup import VAULT, ignore_progress
+from drivers.backups import VAULT, ignore_progress
 from tapgate.business.finance.general_ledger import queries
 from tapgate.business.finance.general_ledger.journal import export_journal
 from tapgate.ledger import archive as archive_steps

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders.archive import History
 from builders.auth import FakeClock
 from builders.ledger import LedgerDriver, build_refund, require_balanced_books
-from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.business.finance.general_ledger.queries import load_totals
 from tapgate.business.payments.wallets.statements.queries import load_activity
 from tapgate.ledger import verify

@@ -10,8 +10,8 @@ import pytest
 
 from builders.archive import JULY, JUNE, MARCH, MAY, History, InterruptError
 from builders.ledger import build_command, build_refund
-from ledger.test_reviews import create_sender_and_receiver
-from runtime.store.test_backup import restore_backup, save_backup
+from builders.transfers import create_sender_and_receiver
+from drivers.backups import restore_backup, save_backup
 from tapgate.ledger import archive as archive_steps
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ReviewDecision

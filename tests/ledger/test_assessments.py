@@ -7,10 +7,7 @@ import msgspec
 from hypothesis import given, settings
 
 from builders.ledger import is_correct_pin
-from examples import limit_examples
-from ledger import reference_model
-from ledger.reference_model import Step
-from ledger.test_against_model import (
+from builders.ledger_model import (
     InMemoryLedger,
     build_command,
     build_model,
@@ -18,6 +15,9 @@ from ledger.test_against_model import (
     is_possible,
     sequences,
 )
+from examples import limit_examples
+from ledger import reference_model
+from ledger.reference_model import Step
 from tapgate.ledger.assess import Assessment, assess
 from tapgate.ledger.assess import build_command as build_assessed_command
 from tapgate.ledger.commands import PIN_POLICIES, Command

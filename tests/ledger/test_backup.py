@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from builders.ledger import LedgerDriver
-from ledger.test_processes import build_plan, build_second_plan, run_processes, start_process
-from runtime.store.test_backup import fetch_rows, restore_backup, save_backup
+from drivers.backups import fetch_rows, restore_backup, save_backup
+from drivers.ledger_processes import build_plan, build_second_plan, run_processes, start_process
 from tapgate.ledger.verify import verify
 from tapgate.runtime.store.database import Database
 

@@ -21,9 +21,9 @@ from builders.ledger import (
     is_correct_pin,
     require_balanced_books,
 )
+from builders.ledger_model import ACCOUNTS, OWNERS, InMemoryLedger
 from drivers.deployments import TwoLedgers
 from examples import limit_examples
-from ledger.test_against_model import ACCOUNTS, OWNERS, InMemoryLedger
 from tapgate.ledger import chart, commands, rejected_taps
 from tapgate.ledger.account_rules.limits import AccountRule
 from tapgate.ledger.apply import apply_decision

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from builders.ledger import LedgerDriver, build_command, build_refund
-from ledger.test_reviews import create_sender_and_receiver, submit_transfer
+from builders.transfers import create_sender_and_receiver, submit_transfer
 from tapgate.core.vault import Vault
 from tapgate.ledger import chart, verify
 from tapgate.ledger.checkpoints import UNCHANGED, save_progress, verify_with_checkpoints

@@ -22,10 +22,10 @@ from builders.ledger import (
     remove_limits,
     require_balanced_books,
 )
+from builders.ledger_model import InMemoryLedger, build_rules
 from builders.retention import delete_expired
 from examples import limit_examples
 from ledger.reference_model import Step
-from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.ledger import chart, commission
 from tapgate.ledger.account_rules.commission import CommissionRate
 from tapgate.ledger.commands import Command, ReviewDecision

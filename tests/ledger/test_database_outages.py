@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from builders.ledger import LedgerDriver, build_p2p, build_request_key, require_balanced_books
+from drivers.database_sessions import set_read_only
 from drivers.network_faults import run_proxy
 from runtime.store.conftest import build_tcp_url
-from runtime.store.test_read_only_server import set_read_only
 from tapgate.ledger import engine
 from tapgate.ledger.commands import Command, Outcome
 from tapgate.runtime.store import database as database_module

@@ -7,27 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.ledger import AUDIT, PIN, LedgerDriver, build_command
+from builders.transfers import HELD_AMOUNT, create_sender_and_receiver, submit_transfer
 from tapgate.ledger import chart
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision, TransactionResult
 from tapgate.runtime.store.transaction import Transaction
 from tapgate_client.errors import ApiError, Code
-
-HELD_AMOUNT = 600_000_00
-
-
-async def create_sender_and_receiver(ledger: LedgerDriver) -> tuple[int, int]:
-    await ledger.database.execute(
-        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
-                                    monthly_limit = 1000000000, max_balance = 1000000000"""
-    )
-    ledger.ledger._invalidate_rules()
-    return await ledger.create_subscriber(1_000_000_00), await ledger.create_subscriber()
-
-
-async def submit_transfer(
-    ledger: LedgerDriver, sender: int, receiver: int, amount: int = HELD_AMOUNT
-) -> Outcome:
-    return await ledger.submit(build_command(chart.TRANSFER_P2P, sender, receiver, amount))
 
 
 async def get_balance_and_held(ledger: LedgerDriver, owner: int) -> tuple[int, int]:

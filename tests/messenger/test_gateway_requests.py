@@ -9,19 +9,15 @@ import pytest
 from builders.card_proofs import create_signing_card, tap
 from builders.participants import create_card
 from cases import each
+from drivers.gateway_requests import open_gateway
 from drivers.in_process import AppTransport
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.model import Card, GatewayUnreachable, RequestRejected, RequestSucceeded
 from tapgate.server.gateway import create_app
-from tapgate_client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
+from tapgate_client import AsyncTapgateClient
 from tapgate_client.errors import Code
 from tapgate_client.schemas.cards import DisclosedCard
-
-
-def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> AsyncTapgateClient:
-    credential = ServiceSecret("messenger", secret)
-    return AsyncTapgateClient("http://gateway", credential, retries=NO_RETRIES, http=transport)
 
 
 @pytest.fixture

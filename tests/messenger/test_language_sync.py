@@ -7,17 +7,12 @@ import msgspec
 import pytest
 
 from builders.auth import FakeClock
+from drivers.gateway_requests import UnreachableTransport, open_gateway
 from drivers.in_process import AppTransport
 from harness import Harness
-from messenger.test_gateway_requests import open_gateway
 from tapgate.messenger import people
 from tapgate.messenger.language_sync import LanguageSync
 from tapgate.server.gateway import create_app
-
-
-class UnreachableTransport(httpx2.AsyncBaseTransport):
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("unreachable")
 
 
 class SyncFixture:

@@ -12,16 +12,16 @@ import httpx2
 import msgspec
 import pytest
 
-from builders.http_apps import LogCapture
-from harness import PIN, Harness
-from secret_leaks.capture import is_secret_field
-from secret_leaks.detector import LeakDetector
-from server.gateway.test_hostile_input import (
+from builders.hostile_input import (
     ENDPOINTS_WITH_BODY,
     build_path,
     create_caller,
     list_fields,
 )
+from builders.http_apps import LogCapture
+from harness import PIN, Harness
+from secret_leaks.capture import is_secret_field
+from secret_leaks.detector import LeakDetector
 from tapgate.auth.factors import STEP_UP_LIFETIME
 from tapgate.http.endpoint import Endpoint
 

@@ -14,34 +14,16 @@ from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.identity_provider import FakeProvider, Response
 from drivers.in_process import AppTransport
+from drivers.single_sign_on import CALLBACK, follow_provider, get_next_url
 from harness import Harness
 from tapgate.server.gateway import create_app
 
-CALLBACK = "/console/sso/callback"
-_REFRESH = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]+)">')
 _HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
 
 
 @pytest.fixture
 def console(harness: Harness) -> ConsoleClient:
     return ConsoleClients(harness, AppTransport(create_app(harness.services))).create_signed_out()
-
-
-async def follow_provider(
-    console: ConsoleClient, provider: FakeProvider, to: str = ""
-) -> httpx2.Response:
-    """Start a sign-in and follow the redirect of the provider back to the console."""
-    started = await console.client.get("/console/sso/start", params={"to": to} if to else None)
-    assert started.status_code == 303, started.text
-    callback = provider.authorize(started.headers["Location"])
-    return await console.client.get(CALLBACK, params=callback)
-
-
-def get_next_url(response: httpx2.Response) -> str:
-    """Return the URL that a page opens automatically."""
-    match = _REFRESH.search(response.text)
-    assert match is not None, response.text
-    return html.unescape(match[1])
 
 
 async def submit(console: ConsoleClient, page: httpx2.Response, **fields: str) -> httpx2.Response:

@@ -16,9 +16,9 @@ import httpx2
 import pytest
 
 from builders.single_sign_on import LOGIN_URL
+from drivers.client_generators import NODE_MODULES
 from drivers.identity_provider import ADMIN_GROUP, CLIENT_ID
 from drivers.identity_provider import CLIENT_SECRET as ENCODED_SECRET
-from generators.test_client_generators import NODE_MODULES
 from harness import Harness, parse_error
 from tapgate.core.settings.security import OidcSettings
 

@@ -13,8 +13,8 @@ from cases import each
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.identity_provider import FakeProvider
 from drivers.in_process import AppTransport
+from drivers.single_sign_on import CALLBACK, follow_provider, get_next_url
 from harness import Harness, parse_error
-from single_sign_on.test_console import CALLBACK, follow_provider, get_next_url
 from tapgate.server.gateway import create_app
 from tapgate_client import ids
 

@@ -1,6 +1,7 @@
 """Every test runs in `make test` or in `make proofs`, and .ci/run runs both."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from cases import each
@@ -8,15 +9,20 @@ from proofs import JOURNEYS, ONLY_PROOFS, PATHS, WITHOUT_PROOFS, is_irrelevant, 
 from suite import list_tests
 
 ROOT = Path(__file__).parents[2]
-TESTS_BY_FILE = {
-    file: {f"{file}::{name}" for name in list_tests(ROOT / file)}
-    for file in (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-}
-TESTS = {test for tests in TESTS_BY_FILE.values() for test in tests}
+
+
+@cache
+def list_tests_by_file() -> dict[str, set[str]]:
+    files = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    return {file: {f"{file}::{name}" for name in list_tests(ROOT / file)} for file in files}
+
+
+def list_all_tests() -> set[str]:
+    return set().union(*list_tests_by_file().values())
 
 
 def test_collection_skips_only_files_without_a_selected_test() -> None:
-    for file, tests in TESTS_BY_FILE.items():
+    for file, tests in list_tests_by_file().items():
         if is_irrelevant(file, ONLY_PROOFS):
             assert not any(map(is_proof, tests)), file
         if is_irrelevant(file, WITHOUT_PROOFS):
@@ -26,12 +32,12 @@ def test_collection_skips_only_files_without_a_selected_test() -> None:
 
 @each("path", PATHS)
 def test_declared_path_has_tests(path: str) -> None:
-    assert any(test.startswith(path) for test in TESTS)
+    assert any(test.startswith(path) for test in list_all_tests())
 
 
 @each("surface", JOURNEYS)
 def test_journey_exists_and_is_not_a_proof(surface: str) -> None:
-    assert JOURNEYS[surface] in TESTS
+    assert JOURNEYS[surface] in list_all_tests()
     assert not is_proof(JOURNEYS[surface])
 
 

@@ -7,8 +7,8 @@ import msgspec
 from PIL import Image
 
 from builders.branding import BRANDING, build_png
+from builders.statements import build_statement
 from business.payments.wallets.pdf_text import extract_pages
-from business.payments.wallets.test_statement_files import build_statement
 from cases import each
 from harness import Harness
 from tapgate.business.branding.model import render_stylesheet

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
+from builders.alerts import create_alert
+from builders.kyc_documents import upload_document
 from builders.participants import create_agent
 from builders.payments import ALERTS_URL, create_held_transfer, resolve_alert
-from business.customers.subscribers.test_kyc_documents import upload_document
 from cases import each
 from harness import BearerAuth, Harness
 
 URL = "/api/v1/work-queues"
 REVIEWS_URL = "/api/v1/kyc-reviews"
 PHONE = "+23276555001"
-ALERT = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
 
 
 async def get_counts(harness: Harness, role: str = "A", **query: str) -> dict[str, int]:
@@ -31,12 +31,6 @@ async def open_support_request(harness: Harness, phone: str = PHONE) -> dict[str
     )
     record: dict[str, Any] = response.json()
     return record
-
-
-async def create_alert(harness: Harness, **fields: Any) -> dict[str, Any]:
-    response = await harness.post(ALERTS_URL, json=ALERT | fields, auth=harness.get_service_auth())
-    alert: dict[str, Any] = response.json()["alert"]
-    return alert
 
 
 async def get_admin_id(harness: Harness, admin: BearerAuth) -> str:

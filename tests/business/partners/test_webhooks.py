@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from builders.hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from builders.participants import (
     UNKNOWN_PARTNER_IDS,
     create_partner,
@@ -16,7 +17,6 @@ from builders.participants import (
 )
 from cases import each
 from harness import Harness, parse_error
-from server.gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from tapgate_client import ids, signing
 from tapgate_client.schemas.partners import WebhookTopUp
 

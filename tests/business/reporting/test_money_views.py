@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from builders.participants import cash_in, cash_out, create_agent, create_sub_agent
-from builders.payments import PosDriver, create_held_transfer, resolve_alert
-from business.reporting.test_overview import get_overview
+from builders.payments import create_held_transfer, resolve_alert
+from builders.reporting import create_sales, get_overview
 from cases import each
 from harness import Harness
 from tapgate.business.reporting import transaction_totals
@@ -29,15 +29,6 @@ async def get_json(harness: Harness, url: str, **query: str) -> dict[str, Any]:
 
 def get_amounts(flows: list[dict[str, Any]]) -> dict[str, str]:
     return {flow["flow"]: flow["amount"] for flow in flows}
-
-
-async def create_sales(harness: Harness) -> tuple[PosDriver, str]:
-    """Create a payment of 100 and a refund of 40; return the driver and the processor's ID."""
-    pos = await PosDriver.create(harness, balance="1000")
-    payment = (await pos.pay("100.00")).json()
-    assert (await pos.refund(payment["transaction_id"], "40.00")).status_code == 200
-    processor_id = await harness.database.fetchval("SELECT id FROM processors")
-    return pos, ids.encode(ids.PROCESSOR, processor_id)
 
 
 async def test_overview_separates_flows_of_money(harness: Harness) -> None:

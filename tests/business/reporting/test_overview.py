@@ -2,27 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
 from builders.payments import ALERTS_URL, PosDriver, create_held_transfer, resolve_alert
+from builders.reporting import URL, get_overview
 from cases import each
 from harness import Harness
 from tapgate.business.reporting.periods import list_bucket_starts
 from tapgate.business.reporting.rollups import RollupCompactor
 from tapgate.ledger.rollups import get_bucket_start
 
-URL = "/api/v1/overview"
 SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
-
-
-async def get_overview(harness: Harness, role: str = "A", **query: str) -> dict[str, Any]:
-    response = await harness.get(URL, params=query, auth=await harness.create_admin(role))
-    assert response.status_code == 200, response.text
-    body: dict[str, Any] = response.json()
-    return body
 
 
 async def test_empty_platform_returns_zero_totals(harness: Harness) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.api_keys import KEYS_URL, NEW_KEY, get_key_status
 from builders.auth import Headers, ListAuditEntries
-from business.staff.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from cases import each
 from drivers.in_process import AppTransport
 from tapgate.http.api.services import Services
@@ -311,8 +311,8 @@ async def test_concurrent_rotations_leave_one_current_key(
     secrets = [response.json()["key"] for response in responses]
     assert len(set(secrets)) == len(secrets) == 8
     for process in (client, other_process_client):
-        assert await _get_status(process, key["key"]) == 401
-        accepted = [secret for secret in secrets if await _get_status(process, secret) == 403]
+        assert await get_key_status(process, key["key"]) == 401
+        accepted = [secret for secret in secrets if await get_key_status(process, secret) == 403]
         assert 1 <= len(accepted) <= 2
     (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert [secret.startswith(record["prefix"]) for secret in accepted].count(True) == 1
@@ -350,4 +350,4 @@ async def test_grace_period_out_of_range_is_rejected(
     )
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
-    assert await _get_status(client, key["key"]) == 403
+    assert await get_key_status(client, key["key"]) == 403

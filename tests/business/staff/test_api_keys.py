@@ -6,22 +6,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from builders.api_keys import KEYS_URL, NEW_KEY, get_key_status
 from builders.auth import Headers, ListAuditEntries
 from cases import each
 from harness import PIN, BearerAuth, Harness
 from tapgate_client import ids
-
-KEYS_URL = "/api/v1/admin/api-keys"
-NEW_KEY: dict[str, Any] = {
-    "name": "Shop",
-    "scopes": ["payments:write", "balance:read"],
-    "expires_at": "2999-01-31T12:00:00Z",
-}
-
-
-async def _get_status(client: httpx2.AsyncClient, key: str) -> int:
-    """Return 403 for a valid key, which never has access here, and 401 for an invalid one."""
-    return (await client.get(KEYS_URL, headers={"Authorization": f"Bearer {key}"})).status_code
 
 
 async def test_key_is_created_and_shown_once(
@@ -37,7 +26,7 @@ async def test_key_is_created_and_shown_once(
     assert created["id"].startswith("key_")
     assert (created["name"], created["expires_at"]) == ("Shop", "2999-01-31T12:00:00.000Z")
     assert created["scopes"] == NEW_KEY["scopes"]
-    assert await _get_status(client, key) == 403
+    assert await get_key_status(client, key) == 403
 
     listed = await client.get(KEYS_URL, headers=ada)
     assert listed.json() == {"data": [created], "has_more": False, "next_cursor": None}
@@ -54,7 +43,7 @@ async def test_key_expiry_is_optional(
     new = {"name": "Shop", "scopes": ["cards:read"], **expires}
     created = (await client.post(KEYS_URL, json=new, headers=ada)).json()
     assert created["expires_at"] is None
-    assert await _get_status(client, created["key"]) == 403
+    assert await get_key_status(client, created["key"]) == 403
 
 
 @each(
@@ -91,11 +80,11 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
     list_audit_entries: ListAuditEntries,
 ) -> None:
     created = (await client.post(KEYS_URL, json=NEW_KEY, headers=ada)).json()
-    assert await _get_status(other_process_client, created["key"]) == 403
+    assert await get_key_status(other_process_client, created["key"]) == 403
     response = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
     assert (response.status_code, response.content) == (204, b"")
     for process in (client, other_process_client):
-        assert await _get_status(process, created["key"]) == 401
+        assert await get_key_status(process, created["key"]) == 401
     assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == []
     (entry,) = await list_audit_entries("api_key.deleted")
     assert entry["resource_id"] == created["id"]

@@ -10,8 +10,8 @@ import pytest
 from builders.approvals import approve, build_rule, require_held, set_rules
 from builders.auth import SESSION_ID
 from builders.card_proofs import create_keyset, personalize
+from builders.kyc_documents import get_document, upload_document
 from builders.participants import create_partner, post_webhook
-from business.customers.subscribers.test_kyc_documents import get_document, upload_document
 from cli.rekey.conftest import AFTER, BEFORE, INTRODUCED, SWITCHED, OpenGateway
 from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.auth.actors import Actor

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from cases import each
 from drivers.console import ConsoleClients
+from drivers.gateway_requests import UnreachableTransport, open_gateway
 from drivers.in_process import AppTransport
 from drivers.messenger import ServicesDriver
 from harness import Harness, parse_error
-from messenger.test_gateway_requests import open_gateway
-from messenger.test_language_sync import UnreachableTransport
 from tapgate.messenger import gateway_requests
 from tapgate.messenger.channel.delivery_parser import parse_delivery
 from tapgate.server.gateway import create_app

@@ -18,7 +18,7 @@ from builders.participants import (
     link_card,
     pay_by_card,
 )
-from business.customers.subscribers.test_kyc_decisions import wait_for_lock_waiters
+from drivers.database_sessions import wait_for_lock_waiters
 from harness import PIN, WRONG_PIN, Harness, parse_error
 
 NEW_PIN, OTHER_PIN = "8264", "6419"

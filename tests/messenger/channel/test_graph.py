@@ -1,10 +1,8 @@
 """Graph API client: error classification, media downloads and protection of the access token."""
 
-import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -12,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from builders.auth import FakeClock
+from drivers.graph_server import FakeGraphServer
 from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
@@ -46,40 +45,6 @@ async def url(provider: Provider) -> AsyncIterator[str]:
 async def graph(url: str) -> AsyncIterator[GraphClient]:
     async with GraphClient(url + "/v23.0/", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         yield graph
-
-
-class FakeGraphServer:
-    """Server that records requests and sends queued raw responses, or none if none is queued."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.responses: list[bytes] = []
-        self.requests: list[str] = []
-
-    @asynccontextmanager
-    async def listen(self) -> AsyncIterator[None]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        try:
-            yield
-        finally:
-            server.close()
-            await server.wait_closed()
-
-    def enqueue_response(self, status: int, body: bytes = b"{}", *headers: str) -> None:
-        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
-        self.responses.append("\r\n".join(lines).encode() + b"\r\nConnection: close\r\n\r\n" + body)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            self.requests.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            response = self.responses.pop(0) if self.responses else b""
-            writer.write(response)
-            await writer.drain()
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 import httpx2
 
 from builders.auth import FakeClock
-from business.reporting.test_timeline import get_page
+from builders.timeline import get_page
+from drivers.gateway_requests import open_gateway
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, WRONG_PIN
-from messenger.test_gateway_requests import open_gateway
 from tapgate.messenger.model import COMMANDS, PinForm
 from tapgate.messenger.turns import TurnReporter
 from tapgate.runtime.store.work_queue import LEASE_DURATION

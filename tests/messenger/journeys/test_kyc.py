@@ -3,11 +3,11 @@
 import asyncio
 import re
 
+from builders.chat_images import JPEG, build_media
 from drivers.console import ConsoleClients
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver
 from harness import PIN, parse_error
-from messenger.journeys.test_images import JPEG, build_media
 from tapgate.events.notifications.messages import list_pending
 from tapgate.server.gateway import create_app
 

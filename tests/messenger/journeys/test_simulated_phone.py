@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from builders.chat_images import JPEG, PNG, build_media, list_documents
 from drivers.messenger import SIMULATOR_PATH, ServicesDriver, build_flow_key
 from harness import PIN
-from messenger.journeys.test_images import JPEG, PNG, build_media, list_documents
 
 APP_SECRET = {"messenger_app_secret": "a secret that the gateway does not have"}
 

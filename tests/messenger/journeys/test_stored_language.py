@@ -2,10 +2,9 @@
 
 import pytest
 
+from drivers.gateway_requests import UnreachableTransport, open_gateway
 from drivers.messenger import MessengerDriver
 from harness import Harness
-from messenger.test_gateway_requests import open_gateway
-from messenger.test_language_sync import UnreachableTransport
 from tapgate.messenger import gateway_requests
 
 FRENCH_MENU = "Que souhaitez-vous faire"

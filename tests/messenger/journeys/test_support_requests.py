@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from drivers.console import ConsoleClient, ConsoleClients
-from drivers.in_process import AppTransport
-from drivers.messenger import MessengerDriver, Phone, ServicesDriver
-from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
-from messenger.journeys.test_phone_ownership import (
+from builders.hidden_numbers import (
     create_hidden_number_phone,
     get_pending_code,
     send_text,
 )
+from drivers.console import ConsoleClient, ConsoleClients
+from drivers.in_process import AppTransport
+from drivers.messenger import MessengerDriver, Phone, ServicesDriver
+from drivers.webhooks import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.events.notifications.messages import MessageSender
 from tapgate.messenger import conversation_store, runner
 from tapgate.messenger.channel.graph import GraphClient

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import io
-import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,67 +12,27 @@ import asyncpg
 import msgspec
 import pytest
 
+from drivers.backups import (
+    VAULT,
+    dump_schema,
+    fetch_rows,
+    get_database_name,
+    ignore_progress,
+    is_empty,
+    list_files,
+    restore_backup,
+    save_backup,
+    wait_until_idle,
+)
 from drivers.network_faults import run_proxy
 from harness import Harness
 from runtime.store.conftest import build_tcp_url
-from tapgate.core.vault import Vault
 from tapgate.runtime.store import StoreError, restore
 from tapgate.runtime.store.backup import create_backup
-from tapgate.runtime.store.backup_file import BackupReader, Manifest, open_new_file
+from tapgate.runtime.store.backup_file import BackupReader
 from tapgate.runtime.store.migrate import MIGRATION_LOCK_KEY, migrate
-from tapgate.runtime.store.postgres_programs import find_programs_dir
 from tapgate_client.clock import system_clock
 from tapgate_client.ids import first_id_at
-
-VAULT = Vault("the secret key of these tests")
-
-
-def ignore_progress(*_: object) -> None:
-    """Ignore progress reports."""
-
-
-async def save_backup(url: str, path: Path) -> Manifest:
-    with open_new_file(path, replace=True) as file:
-        manifest, _ = await create_backup(url, file, VAULT, ignore_progress)
-        return manifest
-
-
-async def restore_backup(url: str, path: Path) -> list[str]:
-    with path.open("rb") as file:
-        return await restore.restore_backup(
-            url, BackupReader(file, VAULT, ignore_progress), ignore_progress
-        )
-
-
-async def fetch_rows(url: str, sql: str) -> list[tuple[object, ...]]:
-    connection = await asyncpg.connect(url)
-    try:
-        return [tuple(row) for row in await connection.fetch(sql)]
-    finally:
-        await connection.close()
-
-
-def list_files(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()]
-
-
-def dump_schema(url: str) -> str:
-    """Return the schema without parentheses, because restored expressions may have fewer."""
-    command = [
-        find_programs_dir() / "pg_dump",
-        "--schema-only",
-        "--no-owner",
-        "--restrict-key=same",
-    ]
-    result = subprocess.run([*command, url], check=True, capture_output=True, text=True)
-    return result.stdout.replace("(", "").replace(")", "")
-
-
-async def is_empty(url: str) -> bool:
-    return (
-        await fetch_rows(url, "SELECT FROM pg_tables WHERE schemaname IN ('public', 'messenger')")
-        == []
-    )
 
 
 async def test_restore_reproduces_schema_rows_and_sequences(
@@ -264,16 +223,6 @@ async def test_restore_cannot_be_canceled_after_the_commit(
     assert not await is_empty(empty_database_url)
 
 
-async def wait_until_idle(url: str) -> None:
-    """Wait until PostgreSQL has ended all other sessions of the database."""
-    while await fetch_rows(
-        url,
-        """SELECT FROM pg_stat_activity
-           WHERE datname = current_database() AND pid <> pg_backend_pid()""",
-    ):
-        await asyncio.sleep(0.01)
-
-
 async def test_unrelated_tables_are_not_restored(
     empty_database_url: str, database_url: str, tmp_path: Path
 ) -> None:
@@ -347,7 +296,3 @@ async def hold_lock(url: str, sql: str) -> AsyncIterator[None]:
         yield
     finally:
         await connection.close()
-
-
-def get_database_name(url: str) -> str:
-    return url.partition("@/")[2].partition("?")[0]

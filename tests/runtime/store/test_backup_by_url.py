@@ -8,16 +8,16 @@ from urllib.parse import quote
 
 import pytest
 
-from drivers.forked import become
-from drivers.processes import free_port
-from runtime.store.conftest import TlsProxy, make_reachable
-from runtime.store.test_backup import (
+from drivers.backups import (
     dump_schema,
     fetch_rows,
     get_database_name,
     restore_backup,
     save_backup,
 )
+from drivers.forked import become
+from drivers.processes import free_port
+from runtime.store.conftest import TlsProxy, make_reachable
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.embedded import EmbeddedPostgres, prepare_programs
 from tapgate.runtime.store.migrate import migrate

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from cases import each
-from runtime.store.test_backup import VAULT, ignore_progress
+from drivers.backups import VAULT, ignore_progress
 from tapgate.runtime.store import StoreError
 from tapgate.runtime.store.backup_file import BackupReader, BackupWriter, Manifest, TableHeader
 from tapgate.runtime.store.sealed_file import BACKUP, SealedWriter

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runtime.store.test_backup import dump_schema, ignore_progress
-from runtime.store.test_schema_upgrade import (
-    _SECRET_KEY,
+from drivers.backups import dump_schema, ignore_progress
+from drivers.schema_upgrades import (
+    SECRET_KEY,
     build_schema,
     connect,
     dump_rows,
@@ -40,7 +40,7 @@ async def test_backup_of_the_last_1x_release_is_restored_and_migrated(
     tmp_path: Path,
 ) -> None:
     await build_schema(empty_database_url, LAST_1X_MIGRATION, tmp_path)
-    vault, file = Vault(_SECRET_KEY), io.BytesIO()
+    vault, file = Vault(SECRET_KEY), io.BytesIO()
     await create_backup(empty_database_url, file, vault, ignore_progress)
     reader = BackupReader(file, vault, ignore_progress)
     restore.require_restorable(reader.manifest, key_ids=[vault.key_id], currency="SLE")

@@ -7,15 +7,15 @@ import httpx2
 import pytest
 
 from drivers.in_process import AppTransport
-from harness import HmacAuth
-from runtime.store.test_schema_upgrade import (
-    _SECRET_KEY,
+from drivers.schema_upgrades import (
+    SECRET_KEY,
     build_schema,
     build_settings,
     complete_last_1x_release,
     get_migration_before,
     verify_ledger,
 )
+from harness import HmacAuth
 from tapgate.core.vault import Vault
 from tapgate.http.api.idempotency import calculate_fingerprint
 from tapgate.ledger.commands import TransactionResult, encode_result
@@ -40,7 +40,7 @@ async def upgraded_database_url(
 ) -> str:
     """Migrate a database whose payment is scoped to one of the terminal's keys."""
     await build_schema(empty_database_url, get_migration_before("0028"), tmp_path)
-    database, vault = await Database.connect(empty_database_url), Vault(_SECRET_KEY)
+    database, vault = await Database.connect(empty_database_url), Vault(SECRET_KEY)
     body = PosPaymentRequest(**BODY)
     result = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,
                     fee=3_00,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_backup import run_tapgate
+from drivers.commands import run_tapgate
 from drivers.processes import ADMIN, free_port, open_client, run_gateway
 from runtime.store.conftest import build_tcp_url, make_reachable
 from tapgate.runtime.store import StoreError, connect

@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from drivers.database_sessions import set_read_only
 from drivers.standby import Standby
 from tapgate.runtime.store import database as database_module
 from tapgate.runtime.store import hosts
@@ -27,17 +28,6 @@ _GET_ADDRESS = "SELECT current_setting('unix_socket_directories')"
 def _forget_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_last_used", {})
     monkeypatch.setattr(database_module, "_RETIRE_INTERVAL_SECONDS", 0.0)
-
-
-async def set_read_only(url: str, *, is_read_only: bool) -> None:
-    """Make a server read-only for all sessions, or writable again."""
-    connection = await asyncpg.connect(url)
-    value = "on" if is_read_only else "off"
-    await connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
-    await connection.execute("SELECT pg_reload_conf()")
-    while await connection.fetchval("SHOW default_transaction_read_only") != value:
-        await asyncio.sleep(0.01)
-    await connection.close()
 
 
 @pytest.fixture

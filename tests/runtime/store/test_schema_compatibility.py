@@ -8,8 +8,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from drivers.backups import dump_schema, fetch_rows
 from drivers.processes import run_command_on
-from runtime.store.test_backup import dump_schema, fetch_rows
 from tapgate.http.api.services import Services
 from tapgate.runtime import nodes as nodes_module
 from tapgate.runtime.store import StoreError

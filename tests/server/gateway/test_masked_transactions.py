@@ -5,14 +5,14 @@ import json
 import httpx2
 import pytest
 
-from server.gateway import ownership_requests
-from server.gateway.fixtures import OwnershipFixtures, get_status_and_code
-from server.gateway.test_object_ownership import (
+from builders.object_access import (
     ACCESS,
     create_verified_admin,
     list_allowed_callers,
     send,
 )
+from server.gateway import ownership_requests
+from server.gateway.fixtures import OwnershipFixtures, get_status_and_code
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)

@@ -4,12 +4,12 @@ A caller that may use an operation still cannot read or change another owner's o
 whether they exist.
 """
 
-import json
 from typing import Any
 
 import httpx2
 import pytest
 
+from builders.object_access import ACCESS, create_verified_admin, list_allowed_callers, send
 from builders.participants import AGENT_PIN, create_agent, post_webhook
 from cases import each
 from harness import PIN
@@ -18,20 +18,16 @@ from server.gateway.fixtures import (
     OTHER_PIN,
     PERIOD,
     V1,
-    Caller,
     OwnershipFixtures,
     OwnershipRequest,
-    SubscriberFixture,
     build_missing_id,
     get_status_and_code,
     new_request_id,
 )
-from tapgate.http.api.access import Access
 from tapgate.http.api.object_access import ObjectAccess
 from tapgate.server.gateway import list_endpoints
 from tapgate_client import ids
 
-ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
 OBJECTS = {endpoint.name: endpoint.objects for endpoint in list_endpoints()}
 TRANSFER_OPERATION = f"POST {V1}/wallet/transfer"
 FLOAT_TRANSFER_OPERATION = f"POST {V1}/agents/transfer"
@@ -106,42 +102,6 @@ def test_only_operations_without_owned_objects_are_not_covered() -> None:
 
 
 _CARD_LOOKUP_SUFFIXES = ("/verify-card", "/lookup-card")
-
-
-async def send(
-    ownership_fixtures: OwnershipFixtures, request: OwnershipRequest, auth: Any
-) -> httpx2.Response:
-    content = b"" if request.body is None else json.dumps(request.body).encode()
-    return await ownership_fixtures.client.request(
-        request.method, request.path, content=content, auth=auth
-    )
-
-
-def list_allowed_callers(
-    ownership_fixtures: OwnershipFixtures, access: Access, *kinds: str
-) -> list[Caller]:
-    """Return the allowed callers of these kinds, with only one of the API keys."""
-    return [
-        caller
-        for caller in ownership_fixtures.access_fixtures.callers
-        if caller.is_allowed(access)
-        and caller.kind in kinds
-        and (caller.kind != "api_key" or caller.name == "key with all scopes")
-    ]
-
-
-async def create_verified_admin(
-    ownership_fixtures: OwnershipFixtures, person: SubscriberFixture
-) -> Any:
-    """Return an admin who has verified a one-time code sent to the person's phone."""
-    admin = await ownership_fixtures.harness.create_admin()
-    url = f"{V1}/subscribers/{person.id}/restricted-access"
-    assert (await ownership_fixtures.client.post(url, auth=admin)).status_code == 200
-    code = await ownership_fixtures.harness.get_pending_code(person.phone)
-    assert (
-        await ownership_fixtures.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    ).is_success
-    return admin
 
 
 @pytest.mark.parametrize("name", ownership_requests.RESTRICTED_REQUESTS)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from builders.card_proofs import create_signing_pos, tap
+from builders.held_transfers import DECISION, create_held_transfer
 from builders.participants import cash_in, create_agent
-from builders.payments import build_transfer, get_rules_by_name, list_alerts, update_rule
+from builders.payments import get_rules_by_name, list_alerts, update_rule
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import WRONG_PIN, Harness
 from tapgate.business.compliance.alerts.model import SUPPORT_REQUEST
@@ -30,26 +31,10 @@ async def officer(console_clients: ConsoleClients) -> ConsoleClient:
     return await console_clients.create_signed_in("C")
 
 
-async def create_held_transfer(
-    harness: Harness, sender: dict[str, Any], receiver: dict[str, Any]
-) -> str:
-    """Create a held transfer of 100.00 and return its alert ID."""
-    await update_rule(harness, "Large amount", threshold="50")
-    command = build_transfer(sender["id"], receiver["id"], "100.00")
-    assert (
-        await harness.services.ledger.submit(command)
-    ).require_accepted().status == "under_review"
-    response = await harness.get("/api/v1/compliance/alerts", auth=await harness.create_admin("C"))
-    return str(response.json()["data"][0]["id"])
-
-
 async def get_available_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
     url = f"/api/v1/balance/{subscriber['id']}"
     response = await harness.get(url, auth=harness.get_service_auth())
     return str(response.json()["available"])
-
-
-DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 
 
 async def test_held_transfer_is_shown_and_can_be_released(

@@ -1,9 +1,9 @@
 """CSV export of lists."""
 
+from builders.support import send_message
 from drivers.console import ConsoleClient, ConsoleClients
 from drivers.csv_files import read_rows
 from harness import Harness
-from sites.console.test_support import send_message
 from tapgate.sites.console.console import PAGES
 from tapgate.sites.console.pages import exports
 

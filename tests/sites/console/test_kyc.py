@@ -2,7 +2,7 @@
 
 import pytest
 
-from business.customers.subscribers.test_kyc_documents import upload_document
+from builders.kyc_documents import upload_document
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 

@@ -3,7 +3,7 @@
 import re
 
 from builders.participants import cash_in, create_agent
-from business.reporting.test_money_views import create_sales
+from builders.reporting import create_sales
 from drivers.console import ConsoleClient
 from harness import Harness
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from business.reporting.test_timeline import TEXT, create_history
+from builders.timeline import TEXT, create_history
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate_client import ids

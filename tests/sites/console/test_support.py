@@ -1,29 +1,17 @@
 """Support pages: the queue, the conversation, replies, assignment and closing."""
 
-from typing import Any
-
 import pytest
 
+from builders.support import PHONE, send_message
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 
 QUEUE_URL = "/console/support"
-PHONE = "+23276555002"
 
 
 @pytest.fixture
 async def support(console_clients: ConsoleClients) -> ConsoleClient:
     return await console_clients.create_signed_in("S")
-
-
-async def send_message(harness: Harness, text: str, phone: str = PHONE) -> dict[str, Any]:
-    response = await harness.post(
-        "/api/v1/support/requests",
-        json={"phone_number": phone, "text": text},
-        auth=harness.get_service_auth(),
-    )
-    record: dict[str, Any] = response.json()
-    return record
 
 
 async def test_support_reads_answers_and_closes_a_request(

@@ -1,11 +1,11 @@
 """Work queues in the console: counters, assignment, and the next item after a decision."""
 
-from business.customers.subscribers.test_kyc_documents import upload_document
-from business.inbox.test_work_queues import create_alert
+from builders.alerts import create_alert
+from builders.held_transfers import DECISION, create_held_transfer
+from builders.kyc_documents import upload_document
+from builders.support import send_message
 from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
-from sites.console.test_compliance import DECISION, create_held_transfer
-from sites.console.test_support import send_message
 
 ALERTS_PAGE = "/console/compliance"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from business.reporting.test_timeline import build_turn, get_page
+from builders.timeline import build_turn, get_page
 from cases import each
 from harness import Harness
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from business.customers.subscribers.test_kyc_documents import URL, build_url, upload_document
-from business.customers.subscribers.test_kyc_upload_limits import DOCUMENT_TYPES
+from builders.kyc_documents import DOCUMENT_TYPES, URL, build_url, upload_document
 from cases import each
+from drivers.database_sessions import wait_for_lock_waiters
 from harness import Harness, parse_error
 from tapgate.events.notifications.messages import list_pending
 from tapgate.ledger.verify import verify
@@ -260,14 +260,6 @@ async def test_of_parallel_decisions_one_wins(harness: Harness, decisions: tuple
         record["id"],
     )
     assert entries == 1
-
-
-async def wait_for_lock_waiters(harness: Harness, count: int) -> None:
-    waiting = """SELECT count(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND wait_event_type = 'Lock'"""
-    async with asyncio.timeout(60):
-        while await harness.services.database.fetchval(waiting) < count:
-            await asyncio.sleep(0.01)
 
 
 async def test_new_limits_apply_to_the_next_payment(harness: Harness) -> None:

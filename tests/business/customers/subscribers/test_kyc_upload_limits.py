@@ -7,11 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from business.customers.subscribers.test_kyc_documents import URL, build_url, upload_document
+from builders.kyc_documents import DOCUMENT_TYPES, URL, build_url, upload_document
 from harness import Harness
 from tapgate.business.customers.subscribers.kyc_documents import operations
-
-DOCUMENT_TYPES = ("id_front", "id_back", "selfie", "proof_of_address")
 
 
 async def decide_documents(harness: Harness, record: dict[str, Any], **fields: Any) -> None:

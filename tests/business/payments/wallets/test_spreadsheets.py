@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from business.payments.wallets.test_statement_files import build_statement
+from builders.statements import build_statement
 from drivers.csv_files import read_records, read_rows
 from tapgate.business.payments.wallets.statements import csv_file
 

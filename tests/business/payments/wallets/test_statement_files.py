@@ -3,9 +3,8 @@
 import asyncio
 import re
 import resource
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -14,13 +13,12 @@ from hypothesis import strategies as st
 from builders.branding import BRANDING
 from builders.payments import submit_and_get_id
 from builders.retention import delete_expired
+from builders.statements import URL, build_request, build_statement, get_statement
 from business.payments.wallets.pdf_text import extract_pages
-from business.payments.wallets.test_statements import URL, build_request, get_statement
 from cases import each
 from drivers.csv_files import read_records
 from harness import BearerAuth, Harness, parse_error
 from tapgate.business.payments.wallets.statements import csv_file, operations, pdf_file
-from tapgate.business.payments.wallets.statements.model import Movement, Period, Statement
 from tapgate.business.payments.wallets.statements.typesetting import (
     REGULAR,
     replace_missing_glyphs,
@@ -37,36 +35,6 @@ COLUMNS = "date transaction_id type description debit credit balance".split()
 @pytest.fixture
 async def key(harness: Harness) -> BearerAuth:
     return await harness.create_api_key("payments:read")
-
-
-def build_statement(count: int, **fields: Any) -> Statement:
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    movements = [
-        Movement(
-            start + timedelta(minutes=50 * index),
-            (1 << 58) + index,
-            chart.TRANSFER_P2P,
-            index % 3 == 2,
-            150 if index % 3 == 0 else -7,
-            "Mohamed S.",
-            "School fees",
-        )
-        for index in range(count)
-    ]
-    values: dict[str, Any] = {
-        "id": 1 << 58,
-        "subscriber_id": 1 << 57,
-        "account_id": 1 << 56,
-        "holder_name": "Aminata Kamara",
-        "phone_number": "+23276123456",
-        "currency": "SLE",
-        "zone": ZoneInfo("Africa/Freetown"),
-        "period": Period(date(2026, 1, 1), date(2026, 12, 31)),
-        "opening_balance": 123_456,
-        "movements": movements,
-        "generated_at": start,
-    }
-    return Statement(**{**values, **fields})
 
 
 async def fetch_statement(harness: Harness, response: dict[str, Any]) -> Any:

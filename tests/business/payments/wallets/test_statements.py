@@ -1,7 +1,7 @@
 """Account statements: content, access and validation."""
 
 from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from builders.payments import (
     submit_command,
     submit_refund,
 )
+from builders.statements import URL, build_request, get_statement, get_today
 from business.payments.transactions.large_history import (
     BUSY_ACCOUNT_ID,
     NOW,
@@ -31,35 +32,10 @@ from tapgate.ledger import chart
 from tapgate.runtime.store.database import Database
 from tapgate.server.gateway import build_openapi_document
 
-URL = "/api/v1/wallet/account-statement"
-
-
-def get_today(harness: Harness) -> str:
-    zone = harness.services.settings.timezone
-    return datetime.now(UTC).astimezone(zone).date().isoformat()
-
-
-def build_request(harness: Harness, subscriber: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {
-        "subscriber_id": subscriber["id"],
-        "from_date": get_today(harness),
-        "to_date": get_today(harness),
-        **fields,
-    }
-
 
 @pytest.fixture
 async def key(harness: Harness) -> BearerAuth:
     return await harness.create_api_key("payments:read")
-
-
-async def get_statement(
-    harness: Harness, key: BearerAuth, subscriber: dict[str, Any], **fields: Any
-) -> dict[str, Any]:
-    response = await harness.post(URL, json=build_request(harness, subscriber, **fields), auth=key)
-    assert response.status_code == 200, response.text
-    body: dict[str, Any] = response.json()
-    return body
 
 
 async def get_error(
