@@ -1,15 +1,15 @@
 """Inbox: messages from the channel, sealed and stored before they are acknowledged.
 
-`inbox_worker.py` handles the stored messages. A text that may contain a PIN is withheld: it is kept
-in the memory of the receiving process and never stored, and the message is reserved for that
-process for a limited time. If another process handles the message, the conversation asks the person
-to send the text again.
+The inbox is a work queue with the messages of each person in order, and `inbox_worker.py` handles
+them. A text that may contain a PIN is withheld: it is kept in the memory of the receiving process
+and never stored. That process owns the message, and others can lease it only after a while. If
+another process handles the message, the conversation asks the person to send the text again.
 """
 
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import asyncpg
 import msgspec
@@ -21,12 +21,20 @@ from tapgate.messenger.model import Content, NumberChanged, ReceivedMessage, Tex
 from tapgate.messenger.outbox import messages as outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_code, may_contain_pin
-from tapgate.runtime.store.work_queue import build_backlog_sql
+from tapgate.runtime.store.work_queue import (
+    Job,
+    ResultUpdate,
+    WorkQueue,
+    build_backlog_sql,
+    compute_backoff,
+)
 
-#: Time for which the sweeps of other processes skip a new message.
+#: After this time, the message of a killed process is due again. It may be shorter than a turn: a
+#: message is leased under the lease of its conversation, which no other process has meanwhile.
 _LEASE_DURATION = timedelta(seconds=2)
 #: Time for which only the receiving process may handle a message with a withheld text.
-_WITHHELD_LEASE_DURATION = timedelta(seconds=15)
+_WITHHELD_DURATION = timedelta(seconds=15)
+_NO_OWNER = 0
 _WITHHELD_TTL_SECONDS = 60.0
 #: Messages per database transaction; one commit per message would dominate the cost.
 _BATCH_SIZE = 100
@@ -39,6 +47,59 @@ BACKLOG_SQL = build_backlog_sql(
 )
 
 _decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
+
+
+class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """Message leased to this process."""
+
+    id: int
+    address: str
+    sent_at: int
+    sealed: bytes
+    attempts: int
+
+
+QUEUE = WorkQueue(
+    "messenger.received",
+    ", ".join(InboxMessage.__struct_fields__),
+    destination="address",
+    pending="waiting",
+    due="reserved_until",
+    lease=_LEASE_DURATION,
+    order="sent_at, id",
+    owner="reserved_for",
+)
+_END = ResultUpdate(QUEUE, "status = result.status, sealed = NULL", {"status": "text"})
+#: A withheld text stays with its process, which retries without backoff before the text expires.
+_RETRY = ResultUpdate(
+    QUEUE, "reserved_until = greatest(reserved_until, result.retry_at)", {"retry_at": "timestamptz"}
+)
+
+
+async def lease_next(services: Services, address: str) -> InboxMessage | None:
+    """Lease the person's oldest message; return None if there is none or it is not due.
+
+    The attempt is counted first, which limits the attempts for a message that crashes the process.
+    """
+    rows = await QUEUE.claim_in_order(
+        services.database,
+        now=services.clock(),
+        limit=1,
+        destination=address,
+        owner=services.process_id,
+    )
+    return InboxMessage(**rows[0]) if rows else None
+
+
+async def schedule_retry(services: Services, message: InboxMessage) -> None:
+    retry_at = services.clock() + compute_backoff(message.attempts)
+    await _RETRY.record(services.database, [(message, {"retry_at": retry_at})])
+
+
+async def complete(
+    tx: asyncpg.Connection, message: Job, status: Literal["handled", "throttled", "failed"]
+) -> None:
+    await _END.record(tx, [(message, {"status": status})])
 
 
 async def store_messages(services: Services, received: Sequence[ReceivedMessage]) -> None:
@@ -56,8 +117,9 @@ async def store_messages(services: Services, received: Sequence[ReceivedMessage]
 
 
 class _PendingMessage(NamedTuple):
-    row_id: int
+    id: int
     message: ReceivedMessage
+    attempts: int = 0
 
 
 async def _store_batch(services: Services, pending: Sequence[_PendingMessage]) -> set[str]:
@@ -67,20 +129,20 @@ async def _store_batch(services: Services, pending: Sequence[_PendingMessage]) -
     either.
     """
     accepted = dict[int, str]()
-    for row_id, message in pending:
-        _withhold(services, row_id, message.content)
+    for item in pending:
+        _withhold(services, item.id, item.message.content)
     try:
         async with services.database.transaction() as tx:
             stored = {
-                row_id: message.address
-                for row_id, message in pending
-                if await _insert_unless_throttled(tx, services, row_id, message)
+                item.id: item.message.address
+                for item in pending
+                if await _insert_unless_throttled(tx, services, item)
             }
         accepted = stored
     finally:
-        for row_id, _ in pending:
-            if row_id not in accepted:
-                services.withheld_texts.pop(row_id, None)
+        for item in pending:
+            if item.id not in accepted:
+                services.withheld_texts.pop(item.id, None)
     return set(accepted.values())
 
 
@@ -96,54 +158,48 @@ def _withhold(services: Services, row_id: int, content: Content) -> None:
 
 
 async def _insert_unless_throttled(
-    tx: asyncpg.Connection, services: Services, row_id: int, message: ReceivedMessage
+    tx: asyncpg.Connection, services: Services, item: _PendingMessage
 ) -> bool:
-    is_withheld = row_id in services.withheld_texts
-    if not await _insert(tx, services, row_id, message, is_withheld=is_withheld):
+    if not await _insert(tx, services, item):
         return False
     # A number change comes from the channel and is exempt from the limit. Otherwise, a sender could
     # flood the inbox to suppress it and remain trusted after the number change.
-    return isinstance(message.content, NumberChanged) or await _is_within_rate_limit(
-        tx, services, row_id, message.address
+    return isinstance(item.message.content, NumberChanged) or await _is_within_rate_limit(
+        tx, services, item
     )
 
 
-async def _insert(
-    tx: asyncpg.Connection,
-    services: Services,
-    row_id: int,
-    message: ReceivedMessage,
-    *,
-    is_withheld: bool,
-) -> bool:
+async def _insert(tx: asyncpg.Connection, services: Services, item: _PendingMessage) -> bool:
+    message, now = item.message, services.clock()
+    is_withheld = item.id in services.withheld_texts
     content = TextContent(body=None) if is_withheld else message.content
     is_new = await tx.fetchval(
         """INSERT INTO messenger.received
                (id, message_id, address, sent_at, sealed, withheld, status,
                 reserved_for, reserved_until, received_at)
-           VALUES ($1, $2, $3, $4, $5, $6, 'waiting', $7, clock_timestamp() + $8, $9)
+           VALUES ($1, $2, $3, $4, $5, $6, 'waiting', $7, $8, $9)
            ON CONFLICT (message_id) DO NOTHING RETURNING true""",
-        row_id,
+        item.id,
         message.message_id,
         message.address,
         message.sent_at,
-        _seal_content(services.vault, row_id, content),
+        _seal_content(services.vault, item.id, content),
         is_withheld,
-        services.process_id,
-        _WITHHELD_LEASE_DURATION if is_withheld else _LEASE_DURATION,
-        services.clock(),
+        services.process_id if is_withheld else _NO_OWNER,
+        now + _WITHHELD_DURATION if is_withheld else now,
+        now,
     )
     return bool(is_new)
 
 
 async def _is_within_rate_limit(
-    tx: asyncpg.Connection, services: Services, row_id: int, address: str
+    tx: asyncpg.Connection, services: Services, item: _PendingMessage
 ) -> bool:
-    now = services.clock()
+    address, now = item.message.address, services.clock()
     wait = await rate_limits.acquire(tx, address, limit=services.settings.messenger_rate, now=now)
     if wait is None:
         return True
-    await complete(tx, row_id, "throttled")
+    await complete(tx, item, "throttled")
     if await rate_limits.mark_notified(tx, address):
         person = await people.load_person(tx, address)
         await outbox.enqueue(tx, services, address, engine.build_rate_limit_reply(person, wait))
@@ -160,11 +216,3 @@ def open_content(vault: Vault, row_id: int, sealed: bytes) -> Content:
 
 def get_sealing_context(row_id: int) -> bytes:
     return b"received %d" % row_id
-
-
-async def complete(tx: asyncpg.Connection, row_id: int, status: str) -> None:
-    await tx.execute(
-        "UPDATE messenger.received SET status = $2, content = NULL, sealed = NULL WHERE id = $1",
-        row_id,
-        status,
-    )

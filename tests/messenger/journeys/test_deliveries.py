@@ -9,7 +9,7 @@ import pytest
 from drivers.in_process import AppTransport
 from drivers.messenger import MessengerDriver, ServicesDriver, build_text
 from harness import PIN
-from tapgate.messenger import inbox_worker, people
+from tapgate.messenger import inbox, inbox_worker, people, runner
 from tapgate.messenger.channel.render import render_plain_text
 from tapgate.messenger.model import PinForm, TextReply
 from tapgate.server.gateway import create_app
@@ -287,7 +287,7 @@ async def test_unreadable_message_does_not_block_later_messages(
         await phone.deliver(phone.build_message(build_text("balance")))
     await services_driver.harness.database.execute(
         """UPDATE messenger.received
-           SET content = '{"type": "Hologram"}', attempts = 5, reserved_until = now()"""
+           SET sealed = 'x', attempts = 4, reserved_until = now()"""
     )
     async with services_driver.run_messenger() as second:
         phone.client = second.client
@@ -304,12 +304,14 @@ async def test_blocked_conversations_do_not_starve_others(
     blocked, last = ["+100000001", "+100000002"], subscriber["phone_number"]
     for row_id, address in enumerate([*blocked, last]):
         await database.execute(
-            """INSERT INTO messenger.received (id, message_id, address, sent_at, content, status,
+            """INSERT INTO messenger.received (id, message_id, address, sent_at, sealed, status,
                    reserved_for, reserved_until, received_at)
-               VALUES ($1, $2, $2, 0, '{"type": "Words", "body": "balance"}', 'waiting', 0,
-                       now(), now())""",
+               VALUES ($1, $2, $2, 0, $3, 'waiting', 0, now() - interval '5 seconds', now())""",
             row_id,
             address,
+            services_driver.harness.services.vault.seal(
+                b'{"type": "Words", "body": "balance"}', inbox.get_sealing_context(row_id)
+            ),
         )
     await database.execute(
         """INSERT INTO messenger.conversations (address, lease, leased_until)
@@ -386,3 +388,24 @@ async def test_concurrent_conversations_are_limited(
             await phone.wait_until_handled()
             assert await phone.read_replies()
     assert transport.max_concurrent == 2
+
+
+async def test_failed_turn_is_repeated_and_its_message_handled_once(
+    services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
+    run_turn, failures = runner.run_turn, iter([RuntimeError("x"), RuntimeError("y")])
+
+    async def run_turn_or_fail(*args: Any, **options: Any) -> runner.TurnResult:
+        for failure in failures:
+            raise failure
+        return await run_turn(*args, **options)
+
+    monkeypatch.setattr(runner, "run_turn", run_turn_or_fail)
+    async with services_driver.run_messenger() as messenger:
+        phone = messenger.create_phone(subscriber["phone_number"])
+        assert (await phone.send_text("balance")).count("77.00") == 1
+    row = await services_driver.harness.database.fetchrow(
+        "SELECT status, attempts, sealed FROM messenger.received"
+    )
+    assert tuple(row) == ("handled", 3, None)

@@ -216,6 +216,48 @@ async def test_ordered_queue_leases_only_the_oldest_job_of_a_destination(
     assert second["id"] not in (first["id"], other["id"])
 
 
+async def test_ordered_queue_can_have_an_order_other_than_the_id(database: Database) -> None:
+    ordered = WorkQueue(
+        "test_jobs", "job.id", destination="destination::text", order="length(note), id"
+    )
+    await add_jobs(database, 1, 1)
+    await database.execute("UPDATE test_jobs SET note = repeat('x', 9 - id::int)")
+    (first,) = await ordered.claim_in_order(database, now=NOW, limit=9)
+    assert first["id"] == await database.fetchval("SELECT max(id) FROM test_jobs")
+
+
+async def test_owner_leases_a_job_before_it_is_due_and_keeps_its_reservation(
+    database: Database,
+) -> None:
+    owned = WorkQueue(
+        "test_jobs",
+        "job.id, job.next_attempt_at",
+        destination="destination::text",
+        owner="length(note)",
+    )
+    reserved_until = NOW + timedelta(hours=1)
+    await add_jobs(database, 1, due_at=reserved_until)
+    await add_jobs(database, 2)
+    await database.execute("UPDATE test_jobs SET note = 'xxx' WHERE destination = 1")
+
+    async def list_due(owner: int, *excluded: str) -> set[str]:
+        return set(
+            await owned.list_due_destinations(
+                database, now=NOW, limit=9, excluded=excluded, owner=owner
+            )
+        )
+
+    assert await list_due(3) == {"1", "2"}
+    assert await list_due(3, "2") == {"1"}
+    assert await list_due(4) == {"2"}
+    assert await owned.claim_in_order(database, now=NOW, limit=9, destination="1", owner=4) == []
+    for _ in range(2):
+        (job,) = await owned.claim_in_order(database, now=NOW, limit=9, destination="1", owner=3)
+        assert job["next_attempt_at"] == reserved_until
+    (other,) = await owned.claim_in_order(database, now=NOW, limit=9, owner=4)
+    assert other["next_attempt_at"] == NOW + LEASE_DURATION
+
+
 async def test_dequeued_jobs_are_removed_with_the_work_or_not_at_all(database: Database) -> None:
     await add_jobs(database, 1, 2, 3)
     sql = f"{build_dequeue_sql('test_jobs', 'id')} SELECT id FROM taken ORDER BY id"

@@ -14,7 +14,7 @@ row, written in the database transaction of the change that causes it.
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -53,7 +53,12 @@ class Job(Protocol):
 
 
 class WorkQueue:
-    """Queue in one table. `columns` are returned by claims; `destination` limits concurrency."""
+    """Queue in one table. `columns` are returned by claims; `destination` limits concurrency.
+
+    `order` is the order of the jobs of a destination in `claim_in_order`. `owner` is a column with
+    the process that may claim a job before it is due, because only this process can do the work
+    completely.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,8 @@ class WorkQueue:
         due: str = "next_attempt_at",
         lease: timedelta = LEASE_DURATION,
         counts_attempts: bool = True,
+        order: str = "id",
+        owner: str = "",
     ) -> None:
         self.table = table
         self.pending = pending
@@ -74,6 +81,8 @@ class WorkQueue:
         self._due = due
         self._lease = lease
         self._count_attempt = "attempts = attempts + 1, " if counts_attempts else ""
+        self._order = order
+        self._owner = owner
 
     def build_backlog_sql(self, queue: str, *, condition: str = "true") -> str:
         """Return a query of the queue's backlog; see `build_backlog_sql`."""
@@ -125,25 +134,57 @@ class WorkQueue:
         return await self._lease_jobs(source, select, now, limit, capacity, *known, join=join)
 
     async def claim_in_order(
-        self, source: Source, *, now: datetime, limit: int, destination: str | None = None
+        self,
+        source: Source,
+        *,
+        now: datetime,
+        limit: int,
+        destination: str | None = None,
+        owner: int | None = None,
     ) -> list[asyncpg.Record]:
         """Lease the oldest job of up to `limit` destinations, or of one destination, if it is due.
 
-        Later jobs of a destination wait until its oldest job ends.
+        Later jobs of a destination wait until its oldest job ends. A job of `owner` is always due.
         """
         # Two texts, because a generic plan for both cases would read the whole queue. The status is
         # checked again on the locked row: another process may have ended the job after `oldest` was
         # read.
-        values = () if destination is None else (destination,)
-        is_selected = f"{self._destination} = $4" if values else "true"
+        values = [value for value in (destination, owner) if value is not None]
+        is_selected = "true" if destination is None else f"{self._destination} = $4"
         select = f"""
             SELECT id AS due_id FROM {self.table} AS job JOIN (
                 SELECT DISTINCT ON ({self._destination}) id AS oldest_id FROM {self.table}
                 WHERE {self._is_pending} AND {is_selected}
-                ORDER BY {self._destination}, id) AS oldest ON id = oldest_id
-            WHERE {self._is_pending} AND {self._due} <= $1
+                ORDER BY {self._destination}, {self._order}) AS oldest ON id = oldest_id
+            WHERE {self._is_pending} AND {self._build_is_due(owner, 3 + len(values))}
             ORDER BY {self._due}, id LIMIT $3 FOR UPDATE OF job SKIP LOCKED"""
         return await self._lease_jobs(source, select, now, limit, *values)
+
+    async def list_due_destinations(
+        self,
+        source: Source,
+        *,
+        now: datetime,
+        limit: int,
+        excluded: Collection[str] = (),
+        owner: int | None = None,
+    ) -> list[str]:
+        """Return up to `limit` destinations with a due job, without leasing it."""
+        rows = await source.fetch(
+            f"""SELECT DISTINCT {self._destination} AS destination FROM {self.table}
+                WHERE {self._is_pending} AND {self._build_is_due(owner, 4)}
+                  AND {self._destination} <> ALL($3)
+                LIMIT $2""",
+            now,
+            limit,
+            list(excluded),
+            *([] if owner is None else [owner]),
+        )
+        return [row["destination"] for row in rows]
+
+    def _build_is_due(self, owner: int | None, parameter: int) -> str:
+        is_due = f"{self._due} <= $1"
+        return is_due if owner is None else f"({is_due} OR {self._owner} = ${parameter})"
 
     async def _lease_jobs(
         self,
@@ -154,11 +195,13 @@ class WorkQueue:
         *values: object,
         join: str = "",
     ) -> list[asyncpg.Record]:
+        # The owner's lease does not end earlier than the reservation of the job.
+        leased_until = f"greatest({self._due}, $2)" if self._owner else "$2"
         # MATERIALIZED, because a plan that evaluates the CTE twice would claim more than `limit`.
         return await source.fetch(
             f"""WITH due AS MATERIALIZED ({select}),
                 claimed AS (
-                    UPDATE {self.table} SET {self._count_attempt}{self._due} = $2
+                    UPDATE {self.table} SET {self._count_attempt}{self._due} = {leased_until}
                     WHERE id = ANY (ARRAY(SELECT due_id FROM due)) RETURNING *)
                 SELECT {self._columns} FROM claimed AS job {join} ORDER BY job.id""",
             now,
