@@ -162,8 +162,9 @@ def _verify_pin(
     if verdict.state != stored:
         context.pin_updates.append(verdict.state)
     if verdict.code == Code.INVALID_PIN:
-        terminal_id = (context.command.context or {}).get("terminal_id")
-        context.wrong_pin = WrongPin(credential, terminal_id)
+        if verdict.counts:
+            terminal_id = (context.command.context or {}).get("terminal_id")
+            context.wrong_pin = WrongPin(credential, terminal_id)
         if account is not None and account.kind == chart.WALLET:
             context.wrong_pin_account = account
     return Rejection(verdict.code, verdict.details) if verdict.code is not None else None

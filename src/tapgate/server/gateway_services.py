@@ -141,7 +141,7 @@ def _open_latency_samples(stack: AsyncExitStack, settings: Settings) -> LatencyS
 
 def _open_wrong_pin_limit(stack: AsyncExitStack, settings: Settings) -> WrongPinLimit:
     limit = WrongPinLimit(
-        get_shared_folder(settings.data_dir) / "pin_attempts",
+        get_shared_folder(settings.data_dir) / "wrong_pins",
         max_wrong=settings.wrong_pin_limit,
         max_percent=settings.wrong_pin_percent,
     )

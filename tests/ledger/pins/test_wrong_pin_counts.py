@@ -14,20 +14,25 @@ NOW = datetime(2026, 3, 7, 9, 0, 30, tzinfo=UTC)
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 200)),
+        st.tuples(st.sampled_from("abc"), st.integers(1, 8), st.booleans(), st.integers(0, 200)),
         min_size=20,
         max_size=120,
     )
 )
 def test_counts_match_a_list_of_all_attempts(
-    tmp_path_factory: pytest.TempPathFactory, attempts: list[tuple[str, bool, int]]
+    tmp_path_factory: pytest.TempPathFactory, attempts: list[tuple[str, int, bool, int]]
 ) -> None:
-    """The model keeps every attempt, and counts the last ten minutes."""
+    """The model keeps every attempt, and counts the last ten minutes.
+
+    A holder's period starts with the first attempt, and the next one ten minutes later. In a
+    period, one correct and three wrong PINs count.
+    """
     limit = WrongPinLimit(tmp_path_factory.mktemp("pins") / "t", max_wrong=3, max_percent=50)
     now = NOW
     seen: list[tuple[str, int, bool]] = []
+    periods: dict[tuple[str, int], tuple[int, list[bool]]] = {}
     try:
-        for credential, is_wrong, seconds in attempts:
+        for credential, holder_id, is_wrong, seconds in attempts:
             now += timedelta(seconds=seconds)
             minute = to_minute(now)
             recent = [entry for entry in seen if entry[0] == credential and entry[1] > minute - 10]
@@ -38,8 +43,14 @@ def test_counts_match_a_list_of_all_attempts(
             if is_limited:
                 assert retry_after <= 600
                 continue
-            limit.count(credential, now, is_wrong=is_wrong)
-            seen.append((credential, minute, is_wrong))
+            start, counted = periods.get((credential, holder_id), (minute, []))
+            if start <= minute - 10:
+                start, counted = minute, []
+            counts = counted.count(is_wrong) < (3 if is_wrong else 1)
+            assert limit.count(credential, holder_id, now, is_wrong=is_wrong) == counts
+            periods[credential, holder_id] = start, [*counted, *([is_wrong] if counts else [])]
+            if counts:
+                seen.append((credential, minute, is_wrong))
     finally:
         limit.close()
 
@@ -47,8 +58,8 @@ def test_counts_match_a_list_of_all_attempts(
 def test_unrecorded_attempts_are_returned_once(tmp_path: Path) -> None:
     limit, minute = WrongPinLimit(tmp_path / "t"), to_minute(NOW)
     for is_wrong in (False, True):
-        limit.count("key", NOW, is_wrong=is_wrong)
-    limit.count("key", NOW + timedelta(minutes=1), is_wrong=False)
+        limit.count("key", 1, NOW, is_wrong=is_wrong)
+    limit.count("key", 2, NOW + timedelta(minutes=1), is_wrong=False)
     later = NOW + timedelta(minutes=2)
     assert limit.take_unrecorded("key", later) == {minute: 2, minute + 1: 1}
     assert not any(limit.take_unrecorded("key", later).values())
@@ -61,9 +72,9 @@ def test_credential_without_recent_wrong_pins_is_evicted_first(tmp_path: Path) -
         _SET_COUNT = 1
 
     limit = SmallTable(tmp_path / "t", max_wrong=1, max_percent=0)
-    limit.count("attacker", NOW, is_wrong=True)
+    limit.count("attacker", 1, NOW, is_wrong=True)
     for number in range(20):
-        limit.count(f"key {number}", NOW, is_wrong=False)
+        limit.count(f"key {number}", 1, NOW, is_wrong=False)
     assert limit.get_retry_seconds("attacker", NOW) > 0
     limit.close()
 

@@ -146,12 +146,33 @@ async def test_limit_ends_after_ten_minutes(harness: Harness) -> None:
 
 async def test_busy_key_with_few_wrong_pins_is_not_limited(harness: Harness) -> None:
     auth = await harness.create_processor()
-    cards = await create_cards(harness, LIMIT + 5)
-    for _ in range(4 * LIMIT + 20):
-        assert (await verify(harness.client, auth, cards[-1], PIN)).status_code == 200
-    for card in cards[:-1]:
+    cards = await create_cards(harness, 5 * LIMIT)
+    for card in cards:
+        assert (await verify(harness.client, auth, card, PIN)).status_code == 200
+    for card in cards[:LIMIT]:
         response = await verify(harness.client, auth, card, WRONG_PIN)
         assert response.json()["code"] == "INVALID_PIN"
+    assert await list_alerts(harness) == []
+
+
+async def test_correct_pins_of_own_cards_do_not_hide_wrong_pins(harness: Harness) -> None:
+    auth = await harness.create_processor()
+    own_cards, cards = await create_cards(harness, 8), await create_cards(harness, 2 * LIMIT)
+    codes = []
+    for card in cards:
+        for own_card in own_cards:  # more than four correct PINs for each wrong PIN
+            await verify(harness.client, auth, own_card, PIN)
+        codes.append((await verify(harness.client, auth, card, WRONG_PIN)).json()["code"])
+    assert codes == ["INVALID_PIN"] * LIMIT + ["RATE_LIMITED"] * LIMIT
+
+
+async def test_one_customer_cannot_use_up_a_quiet_terminal(harness: Harness) -> None:
+    auth = await harness.create_processor()
+    first, second = await create_cards(harness, 2)
+    for _ in range(LIMIT):
+        for pin in (WRONG_PIN, WRONG_PIN, PIN):
+            await verify(harness.client, auth, first, pin)
+    assert (await verify(harness.client, auth, second, PIN)).status_code == 200
     assert await list_alerts(harness) == []
 
 
@@ -372,6 +393,7 @@ async def test_every_operation_that_compares_a_pin_counts_it(harness: Harness) -
     requests = await build_pin_requests(harness)
     admin, merchant = await harness.create_admin(), await harness.create_processor()
     for operation, (path, body) in requests.items():
+        harness.advance_clock(minutes=11)  # a holder counts for at most three wrong PINs
         await harness.database.execute("DELETE FROM pin_attempts")
         await harness.database.execute("UPDATE pins SET failures = 0, locked_until = NULL")
         wrong = body | {

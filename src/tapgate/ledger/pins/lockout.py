@@ -30,11 +30,15 @@ class PinState(msgspec.Struct, frozen=True, gc=False):
 
 
 class PinVerdict(msgspec.Struct, frozen=True, gc=False):
-    """Verdict on one attempt: the `state` to store, and a `code` that is None for a correct PIN."""
+    """Verdict on one attempt: the `state` to store, and a `code` that is None for a correct PIN.
+
+    `counts` is whether a wrong PIN counts toward the credential's limit.
+    """
 
     state: PinState
     code: Code | None = None
     details: dict[str, Any] | None = None
+    counts: bool = False
 
     @property
     def error(self) -> ApiError | None:
@@ -80,8 +84,7 @@ def evaluate_pin(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}
         )
     match = is_correct_pin(state, pin)
-    if limit is not None:
-        limit.count(credential, now, is_wrong=not match)
+    counts = limit is not None and limit.count(credential, state.holder_id, now, is_wrong=not match)
     if match:
         stored = state if match is True else match
         return PinVerdict(
@@ -93,4 +96,5 @@ def evaluate_pin(
         msgspec.structs.replace(state, failures=failures, locked_until=locked_until),
         Code.INVALID_PIN,
         {"attempts_remaining": MAX_PIN_FAILURES - failures},
+        counts,
     )

@@ -74,7 +74,7 @@ async def check_pin(
     verdict = await attempt_pin(tx, credential, holder_id, pin, pin_verifier, now)
     if verdict.code == Code.INVALID_PIN:
         await _record_wrong_pin(tx, holder_id)
-        if limit is not None:
+        if limit is not None and verdict.counts:
             wrong_pins = [WrongPin(credential)]
             new_alerts = await record_wrong_pins(tx, limit, wrong_pins, now, tx.new_id)
             await enqueue_alert_events(tx, new_alerts, now, tx.new_id)

@@ -5,6 +5,10 @@ customer whose card it knows. A credential reaches the limit with `max_wrong` wr
 minutes that are more than `max_percent` of its attempts. Its PINs are then not compared until
 enough wrong PINs are older than ten minutes.
 
+A holder counts for at most one correct and three wrong PINs per credential in ten minutes.
+Otherwise a dishonest merchant could lower the percentage by paying with one own card again and
+again, and one customer could use up the limit of a quiet terminal.
+
 An attempt is counted in the same step of the event loop that compares the PIN, before anything is
 written. Parallel requests to one node therefore exceed the limit by at most one wrong PIN per
 further process. Nodes share their counts in the database (`ledger/pins/wrong_pins.py`).
@@ -24,11 +28,23 @@ WINDOW_SECONDS: Final = _WINDOW_MINUTES * _MINUTE_SECONDS
 DEFAULT_MAX_WRONG: Final = 20
 DEFAULT_MAX_PERCENT: Final = 20
 
-#: Cells of a row: the key's tag, two minutes, and four cells for each minute of the window.
+#: Cells of a row: the key's tag, two minutes, four cells for each minute of the window, and two
+#: cells for each of the last holders.
 _TAG, _BLOCKED_UNTIL, _LAST_WRONG, _FIRST_MINUTE = range(4)
 _MINUTE, _ATTEMPTS, _UNRECORDED, _WRONG = range(4)
 _MINUTE_CELLS: Final = 4
-_ROW_CELLS: Final = _FIRST_MINUTE + _WINDOW_MINUTES * _MINUTE_CELLS
+_FIRST_HOLDER: Final = _FIRST_MINUTE + _WINDOW_MINUTES * _MINUTE_CELLS
+#: Enough for a merchant's own cards. Busy keys have more holders: the oldest is forgotten, and
+#: counts again.
+_HOLDERS: Final = 16
+_HOLDER_CELLS: Final = 2
+_ROW_CELLS: Final = _FIRST_HOLDER + _HOLDERS * _HOLDER_CELLS
+#: Value of a holder's second cell: the minute of the first attempt, and in the lowest three bits
+#: whether a correct PIN was counted, and how many wrong PINs.
+_MINUTE_SHIFT: Final = 3
+_CORRECT_BIT: Final = 4
+_WRONG_BITS: Final = 3
+MAX_WRONG_PER_HOLDER: Final = 3
 
 
 class AttemptCount(NamedTuple):
@@ -91,7 +107,7 @@ class WrongPinLimit(NodeTable):
         minute, cells = to_minute(now), self._cells
         until = cells[row + _BLOCKED_UNTIL]
         if cells[row + _LAST_WRONG] > minute - _WINDOW_MINUTES:
-            numbers = cells[row + _FIRST_MINUTE : row + _ROW_CELLS].tolist()
+            numbers = cells[row + _FIRST_MINUTE : row + _FIRST_HOLDER].tolist()
             if sum(numbers[_WRONG::_MINUTE_CELLS]) >= self._max_wrong:  # including older minutes
                 until = max(until, self.find_end(_list_counts(numbers, minute)))
         # A later end is from a clock that was ahead.
@@ -99,8 +115,8 @@ class WrongPinLimit(NodeTable):
             return 0
         return until * _MINUTE_SECONDS - int(now.timestamp())
 
-    def count(self, credential: str, now: datetime, *, is_wrong: bool) -> None:
-        """Count a PIN that was compared.
+    def count(self, credential: str, holder_id: int, now: datetime, *, is_wrong: bool) -> bool:
+        """Count a PIN that was compared, and return whether it counts toward the limit.
 
         A correct PIN is counted without the lock, because every payment with a PIN is counted here.
         Two processes may count one of two concurrent attempts.
@@ -109,14 +125,14 @@ class WrongPinLimit(NodeTable):
         minute = to_minute(now)
         row = self._find_row(tag, set_start)
         if row is not None and not is_wrong:
-            self._count(row, minute, wrong=0)
-            return
+            return self._count(row, holder_id, minute, wrong=0)
         self._lock(set_start)
         try:
             row = self._find_or_create_row(tag, set_start)
-            self._count(row, minute, wrong=int(is_wrong))
-            if is_wrong:
+            counts = self._count(row, holder_id, minute, wrong=int(is_wrong))
+            if is_wrong and counts:
                 self._cells[row + _LAST_WRONG] = minute
+            return counts
         finally:
             self._unlock(set_start)
 
@@ -129,7 +145,7 @@ class WrongPinLimit(NodeTable):
             attempts: dict[int, int] = {}
             if row is None:
                 return attempts
-            for cell in range(row + _FIRST_MINUTE, row + _ROW_CELLS, _MINUTE_CELLS):
+            for cell in range(row + _FIRST_MINUTE, row + _FIRST_HOLDER, _MINUTE_CELLS):
                 if _is_recent(cells[cell + _MINUTE], to_minute(now)):
                     attempts[cells[cell + _MINUTE]] = cells[cell + _UNRECORDED]
                     cells[cell + _UNRECORDED] = 0
@@ -159,7 +175,9 @@ class WrongPinLimit(NodeTable):
                 return count.minute + _WINDOW_MINUTES
         return 0
 
-    def _count(self, row: int, minute: int, *, wrong: int) -> None:
+    def _count(self, row: int, holder_id: int, minute: int, *, wrong: int) -> bool:
+        if not self._count_holder(row + _FIRST_HOLDER, holder_id, minute, wrong=wrong):
+            return False
         cells = self._cells
         cell = row + _FIRST_MINUTE + minute % _WINDOW_MINUTES * _MINUTE_CELLS
         if cells[cell + _MINUTE] != minute:
@@ -168,6 +186,30 @@ class WrongPinLimit(NodeTable):
         cells[cell + _ATTEMPTS] += 1
         cells[cell + _UNRECORDED] += 1
         cells[cell + _WRONG] += wrong
+        return True
+
+    def _count_holder(self, start: int, holder_id: int, minute: int, *, wrong: int) -> bool:
+        """Remember an attempt of a holder, and return whether it counts."""
+        cells = self._cells
+        holders = cells[start : start + _HOLDERS * _HOLDER_CELLS].tolist()
+        known, values = holders[::_HOLDER_CELLS], holders[1::_HOLDER_CELLS]
+        if holder_id in known:
+            index = known.index(holder_id)
+            value = values[index]
+            if not _is_recent(value >> _MINUTE_SHIFT, minute):
+                value = minute << _MINUTE_SHIFT
+        else:
+            index = values.index(min(values))
+            cells[start + index * _HOLDER_CELLS] = holder_id
+            value = minute << _MINUTE_SHIFT
+        if wrong:
+            counts = value & _WRONG_BITS < MAX_WRONG_PER_HOLDER
+            value += counts
+        else:
+            counts = not value & _CORRECT_BIT
+            value |= _CORRECT_BIT
+        cells[start + index * _HOLDER_CELLS + 1] = value
+        return counts
 
     def _find_row(self, tag: int, set_start: int) -> int | None:
         cells = self._cells
